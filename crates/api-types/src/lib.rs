@@ -28,6 +28,7 @@ mod messages;
 mod milliseconds;
 mod notification_body;
 mod notifications;
+mod overview;
 mod page;
 mod policies;
 mod problem;
@@ -55,6 +56,7 @@ pub use model::{
 };
 pub use notification_body::*;
 pub use notifications::*;
+pub use overview::*;
 pub use page::*;
 pub use policies::*;
 pub use problem::*;

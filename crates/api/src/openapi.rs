@@ -38,6 +38,7 @@ use crate::{Api, routes};
         (name = "agents", description = "The command lines that start agents."),
         (name = "instances", description = "The data folders in which agents run and keep their files."),
         (name = "notifications", description = "Endpoints that receive signed notifications, and their deliveries."),
+        (name = "overview", description = "What ran, what failed, what waits and what comes next, of all automations together."),
         (name = "runs", description = "Attempts at inputs, with their outcomes."),
         (name = "server", description = "The server itself."),
         (name = "sessions", description = "Conversations with agents: messages, seats and transcripts."),

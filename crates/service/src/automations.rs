@@ -114,7 +114,10 @@ impl Service {
         Ok(list)
     }
 
-    fn automation_item(&self, item: store::AutomationItem) -> Result<AutomationItem, Error> {
+    pub(crate) fn automation_item(
+        &self,
+        item: store::AutomationItem,
+    ) -> Result<AutomationItem, Error> {
         let store::AutomationItem {
             automation,
             agent,
@@ -179,9 +182,8 @@ impl Service {
     #[boxed]
     pub async fn pause_automation(&self, given: &str) -> Result<AutomationView, Error> {
         let id = self.find_automation(given).await?.id;
-        let reason = "paused by a person";
         self.store
-            .pause_automation(self.scope(), id, reason, self.now())
+            .pause_automation(self.scope(), id, store::PAUSED_BY_PERSON, self.now())
             .await?;
         self.automation(&id.to_string()).await
     }
@@ -306,7 +308,7 @@ fn newer_format(automation: &Automation) -> Option<NewerFormat> {
     })
 }
 
-fn run_outcome(outcome: store::RunOutcome) -> RunOutcome {
+pub(crate) fn run_outcome(outcome: store::RunOutcome) -> RunOutcome {
     RunOutcome {
         run_id: outcome.run,
         status: outcome.status,

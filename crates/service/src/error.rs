@@ -59,6 +59,9 @@ pub enum Error {
         /// The reason.
         reason: InvalidUrl,
     },
+    /// A prompt cannot be rendered, which is a defect of Matins.
+    #[error(transparent)]
+    Prompt(model::prompt::Error),
     /// A schedule is invalid.
     #[error(transparent)]
     Schedule(#[from] schedule::Error),
@@ -203,7 +206,7 @@ impl Error {
                 | store::Error::NewerFormat { .. },
             ) => ErrorKind::Refused,
             Self::Probe { .. } => ErrorKind::Agent,
-            Self::Store(_) => ErrorKind::Database,
+            Self::Store(_) | Self::Prompt(_) => ErrorKind::Database,
         }
     }
 

@@ -182,7 +182,7 @@ impl Service {
 }
 
 /// Returns the item of a list for a run.
-fn run_item(mut run: Run, names: store::RunNames) -> RunItem {
+pub(crate) fn run_item(mut run: Run, names: store::RunNames) -> RunItem {
     if let Some((end, _)) = run.content.char_indices().nth(MAX_LISTED_CHARS) {
         run.content.truncate(end);
     }

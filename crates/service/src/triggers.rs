@@ -5,11 +5,11 @@ use std::time::Duration;
 use api_types::{
     AutomationView, Preview, PreviewRequest, SecretRotated, Trigger, TriggerRequest, TriggerSpec,
 };
-use model::{TriggerId, policy::SessionMode, schedule::Spec};
+use model::{Timestamp, TriggerId, policy::SessionMode, schedule::Spec};
 use store::NewTrigger;
 
 use crate::{
-    Error, Service, boxed, definition,
+    Error, Service, boxed, definition, dry_run,
     edit_automation::definition_of,
     notifications::{recorded_response, replayed_rotation},
     upcoming_runs,
@@ -175,8 +175,10 @@ impl Service {
                 specs.iter(),
                 &policies.quiet_hours,
                 now,
+                Timestamp::MAX,
                 count,
             )?,
+            clock_changes: dry_run::clock_changes(&specs, now)?,
         })
     }
 }

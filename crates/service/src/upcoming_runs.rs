@@ -23,14 +23,16 @@ pub(crate) fn upcoming_of_automation(
         return Ok(Vec::new());
     }
     let specs = triggers.iter().map(|trigger| &trigger.spec);
-    upcoming_of_triggers(specs, &automation.policies.quiet_hours, now, count)
+    let quiet = &automation.policies.quiet_hours;
+    upcoming_of_triggers(specs, quiet, now, Timestamp::MAX, count)
 }
 
-/// Returns the next `count` instants after `now` at which triggers fire, in order.
+/// Returns the next `count` instants after `now` and before `until` at which triggers fire, in order.
 pub(crate) fn upcoming_of_triggers<'a>(
     specs: impl Iterator<Item = &'a Spec>,
     quiet: &QuietHours,
     now: Timestamp,
+    until: Timestamp,
     count: usize,
 ) -> Result<Vec<UpcomingRun>, schedule::Error> {
     let mut runs = Vec::new();
@@ -39,8 +41,9 @@ pub(crate) fn upcoming_of_triggers<'a>(
         let schedule = Schedule::parse(spec)?;
         runs.extend(
             schedule
-                .upcoming(now, count)
-                .into_iter()
+                .fires_after(now)
+                .take_while(|at| *at < until)
+                .take(count)
                 .map(|at| UpcomingRun {
                     at,
                     display: schedule::format_instant(at, &zone),

@@ -28,6 +28,7 @@ use crate::{
 };
 
 pub use read::ApprovalFilter;
+pub(crate) use read::read_page;
 
 /// Maximum number of approvals that one call of [`Store::expire_overdue_approvals`] reads.
 const MAX_OVERDUE_APPROVALS: u32 = 200;

@@ -40,6 +40,7 @@ pub(crate) use attention::request_attention;
 use attention::set_attention;
 pub use edit::AutomationEdit;
 pub use list_items::{AutomationItem, AutomationItems, RunOutcome};
+pub(crate) use list_items::{items_by_id, read_outcome};
 use read::read;
 pub use read::{AutomationFilter, Automations, CorruptAutomation, SessionSelector};
 pub(crate) use read::{all_triggers, bound_to, live_triggers};
@@ -51,6 +52,9 @@ pub(crate) use stopping::{
 use stopping::{record_missed, stopped_at};
 pub use triggers::NewTrigger;
 pub use zone_rules::RecomputeReport;
+
+/// The reason of a pause that a person asked for. Every other pause needs a person.
+pub const PAUSED_BY_PERSON: &str = "paused by a person";
 
 /// The properties of an automation that a person sets, for a new automation or an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]

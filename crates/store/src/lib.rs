@@ -44,6 +44,7 @@ mod locks;
 mod new_sessions;
 mod notifications;
 mod opening;
+mod overview;
 mod owned_runs;
 mod page;
 mod retention;
@@ -69,7 +70,8 @@ pub use agents::{AgentRemoval, UsingAutomation, UsingSession};
 pub use approvals::ApprovalFilter;
 pub use automations::{
     AutomationEdit, AutomationFilter, AutomationItem, AutomationItems, Automations,
-    CorruptAutomation, NewAutomation, NewTrigger, RecomputeReport, RunOutcome, SessionSelector,
+    CorruptAutomation, NewAutomation, NewTrigger, PAUSED_BY_PERSON, RecomputeReport, RunOutcome,
+    SessionSelector,
 };
 pub use changes::{
     ChangeSet, Changes, ListenerState, PollingReason, WorkSignals, WorkSubscription,
@@ -90,6 +92,9 @@ pub use notifications::{
     NoticeSession, Subscription,
 };
 pub use opening::{examine, open, open_read_only};
+pub use overview::{
+    OverviewLimits, OverviewRows, Period, PeriodOutcome, PeriodOutcomes, SpenderUsage, TimelineRows,
+};
 pub use page::Page;
 pub use retention::LogsTrimmed;
 pub use runs::{FireReport, PromotionReport, RunFilter, RunNames, WebhookReceipt};

@@ -2,7 +2,7 @@
 
 use model::{AutomationId, Timestamp, schedule::zone_rules_edition};
 
-use crate::{Error, Scope, Store, boxed, stored::DOCUMENT_FORMAT};
+use crate::{Error, Scope, Store, boxed, database::Tx, stored::DOCUMENT_FORMAT};
 
 /// The pending work of the scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,22 +78,27 @@ impl Store {
     #[boxed]
     pub async fn queue_depth(&self, scope: Scope) -> Result<QueueDepth, Error> {
         let mut tx = self.db.begin_read(scope).await?;
-        let row = tx
-            .fetch_one(
-                sql!("scheduler_status/queue_depth"),
-                params![scope.tenant()],
-            )
-            .await?;
-        let count = |column| {
-            let count: i64 = row.get(column)?;
-            Ok::<_, Error>(u64::try_from(count).unwrap_or(0))
-        };
-        Ok(QueueDepth {
-            queued: count("queued")?,
-            deferred: count("deferred")?,
-            delivered: count("delivered")?,
-            running: count("running")?,
-            oldest_queued: row.optional("oldest_queued")?,
-        })
+        read_queue_depth(&mut tx, scope).await
     }
+}
+
+/// Counts the unfinished runs.
+pub(crate) async fn read_queue_depth(tx: &mut Tx, scope: Scope) -> Result<QueueDepth, Error> {
+    let row = tx
+        .fetch_one(
+            sql!("scheduler_status/queue_depth"),
+            params![scope.tenant()],
+        )
+        .await?;
+    let count = |column| {
+        let count: i64 = row.get(column)?;
+        Ok::<_, Error>(u64::try_from(count).unwrap_or(0))
+    };
+    Ok(QueueDepth {
+        queued: count("queued")?,
+        deferred: count("deferred")?,
+        delivered: count("delivered")?,
+        running: count("running")?,
+        oldest_queued: row.optional("oldest_queued")?,
+    })
 }

@@ -370,7 +370,7 @@ async fn add_running_time(
     Ok(())
 }
 
-fn read_amount(row: &Row, column: &'static str) -> Result<u64, Error> {
+pub(crate) fn read_amount(row: &Row, column: &'static str) -> Result<u64, Error> {
     let amount: i64 = row.get(column)?;
     Ok(u64::try_from(amount).unwrap_or(0))
 }
@@ -387,8 +387,16 @@ impl Store {
         let automation = self.automation(scope, id).await?;
         let statement = sql!("spending/of_spenders");
         let budget = automation.policies.budget;
-        self.account(scope, statement, Owner::Automation, id.uuid(), budget, now)
-            .await
+        let mut tx = self.db.begin_read(scope).await?;
+        account(
+            &mut tx,
+            statement,
+            Owner::Automation,
+            id.uuid(),
+            budget,
+            now,
+        )
+        .await
     }
 
     /// Returns the budget of a tenant, and the usage of all its runs today and this month.
@@ -400,38 +408,39 @@ impl Store {
         now: Timestamp,
     ) -> Result<Account, Error> {
         let tenant = self.tenant(scope, id).await?;
-        let statement = sql!("spending/of_tenants");
-        self.account(
-            scope,
-            statement,
-            Owner::Tenant,
-            id.uuid(),
-            tenant.budget,
-            now,
-        )
-        .await
-    }
-
-    async fn account(
-        &self,
-        scope: Scope,
-        statement: &'static Statement,
-        owner: Owner,
-        id: Uuid,
-        budget: Budget,
-        now: Timestamp,
-    ) -> Result<Account, Error> {
         let mut tx = self.db.begin_read(scope).await?;
-        let days = BudgetPeriods::of(now);
-        let mut used = HashMap::new();
-        add_period_usage(&mut tx, statement, vec![params![id]], days, &mut used).await?;
-        let budgets = Budgets {
-            days,
-            tenants: HashMap::new(),
-            used,
-        };
-        Ok(budgets.account(owner, id, &budget))
+        tenant_account(&mut tx, id, tenant.budget, now).await
     }
+}
+
+/// Returns a budget of a tenant, and the usage of all its runs today and this month.
+pub(crate) async fn tenant_account(
+    tx: &mut Tx,
+    id: TenantId,
+    budget: Budget,
+    now: Timestamp,
+) -> Result<Account, Error> {
+    let statement = sql!("spending/of_tenants");
+    account(tx, statement, Owner::Tenant, id.uuid(), budget, now).await
+}
+
+async fn account(
+    tx: &mut Tx,
+    statement: &'static Statement,
+    owner: Owner,
+    id: Uuid,
+    budget: Budget,
+    now: Timestamp,
+) -> Result<Account, Error> {
+    let days = BudgetPeriods::of(now);
+    let mut used = HashMap::new();
+    add_period_usage(tx, statement, vec![params![id]], days, &mut used).await?;
+    let budgets = Budgets {
+        days,
+        tenants: HashMap::new(),
+        used,
+    };
+    Ok(budgets.account(owner, id, &budget))
 }
 
 /// Ends the wait of runs that a budget defers, so that they check the budget again: the runs of one automation, or of

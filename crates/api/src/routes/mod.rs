@@ -12,6 +12,7 @@ mod automations;
 mod instances;
 mod list_params;
 mod notifications;
+mod overview;
 mod run_names;
 mod runs;
 mod server_info;
@@ -26,6 +27,7 @@ use crate::Api;
 /// Returns all operations, with paths relative to `/api/v1`.
 pub(crate) fn all() -> OpenApiRouter<Api> {
     OpenApiRouter::new()
+        .merge(overview::routes())
         .merge(sessions::routes())
         .merge(traces::routes())
         .merge(automations::routes())

@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use http::Request;
-use model::Clock as _;
+use model::{Clock as _, access::Role};
 use serde_json::{Value, json};
 
 use crate::world::{Answer, World};
@@ -382,4 +382,87 @@ pub(crate) async fn trigger_change_with_stale_etag_is_refused(world: &World) {
     let mut statuses = [one.status.as_u16(), other.status.as_u16()];
     statuses.sort_unstable();
     assert_eq!(statuses, [201, 412], "{} {}", one.text, other.text);
+}
+
+pub(crate) async fn dry_run_tells_next_run_and_stores_nothing(world: &World) {
+    let stored = json!({
+        "name": "standup", "prompt": "Look at the issues.", "agent": "good", "zone": "Europe/Prague",
+        "session": "continuous",
+        "triggers": [{ "kind": "cron", "expression": "30 2 * * *" }],
+        "permissions": [{ "tool": "read", "verdict": "allow" }],
+        "policies": { "budget": { "day": { "turns": 3 } } },
+    });
+    world.post("/automations", stored.clone()).await.expect(201);
+    let dry = world.post("/automations/dry-run", json!({ "automation": "standup" }));
+    let dry = dry.await.expect(200);
+    assert_eq!(dry["agent"], "good");
+    assert_eq!(dry["session"], Value::Null);
+    assert_eq!(dry["session_mode"], "continuous");
+    let prompt = dry["prompt"].as_str().unwrap();
+    for part in [
+        "Look at the issues.",
+        "standup",
+        "2026-11-22 02:30:00 +01:00",
+    ] {
+        assert!(prompt.contains(part), "{part}: {prompt}");
+    }
+    assert_eq!(dry["scheduled_for"], "2026-11-22T01:30:00Z");
+    assert_eq!(dry["permissions"][0]["tool"], "read");
+    assert_eq!(dry["on_unmatched"], "deny");
+    assert_eq!(dry["usage"]["budget"]["day"]["turns"], 3);
+    let change = &dry["clock_changes"][0];
+    assert_eq!(
+        (&change["is_gap"], &change["at"]),
+        (&json!(true), &json!("2027-03-28T01:00:00Z"))
+    );
+    let text = "Sun 2027-03-28 has no 02:30, because clocks go forward; it runs at 03:00";
+    assert_eq!(change["text"], text);
+
+    // Another definition of it, and one of a new automation.
+    let mut other = stored.clone();
+    other["prompt"] = json!("Look elsewhere.");
+    other["triggers"] = json!([{ "kind": "webhook" }]);
+    let request = json!({ "automation": "standup", "definition": other });
+    let dry = world
+        .post("/automations/dry-run", request)
+        .await
+        .expect(200);
+    assert!(dry["prompt"].as_str().unwrap().contains("Look elsewhere."));
+    assert_eq!(dry["prompt_ref"]["id"], "webhook.received");
+    assert_eq!(dry["clock_changes"], json!([]));
+    let new = json!({ "prompt": "Sum up.", "agent": "good" });
+    let request = json!({ "definition": new });
+    let dry = world
+        .post("/automations/dry-run", request)
+        .await
+        .expect(200);
+    assert_eq!(dry["usage"], Value::Null);
+    assert_eq!(dry["prompt_ref"]["id"], "automation.fire");
+    let list = world.get("/automations").await.expect(200);
+    assert_eq!(list["items"].as_array().unwrap().len(), 1);
+    assert_eq!(list["items"][0]["triggers"].as_array().unwrap().len(), 2);
+
+    let refused = world.post("/automations/dry-run", json!({})).await;
+    assert!(refused.problem(422).contains("definition"));
+    let bad = json!({ "definition": { "prompt": "x", "agent": "nobody" } });
+    let refused = world.post("/automations/dry-run", bad).await;
+    assert!(refused.problem(404).contains("`nobody`"));
+}
+
+pub(crate) async fn dry_run_of_definition_needs_permission_to_write(world: &World) {
+    world.automation("standup").await;
+    let viewer = world.token(Role::Viewer, None).await;
+    let dry = |body: Value| {
+        let viewer = viewer.clone();
+        async move {
+            let path = "/automations/dry-run";
+            world
+                .request_as(&viewer, "POST", path, Some(&body), &[])
+                .await
+        }
+    };
+    dry(json!({ "automation": "standup" })).await.expect(200);
+    let definition = json!({ "prompt": "x", "agent": "good", "cwd": "/etc" });
+    let refused = dry(json!({ "definition": definition })).await;
+    assert!(refused.problem(403).contains("automations:write"));
 }

@@ -14,6 +14,7 @@ mod formats;
 mod health;
 mod idempotency;
 mod lists;
+mod overview;
 mod pages;
 mod prechecks;
 mod request_guard;
@@ -88,6 +89,7 @@ on_both! {
         tenant_budget_with_stale_etag_is_refused,
     ]
     automations: [
+        dry_run_tells_next_run_and_stores_nothing, dry_run_of_definition_needs_permission_to_write,
         automation_is_created_read_changed_and_deleted,
         policy_defaults_are_returned,
         automation_edit_with_stale_etag_is_refused,
@@ -130,6 +132,13 @@ on_both! {
         invalid_request_error_names_field_and_value,
         unknown_route_and_method_return_problem,
         oversized_or_invalid_body_is_refused,
+    ]
+    overview: [
+        overview_of_new_tenant_is_empty,
+        overview_tells_what_ran_failed_waits_and_comes_next,
+        overview_names_automations_that_paused_themselves,
+        timeline_has_lane_for_each_automation_and_one_for_conversations,
+        overview_and_timeline_refuse_periods_out_of_range,
     ]
     lists: [
         run_list_filters_by_statuses_reason_and_time,

@@ -51,6 +51,7 @@ fn body(id: &str) -> Option<Value> {
         }
         "edit_automation" => json!({ "prompt": "Mine now" }),
         "preview_runs" => json!({ "triggers": [{ "kind": "cron", "expression": "0 9 * * *" }] }),
+        "dry_run_automation" => json!({ "definition": { "prompt": "Look.", "agent": "good" } }),
         "add_trigger" => json!({ "kind": "cron", "expression": "0 9 * * *" }),
         "put_agent" => json!({ "command": ["good-agent"] }),
         "create_token" => json!({ "name": "mine", "role": "viewer" }),

@@ -2,7 +2,8 @@
 
 use api_types::{
     AutomationDeleted, AutomationPage, AutomationPatch, AutomationRequest, AutomationView,
-    BudgetUsage, Page, Preview, PreviewRequest, Run, RunItem, Trigger, TriggerRequest,
+    BudgetUsage, DryRun, DryRunRequest, Page, Preview, PreviewRequest, Run, RunItem, Trigger,
+    TriggerRequest,
 };
 use http::Method;
 use model::{automation::AutomationState, run::RunStatus};
@@ -50,6 +51,13 @@ impl Client {
     #[boxed]
     pub async fn preview_runs(&self, request: &PreviewRequest) -> Result<Preview, Error> {
         let call = self.post(&["automations", "preview"]);
+        call.json(request).fetch().await
+    }
+
+    /// Returns what the next run of an automation would be. Creates nothing.
+    #[boxed]
+    pub async fn dry_run(&self, request: &DryRunRequest) -> Result<DryRun, Error> {
+        let call = self.post(&["automations", "dry-run"]);
         call.json(request).fetch().await
     }
 

@@ -5,6 +5,7 @@ mod agents;
 mod approvals;
 mod automations;
 mod notifications;
+mod overview;
 mod runs;
 mod server_info;
 mod sessions;
@@ -15,6 +16,7 @@ use crate::{Error, request::Call};
 
 pub use approvals::{ApprovalFilter, ApprovalStates};
 pub use automations::AutomationFilter;
+pub use overview::TimelineFilter;
 pub use runs::RunFilter;
 pub use sessions::{MessageRange, SessionFilter, SessionMove};
 

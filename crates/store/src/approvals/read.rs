@@ -5,7 +5,7 @@ use model::{
     approval::{Approval, ApprovalInput, ApprovalStatus, LongInput},
 };
 
-use crate::{Error, Page, Scope, boxed, rows, store::Store};
+use crate::{Error, Page, Scope, boxed, database::Tx, rows, store::Store};
 
 /// The filters of a list of approvals.
 #[derive(Debug, Clone, Copy, Default)]
@@ -69,38 +69,8 @@ impl Store {
         filter: ApprovalFilter,
         page: Page<ApprovalId>,
     ) -> Result<Vec<Approval>, Error> {
-        let state = filter.state.map(ApprovalStatus::as_str);
-        let mut params = params![tenant, page.before(), state, page.limit];
-        let statement = match (filter.run, filter.session, filter.automation) {
-            (Some(run), session, automation) => {
-                params = params! { "approvals/page_of_run";
-                    tenant: tenant,
-                    before: page.before(),
-                    state: state,
-                    limit: page.limit,
-                    run: run,
-                    automation: automation,
-                    session: session,
-                };
-                sql!("approvals/page_of_run")
-            }
-            (None, Some(session), automation) => {
-                params.extend(params![session, automation]);
-                sql!("approvals/page_of_session")
-            }
-            (None, None, Some(automation)) => {
-                params.extend(params![automation]);
-                sql!("approvals/page_of_automation")
-            }
-            (None, None, None) if filter.state == Some(ApprovalStatus::Pending) => {
-                params = params![tenant, page.before(), page.limit];
-                sql!("approvals/page_pending")
-            }
-            (None, None, None) => sql!("approvals/page"),
-        };
         let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
-        let found = tx.fetch_all(statement, params).await?;
-        found.iter().map(rows::approval).collect()
+        read_page(&mut tx, tenant, filter, page).await
     }
 
     /// Lists the newest pending approvals of a session, the newest first.
@@ -143,4 +113,44 @@ impl Store {
             .await?;
         found.iter().map(|row| Ok(row.get("id")?)).collect()
     }
+}
+
+/// Lists one page of a tenant's approvals, the newest first. An index serves each filter.
+pub(crate) async fn read_page(
+    tx: &mut Tx,
+    tenant: TenantId,
+    filter: ApprovalFilter,
+    page: Page<ApprovalId>,
+) -> Result<Vec<Approval>, Error> {
+    let state = filter.state.map(ApprovalStatus::as_str);
+    let mut params = params![tenant, page.before(), state, page.limit];
+    let statement = match (filter.run, filter.session, filter.automation) {
+        (Some(run), session, automation) => {
+            params = params! { "approvals/page_of_run";
+                tenant: tenant,
+                before: page.before(),
+                state: state,
+                limit: page.limit,
+                run: run,
+                automation: automation,
+                session: session,
+            };
+            sql!("approvals/page_of_run")
+        }
+        (None, Some(session), automation) => {
+            params.extend(params![session, automation]);
+            sql!("approvals/page_of_session")
+        }
+        (None, None, Some(automation)) => {
+            params.extend(params![automation]);
+            sql!("approvals/page_of_automation")
+        }
+        (None, None, None) if filter.state == Some(ApprovalStatus::Pending) => {
+            params = params![tenant, page.before(), page.limit];
+            sql!("approvals/page_pending")
+        }
+        (None, None, None) => sql!("approvals/page"),
+    };
+    let found = tx.fetch_all(statement, params).await?;
+    found.iter().map(rows::approval).collect()
 }

@@ -8,7 +8,7 @@ use model::{
     run::RunStatus,
 };
 
-use super::read::{AutomationFilter, CorruptAutomation, read_page};
+use super::read::{AutomationFilter, Automations, CorruptAutomation, read_by_ids, read_page};
 use crate::{
     Error, Page, Scope, boxed,
     database::{Row, Tx},
@@ -74,39 +74,72 @@ impl Store {
     ) -> Result<AutomationItems, Error> {
         let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
         let found = read_page(&mut tx, tenant, filter, page).await?;
-        let mut items = AutomationItems {
-            readable: Vec::with_capacity(found.readable.len()),
-            corrupt: found.corrupt,
-        };
-        let ids: Vec<_> = found.readable.iter().map(|it| it.id).collect();
-        if ids.is_empty() {
-            return Ok(items);
-        }
-        let mut names = names(&mut tx, &ids).await?;
-        let mut triggers = triggers(&mut tx, &ids).await?;
-        let mut last = last_outcomes(&mut tx, &ids, outcomes).await?;
-        for automation in found.readable {
-            // The statement joins tables whose foreign keys exist, so that only a deleted row has no names.
-            let Some((agent, session)) = names.remove(&automation.id) else {
-                continue;
-            };
-            match triggers.remove(&automation.id).unwrap_or(Ok(Vec::new())) {
-                Ok(triggers) => items.readable.push(AutomationItem {
-                    agent,
-                    session,
-                    triggers,
-                    outcomes: last.remove(&automation.id).unwrap_or_default(),
-                    automation,
-                }),
-                Err(error) => items.corrupt.push(CorruptAutomation {
-                    id: automation.id,
-                    name: automation.name,
-                    error,
-                }),
-            }
-        }
-        Ok(items)
+        items(&mut tx, found, outcomes).await
     }
+
+    /// Reads the automations of a tenant among `ids`, in that order, each with up to `outcomes` of its newest runs.
+    /// Omits deleted ones.
+    #[boxed]
+    pub async fn automation_items_by_id(
+        &self,
+        tenant: TenantId,
+        ids: &[AutomationId],
+        outcomes: u32,
+    ) -> Result<AutomationItems, Error> {
+        let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
+        items_by_id(&mut tx, tenant, ids, outcomes).await
+    }
+}
+
+/// Reads the automations of a tenant among `ids`, in that order.
+pub(crate) async fn items_by_id(
+    tx: &mut Tx,
+    tenant: TenantId,
+    ids: &[AutomationId],
+    outcomes: u32,
+) -> Result<AutomationItems, Error> {
+    let mut found = read_by_ids(tx, tenant, ids).await?;
+    let position = |id| ids.iter().position(|other| *other == id);
+    found
+        .readable
+        .sort_by_key(|automation| position(automation.id));
+    items(tx, found, outcomes).await
+}
+
+/// Reads what people need to know of automations, in their order.
+async fn items(tx: &mut Tx, found: Automations, outcomes: u32) -> Result<AutomationItems, Error> {
+    let mut items = AutomationItems {
+        readable: Vec::with_capacity(found.readable.len()),
+        corrupt: found.corrupt,
+    };
+    let ids: Vec<_> = found.readable.iter().map(|it| it.id).collect();
+    if ids.is_empty() {
+        return Ok(items);
+    }
+    let mut names = names(tx, &ids).await?;
+    let mut triggers = triggers(tx, &ids).await?;
+    let mut last = last_outcomes(tx, &ids, outcomes).await?;
+    for automation in found.readable {
+        // The statement joins tables whose foreign keys exist, so that only a deleted row has no names.
+        let Some((agent, session)) = names.remove(&automation.id) else {
+            continue;
+        };
+        match triggers.remove(&automation.id).unwrap_or(Ok(Vec::new())) {
+            Ok(triggers) => items.readable.push(AutomationItem {
+                agent,
+                session,
+                triggers,
+                outcomes: last.remove(&automation.id).unwrap_or_default(),
+                automation,
+            }),
+            Err(error) => items.corrupt.push(CorruptAutomation {
+                id: automation.id,
+                name: automation.name,
+                error,
+            }),
+        }
+    }
+    Ok(items)
 }
 
 type Names = HashMap<AutomationId, (String, Option<SessionId>)>;
@@ -163,12 +196,13 @@ async fn last_outcomes(
     );
     for row in found.await? {
         let id = row.get("automation_id")?;
-        outcomes.entry(id).or_default().push(outcome(&row)?);
+        outcomes.entry(id).or_default().push(read_outcome(&row)?);
     }
     Ok(outcomes)
 }
 
-fn outcome(row: &Row) -> Result<RunOutcome, Error> {
+/// Reads the outcome of an input from the row of its last attempt.
+pub(crate) fn read_outcome(row: &Row) -> Result<RunOutcome, Error> {
     let due: Option<Timestamp> = row.optional("scheduled_for")?;
     Ok(RunOutcome {
         run: row.get("id")?,

@@ -141,6 +141,20 @@ pub(super) async fn read_page(
     separate_corrupt(&found)
 }
 
+/// Reads the automations of a tenant among `ids` that are not deleted, in any order.
+pub(super) async fn read_by_ids(
+    tx: &mut Tx,
+    tenant: TenantId,
+    ids: &[AutomationId],
+) -> Result<Automations, Error> {
+    if ids.is_empty() {
+        return Ok(Automations::default());
+    }
+    let items = ids.iter().map(|id| params![*id]).collect();
+    let found = tx.fetch_rows(sql!("automations/by_ids"), items, params![tenant]);
+    separate_corrupt(&found.await?)
+}
+
 /// Reads an automation that is not deleted.
 pub(super) async fn read(tx: &mut Tx, scope: Scope, id: AutomationId) -> Result<Automation, Error> {
     let found =

@@ -25,6 +25,7 @@ mod turn_context;
 mod webhook;
 
 pub use fire::FireReport;
+pub(crate) use read::read_page;
 pub use read::{RunFilter, RunNames};
 pub use sweep::PromotionReport;
 pub use webhook::WebhookReceipt;

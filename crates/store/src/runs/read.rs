@@ -106,6 +106,19 @@ impl Store {
         names.remove(&id).ok_or_else(|| Error::not_found("run", id))
     }
 
+    /// Reads the names of the objects to which runs belong, and the beginnings of their answers. Omits runs that do not
+    /// exist in `scope`.
+    #[boxed]
+    pub async fn names_of_runs(
+        &self,
+        scope: Scope,
+        ids: &[RunId],
+        answer_chars: usize,
+    ) -> Result<BTreeMap<RunId, RunNames>, Error> {
+        let mut tx = self.db.begin_read(scope).await?;
+        read_names(&mut tx, scope, ids, answer_chars).await
+    }
+
     /// Lists the newest runs, the newest first.
     #[boxed]
     pub async fn runs(
@@ -206,7 +219,7 @@ async fn read_names(
 }
 
 /// Reads a page of each accepted status and merges the pages, so that an index serves each status.
-async fn read_page(
+pub(crate) async fn read_page(
     tx: &mut Tx,
     scope: Scope,
     filter: &RunFilter,

@@ -8,11 +8,11 @@ use model::{
     policy::SessionMode,
     run::RunStatus::{self, Deferred, Failed, Missed, Queued, Skipped, Stalled, Succeeded},
 };
-use store::{Page, RunFilter, RunNames, SessionEdit};
+use store::{OverviewLimits, PAUSED_BY_PERSON, Page, Period, RunFilter, RunNames, SessionEdit};
 
 use crate::{
     fixtures::TestStore,
-    stage::{Stage, answer},
+    stage::{Stage, answer, hourly},
 };
 
 /// The filter of a list of inputs.
@@ -153,4 +153,98 @@ pub(crate) async fn listed_runs_have_names_of_people(db: &TestStore) {
     );
     assert!(unnamed.agent_name.is_some() && named.instance_name.is_some());
     assert_eq!((&unnamed.automation_name, &unnamed.answer), (&None, &None));
+}
+
+/// The numbers of rows that suffice for these tests.
+const FEW: OverviewLimits = OverviewLimits {
+    outcomes: 10,
+    approvals: 10,
+    needing: 10,
+    running: 10,
+    next: 10,
+    spenders: 3,
+};
+
+pub(crate) async fn overview_reads_period_due_and_needing_automations(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let daily = stage
+        .automation_with_triggers("daily", SessionMode::Continuous, &[hourly()])
+        .await;
+    let before = stage.fire_and_start(daily).await;
+    stage.end(before, &answer("Two services changed")).await;
+    let from = stage.advance_seconds(60);
+    let failed = stage.fire_and_start(daily).await;
+    stage.fail(failed, FailureKind::AgentError).await;
+    let again = stage
+        .store
+        .retry_run(stage.scope(), failed, None, stage.now());
+    let again = again.await.unwrap().run_id;
+    stage.start(again).await;
+    stage.succeed(again).await;
+    let running = stage
+        .send_message(stage.session().await, "one")
+        .await
+        .run_id;
+    stage.start(running).await;
+    let stopped = stage.automation("stopped", SessionMode::Fresh).await;
+    for (automation, reason) in [(stopped, "failures"), (daily, PAUSED_BY_PERSON)] {
+        let scope = stage.scope();
+        let paused = stage
+            .store
+            .pause_automation(scope, automation, reason, stage.now());
+        paused.await.unwrap();
+    }
+    let due = stage
+        .automation_with_triggers("due", SessionMode::Fresh, &[hourly()])
+        .await;
+
+    let to = Timestamp::MAX;
+    let period = Period { from, to };
+    let read = stage.store.overview(stage.tenant, period, FEW, stage.now());
+    let read = read.await.unwrap();
+    let outcomes: Vec<_> = read.outcomes.outcomes.iter().collect();
+    let runs: Vec<_> = outcomes.iter().map(|one| one.outcome.run).collect();
+    assert_eq!(
+        runs,
+        [running, again],
+        "one row for each input, and none of before"
+    );
+    assert_eq!(outcomes[1].automation, Some(daily));
+    assert!(!read.outcomes.cut);
+    assert_eq!((read.open.running, read.open.queued), (1, 0));
+    assert_eq!(read.running[0].id, running);
+    let ids = |items: &store::AutomationItems| {
+        let ids = items.readable.iter().map(|item| item.automation.id);
+        ids.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        ids(&read.needing),
+        [stopped],
+        "a pause by a person needs nobody"
+    );
+    assert_eq!(ids(&read.next), [due], "a paused automation is not due");
+    assert_eq!(read.usage.day.turns, 4);
+    let spenders: Vec<_> = read.spenders.iter().map(|used| used.turns).collect();
+    assert_eq!(spenders.iter().sum::<u64>(), 4);
+
+    let one = OverviewLimits { outcomes: 1, ..FEW };
+    let read = stage.store.overview(stage.tenant, period, one, stage.now());
+    assert!(read.await.unwrap().outcomes.cut);
+    let timeline = async |automation, period| {
+        let read = stage
+            .store
+            .timeline(stage.tenant, period, automation, 10, 10);
+        let read = read.await.unwrap();
+        (read.outcomes.outcomes.len(), read.due)
+    };
+    assert_eq!(timeline(None, period).await, (2, vec![due]));
+    assert_eq!(timeline(Some(daily), period).await, (1, vec![daily]));
+    let past = Period {
+        from: Timestamp::UNIX_EPOCH,
+        to: from,
+    };
+    assert_eq!(timeline(None, past).await, (1, vec![]));
+    let chosen = [due, daily];
+    let items = stage.store.automation_items_by_id(stage.tenant, &chosen, 0);
+    assert_eq!(ids(&items.await.unwrap()), chosen);
 }

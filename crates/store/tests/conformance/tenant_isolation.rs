@@ -144,6 +144,17 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         | "tokens/ids_between" => {
             params![none(), Uuid::nil(), Uuid::max(), 50_u32]
         }
+        "runs/outcomes_of_period" => {
+            let ids = params![none(), Uuid::nil(), Uuid::max()];
+            let period = params![Timestamp::UNIX_EPOCH, Timestamp::MAX];
+            [ids, period, params![none(), 50_u32]].concat()
+        }
+        "automations/needing_attention" => params![none(), "paused by a person", 50_u32],
+        "spending/of_day" => {
+            let day = value(world.stored("spending"), "day");
+            vec![none().into(), day, 50_u32.into()]
+        }
+        "triggers/next_due" => params![none(), Timestamp::MAX, 50_u32],
         "runs/page" | "runs/page_of_all" => runs(None, None, None),
         "runs/page_open" => runs(Some("queued"), None, None),
         "runs/page_without_success" => runs(Some("failed"), None, None),
@@ -177,6 +188,8 @@ pub(crate) async fn row_security_alone_hides_rows_of_other_tenants(db: &TestStor
         .with("session_mode", "bound")
         .with("bound_session_key", "bound");
     db.insert("automations", &bound).await.unwrap();
+    let needing = theirs.row("automations").with("attention", "look");
+    db.insert("automations", &needing).await.unwrap();
     let keyed = theirs
         .row("agent_sessions")
         .with("session_key", "0199ab00000070008000000000000000");

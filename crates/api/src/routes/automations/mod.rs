@@ -2,6 +2,7 @@
 
 mod create;
 mod delete;
+mod dry_run;
 mod edit;
 mod fire;
 mod history;
@@ -22,6 +23,7 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
     OpenApiRouter::new()
         .routes(routes!(list::list_automations, create::create_automation))
         .routes(routes!(preview::preview_runs))
+        .routes(routes!(dry_run::dry_run_automation))
         .routes(routes!(
             show::show_automation,
             edit::replace_automation,

@@ -1,0 +1,288 @@
+//! What an overview of a tenant shows, read by a few statements, whatever the number of automations.
+
+use model::{
+    AutomationId, RunId, SessionId, TenantId, Timestamp,
+    approval::Approval,
+    budget::{Account, BudgetPeriods, RunUsage},
+    entity::Run,
+    run::RunStatus,
+};
+use serde_json::Value;
+
+use crate::{
+    ApprovalFilter, AutomationItems, Error, Page, QueueDepth, RunFilter, RunOutcome, Scope,
+    approvals,
+    automations::{self, PAUSED_BY_PERSON},
+    boxed,
+    database::{Row, Tx},
+    runs, scheduler_status,
+    store::Store,
+    usage,
+};
+
+/// The time before a period in which inputs are looked for that ended in the period.
+const LONGEST_WAIT: std::time::Duration = std::time::Duration::from_hours(48);
+
+/// The number of rows that are read to find different automations among the triggers that are due next. An automation
+/// may have several triggers.
+const DUE_ROWS_PER_AUTOMATION: u32 = 4;
+
+/// The outcome of an input in a period, so far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeriodOutcome {
+    /// The outcome.
+    pub outcome: RunOutcome,
+    /// The automation. `None` if a person sent the input.
+    pub automation: Option<AutomationId>,
+    /// The session. `None` if the occurrence was missed, or skipped before it got a session.
+    pub session: Option<SessionId>,
+    /// `true` if the agent reported tokens.
+    pub has_tokens: bool,
+    /// `true` if the agent reported a cost.
+    pub has_cost: bool,
+}
+
+/// The outcomes of the inputs of a period, the newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PeriodOutcomes {
+    /// The outcomes.
+    pub outcomes: Vec<PeriodOutcome>,
+    /// `true` if the period has more of them.
+    pub cut: bool,
+}
+
+/// The period whose outcomes are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Period {
+    /// The beginning of the period. Inputs that ended before it are not read.
+    pub from: Timestamp,
+    /// The end of the period. Inputs that were created at it or later are not read.
+    pub to: Timestamp,
+}
+
+/// What a spender used on a day, in one currency.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpenderUsage {
+    /// The automation. `None` for messages of people.
+    pub automation: Option<AutomationId>,
+    /// The name of the automation, which may be deleted.
+    pub automation_name: Option<String>,
+    /// The currency. Empty if the agents reported no cost.
+    pub currency: String,
+    /// The cost in millionths of the currency's unit.
+    pub cost: u64,
+    /// The tokens by which the agents' contexts grew.
+    pub tokens: u64,
+    /// The number of turns.
+    pub turns: u64,
+}
+
+/// The numbers of rows that an overview has at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OverviewLimits {
+    /// Outcomes.
+    pub outcomes: u32,
+    /// Pending approvals.
+    pub approvals: u32,
+    /// Automations that need a person.
+    pub needing: u32,
+    /// Running turns.
+    pub running: u32,
+    /// Automations that run next.
+    pub next: u32,
+    /// Spenders of the day.
+    pub spenders: u32,
+}
+
+/// What an overview of a tenant shows.
+#[derive(Debug)]
+pub struct OverviewRows {
+    /// The outcomes of the period.
+    pub outcomes: PeriodOutcomes,
+    /// The numbers of all unfinished runs.
+    pub open: QueueDepth,
+    /// The newest running turns, the newest first.
+    pub running: Vec<Run>,
+    /// The newest pending approvals, the newest first.
+    pub approvals: Vec<Approval>,
+    /// The automations that need a person: those with a notice, and those that paused themselves.
+    pub needing: AutomationItems,
+    /// The automations whose triggers fire next.
+    pub next: AutomationItems,
+    /// The budget of the tenant and its usage.
+    pub usage: Account,
+    /// Those who used the most today, the highest cost first.
+    pub spenders: Vec<SpenderUsage>,
+}
+
+/// What a timeline of a tenant shows.
+#[derive(Debug)]
+pub struct TimelineRows {
+    /// The outcomes of the period.
+    pub outcomes: PeriodOutcomes,
+    /// The automations whose triggers fire before the end of the period, the earliest first.
+    pub due: Vec<AutomationId>,
+}
+
+impl Store {
+    /// Reads what an overview of a tenant shows, in one transaction.
+    ///
+    /// # Errors
+    ///
+    /// Returns a not-found error if the tenant does not exist.
+    #[boxed]
+    pub async fn overview(
+        &self,
+        tenant: TenantId,
+        period: Period,
+        limits: OverviewLimits,
+        now: Timestamp,
+    ) -> Result<OverviewRows, Error> {
+        let scope = Scope::Tenant(tenant);
+        let budget = self.tenant(scope, tenant).await?.budget;
+        let mut tx = self.db.begin_read(scope).await?;
+        let tx = &mut tx;
+        let running = RunFilter {
+            statuses: vec![RunStatus::Running, RunStatus::Delivered],
+            ..RunFilter::default()
+        };
+        let pending = ApprovalFilter {
+            state: Some(model::approval::ApprovalStatus::Pending),
+            ..ApprovalFilter::default()
+        };
+        let needing = needing_attention(tx, tenant, limits.needing).await?;
+        let next = next_due(tx, tenant, Timestamp::MAX, limits.next).await?;
+        Ok(OverviewRows {
+            outcomes: outcomes(tx, tenant, period, None, limits.outcomes).await?,
+            open: scheduler_status::read_queue_depth(tx, scope).await?,
+            running: runs::read_page(tx, scope, &running, Page::first(limits.running)).await?,
+            approvals: approvals::read_page(tx, tenant, pending, Page::first(limits.approvals))
+                .await?,
+            needing: automations::items_by_id(tx, tenant, &needing, 1).await?,
+            next: automations::items_by_id(tx, tenant, &next, 0).await?,
+            usage: usage::tenant_account(tx, tenant, budget, now).await?,
+            spenders: spenders_of_day(tx, tenant, now, limits.spenders).await?,
+        })
+    }
+
+    /// Reads what a timeline shows: the outcomes of a period, of one automation or of all, and the automations that are
+    /// due before its end. `limit` is the maximum number of outcomes, and `due` that of the automations.
+    #[boxed]
+    pub async fn timeline(
+        &self,
+        tenant: TenantId,
+        period: Period,
+        automation: Option<AutomationId>,
+        limit: u32,
+        due: u32,
+    ) -> Result<TimelineRows, Error> {
+        let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
+        Ok(TimelineRows {
+            outcomes: outcomes(&mut tx, tenant, period, automation, limit).await?,
+            due: match automation {
+                Some(automation) => vec![automation],
+                None => next_due(&mut tx, tenant, period.to, due).await?,
+            },
+        })
+    }
+}
+
+/// Reads the outcomes of the inputs of a period, the newest first, at most `limit`.
+async fn outcomes(
+    tx: &mut Tx,
+    tenant: TenantId,
+    period: Period,
+    automation: Option<AutomationId>,
+    limit: u32,
+) -> Result<PeriodOutcomes, Error> {
+    let found = tx
+        .fetch_all(
+            sql!("runs/outcomes_of_period"),
+            params! { "runs/outcomes_of_period";
+                tenant: tenant,
+                first_id: RunId::first_at(period.from.saturating_sub(LONGEST_WAIT)),
+                before: Page::<RunId>::first(limit).before(),
+                from: period.from,
+                to: period.to,
+                automation: automation,
+                limit: limit.saturating_add(1),
+            },
+        )
+        .await?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let outcomes = found.iter().take(limit).map(period_outcome);
+    Ok(PeriodOutcomes {
+        outcomes: outcomes.collect::<Result<_, _>>()?,
+        cut: found.len() > limit,
+    })
+}
+
+fn period_outcome(row: &Row) -> Result<PeriodOutcome, Error> {
+    let usage: Option<Value> = row.optional("usage")?;
+    let reported = usage.as_ref().map(RunUsage::of).unwrap_or_default();
+    Ok(PeriodOutcome {
+        outcome: automations::read_outcome(row)?,
+        automation: row.optional("automation_id")?,
+        session: row.optional("session_id")?,
+        has_tokens: reported.tokens > 0,
+        has_cost: !reported.cost.is_empty(),
+    })
+}
+
+/// Lists the automations that need a person, the latest change first.
+async fn needing_attention(
+    tx: &mut Tx,
+    tenant: TenantId,
+    limit: u32,
+) -> Result<Vec<AutomationId>, Error> {
+    let found = tx.fetch_all(
+        sql!("automations/needing_attention"),
+        params![tenant, PAUSED_BY_PERSON, limit],
+    );
+    found.await?.iter().map(|row| Ok(row.get("id")?)).collect()
+}
+
+/// Lists the automations whose triggers fire before an instant, the earliest first.
+async fn next_due(
+    tx: &mut Tx,
+    tenant: TenantId,
+    before: Timestamp,
+    limit: u32,
+) -> Result<Vec<AutomationId>, Error> {
+    let rows = limit.saturating_mul(DUE_ROWS_PER_AUTOMATION);
+    let found = tx
+        .fetch_all(sql!("triggers/next_due"), params![tenant, before, rows])
+        .await?;
+    let mut due = Vec::new();
+    for row in &found {
+        let automation = row.get("automation_id")?;
+        if !due.contains(&automation) {
+            due.push(automation);
+        }
+    }
+    due.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    Ok(due)
+}
+
+async fn spenders_of_day(
+    tx: &mut Tx,
+    tenant: TenantId,
+    now: Timestamp,
+    limit: u32,
+) -> Result<Vec<SpenderUsage>, Error> {
+    let day = BudgetPeriods::of(now).day;
+    let found = tx
+        .fetch_all(sql!("spending/of_day"), params![tenant, day, limit])
+        .await?;
+    let read = |row: &Row| {
+        Ok(SpenderUsage {
+            automation: row.optional("automation_id")?,
+            automation_name: row.optional("automation_name")?,
+            currency: row.get("currency")?,
+            cost: usage::read_amount(row, "cost")?,
+            tokens: usage::read_amount(row, "tokens")?,
+            turns: usage::read_amount(row, "turns")?,
+        })
+    };
+    found.iter().map(read).collect()
+}
