@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::{
     commands::{
         agent, approval, automation, completions, config, demo, demo_agent, doctor, endpoint,
-        instance, login, man, run, serve, session, sign_in, tenant, token, trace,
+        instance, login, man, open, run, serve, session, sign_in, status, tenant, token, trace,
     },
     error::EXIT_CODES,
     global::Global,
@@ -40,6 +40,7 @@ pub(crate) enum Command {
 /// Commands that call the API of a remote server, of the server of the data folder, or of this process.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ApiCommand {
+    Status(status::Args),
     #[command(alias = "harness")]
     Agent(agent::Args),
     Automation(automation::Args),
@@ -52,4 +53,5 @@ pub(crate) enum ApiCommand {
     Endpoint(endpoint::Args),
     Instance(instance::Args),
     SignIn(sign_in::Args),
+    Open(open::Args),
 }

@@ -22,6 +22,13 @@ pub(crate) fn config_folder() -> Option<PathBuf> {
     Some(base.join("matins"))
 }
 
+/// Returns the folder of what commands remember: `$XDG_STATE_HOME/matins`, or `~/.local/state/matins`.
+pub(crate) fn state_folder() -> Option<PathBuf> {
+    let base =
+        absolute_path("XDG_STATE_HOME").or_else(|| home().map(|home| home.join(".local/state")))?;
+    Some(base.join("matins"))
+}
+
 /// Returns the token for a remote server if the environment holds one.
 pub(crate) fn token() -> Option<String> {
     variable(config::TOKEN_VARIABLE)?.into_string().ok()

@@ -22,6 +22,7 @@ mod environment;
 mod error;
 mod follow;
 mod global;
+mod last_look;
 mod local_zone;
 mod logging;
 mod login;
@@ -151,7 +152,9 @@ async fn run_api_command(
         ApiCommand::Tenant(args) => commands::tenant::run(args, &app).await,
         ApiCommand::Endpoint(args) => commands::endpoint::run(args, &app).await,
         ApiCommand::Instance(args) => commands::instance::run(args, &app).await,
+        ApiCommand::Status(args) => commands::status::run(args, &app).await,
         ApiCommand::SignIn(_) => commands::sign_in::run(&app).await,
+        ApiCommand::Open(_) => commands::open::run(&app).await,
     };
     app.close().await;
     exit

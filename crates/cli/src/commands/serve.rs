@@ -16,12 +16,12 @@ use server::{DataFolder, LocalInstance, NetworkAccess, Server};
 use store::Scope;
 use tokio::{net::TcpListener, time::timeout};
 
-use super::first_token;
+use super::{first_token, sign_in};
 use crate::{
     app::App,
     data_folder::{self, data_folder_path},
     error::{CliError, Exit},
-    output::{BOLD, Output, paint},
+    output::{BOLD, Output, continued, paint},
     signals::Signals,
 };
 
@@ -65,7 +65,9 @@ pub(crate) async fn run(_: Args, config: &Config, output: Output) -> Result<Exit
     let database = local.store.database().clone();
     let app = App::with_client(local, client, config, output);
     let printed = match (token, next) {
-        (Ok(token), Ok(next)) => print_summary(&app, &folder, address.as_deref(), token, next),
+        (Ok(token), Ok(next)) => {
+            print_summary(&app, &folder, address.as_deref(), token, next).await
+        }
         (Err(failure), _) | (_, Err(failure)) => Err(failure),
     };
     if let Err(failure) = printed {
@@ -170,7 +172,7 @@ async fn automation_summary(
 }
 
 /// Prints the summary of the started server.
-fn print_summary(
+async fn print_summary(
     app: &App,
     folder: &DataFolder,
     address: Option<&str>,
@@ -181,14 +183,14 @@ fn print_summary(
         .as_ref()
         .and_then(|view| Some((view.upcoming_runs.first()?, &view.automation.name)));
     let path = folder.path();
-    let sign_in = address.map(|_| "matins sign-in");
+    let sign_in_command = address.map(|_| "matins sign-in");
     if app.output.json {
         return Ok(app.output.document_line(&json!({
             "event": "ready",
             "data": path,
             "pid": std::process::id(),
             "address": address,
-            "sign_in": sign_in,
+            "sign_in": sign_in_command,
             "token_file": token_file,
             "automations": automations,
             "next_run": next.map(|(run, name)| json!({ "automation": name, "at": run.at })),
@@ -199,12 +201,19 @@ fn print_summary(
         |(run, name)| format!("{} ({name})", run.display),
     );
     let token = token_file.map(|file| format!("created for an admin: {}", file.display()));
+    // On a terminal a person reads along. A log would keep the secret of a link.
+    let link = match address {
+        Some(address) if app.output.is_interactive() => sign_in::create_at(app, address).await.ok(),
+        _ => None,
+    };
+    let sign_in = match (&link, sign_in_command) {
+        (Some(link), _) => Some(format!("{}\n{}", link.url(), link.note(app))),
+        (None, Some(command)) => Some(format!("`{command}` prints a link for a browser")),
+        (None, None) => None,
+    };
     let fields = [
         ("address", Some(address.unwrap_or("none").to_owned())),
-        (
-            "sign in",
-            sign_in.map(|command| format!("`{command}` prints a link for a browser")),
-        ),
+        ("sign in", sign_in),
         ("token", token),
         ("data", Some(path.display().to_string())),
         ("automations", Some(automations.to_string())),
@@ -212,7 +221,7 @@ fn print_summary(
     ];
     let lines = fields
         .into_iter()
-        .filter_map(|(name, value)| Some(format!("\n  {name:13}{}", value?)));
+        .filter_map(|(name, value)| Some(format!("\n  {name:13}{}", continued(&value?, 15))));
     let lines: String = lines.collect();
     Ok(app
         .output

@@ -1,6 +1,7 @@
 //! `matins sign-in`: creates a link that signs a browser in.
 
-use serde_json::json;
+use model::Timestamp;
+use serde::Serialize;
 use server::DataFolder;
 
 use crate::{
@@ -13,25 +14,55 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
+/// A link that signs a browser in once.
+#[derive(Serialize)]
+pub(crate) struct SignInUrl {
+    url: String,
+    expires_at: Timestamp,
+}
+
 pub(crate) async fn run(app: &App) -> Result<Exit, CliError> {
-    let server = browser_address(app)?;
+    print(app, &create(app).await?)?;
+    Ok(Exit::Done)
+}
+
+/// Creates a link for the server of this command.
+pub(crate) async fn create(app: &App) -> Result<SignInUrl, CliError> {
+    create_at(app, &browser_address(app)?).await
+}
+
+/// Creates a link for a server that browsers reach at an address.
+pub(crate) async fn create_at(app: &App, server: &str) -> Result<SignInUrl, CliError> {
     let link = app.client.create_sign_in_link().await?;
     let Some(path) = &link.path else {
         let message = "the link was created, but was lost in transit";
         return Err(CliError::message(Exit::Failed, message).with_hint("run the command again"));
     };
-    let url = format!("{server}{path}");
-    if app.output.json {
-        let document = json!({ "url": url, "expires_at": link.expires_at });
-        app.output.document(&document)?;
-        return Ok(Exit::Done);
+    Ok(SignInUrl {
+        url: format!("{server}{path}"),
+        expires_at: link.expires_at,
+    })
+}
+
+impl SignInUrl {
+    /// Returns the address, which contains the secret of the link.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
     }
-    app.output.line(&url)?;
-    app.output.aside(&format!(
-        "It works once, until {}.",
-        app.time.time(link.expires_at)
-    ));
-    Ok(Exit::Done)
+
+    /// Says how long the link works.
+    pub(crate) fn note(&self, app: &App) -> String {
+        format!("It works once, until {}.", app.time.time(self.expires_at))
+    }
+}
+
+pub(crate) fn print(app: &App, link: &SignInUrl) -> Result<(), CliError> {
+    if app.output.json {
+        return Ok(app.output.document(link)?);
+    }
+    app.output.line(&link.url)?;
+    app.output.aside(&link.note(app));
+    Ok(())
 }
 
 /// Returns the address at which a browser reaches the server.

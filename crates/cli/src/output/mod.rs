@@ -134,6 +134,17 @@ impl Output {
         }
     }
 
+    /// Clears the terminal, so that the next text replaces the former one. A pipe gets an empty line instead.
+    pub(crate) fn clear_screen(self) -> Result<(), OutputError> {
+        if self.is_interactive() {
+            let mut out = io::stdout().lock();
+            // Move the cursor home, then erase to the end (ECMA-48, CUP and ED).
+            out.write_all(b"\x1b[H\x1b[J")?;
+            return Ok(out.flush()?);
+        }
+        self.line("")
+    }
+
     /// `true` if standard output is a terminal and the output is text.
     pub(crate) fn is_interactive(self) -> bool {
         !self.json && io::stdout().is_terminal()

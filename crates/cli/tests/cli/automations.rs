@@ -262,3 +262,39 @@ fn automation_with_duplicate_name_is_refused() {
         "{refused:#?}"
     );
 }
+
+#[test]
+fn preview_of_automation_shows_what_next_run_would_be() {
+    let world = TestInstallation::new();
+    let args = ["automation", "add", "--name", "standup", "--agent", "demo"];
+    let more = [
+        "--allow",
+        "read",
+        "--budget",
+        "3 turns/day",
+        "--zone",
+        "UTC",
+    ];
+    let rest = ["0 9 * * *", "Look at the issues"];
+    let args: Vec<_> = args.into_iter().chain(more).chain(rest).collect();
+    world.run(&args).expect_success();
+    let shown = world
+        .run(&["automation", "preview", "standup"])
+        .expect_success();
+    for part in [
+        "agent       demo",
+        "session     a new one",
+        "directory   a folder of the session",
+        "allow read",
+        "everything else is denied",
+        "3 turns/day",
+        "09:00:00 +00:00 UTC",
+        "Look at the issues",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let runs = world.json(&["run", "list"]);
+    assert_eq!(runs.as_array().unwrap().len(), 0);
+    let unknown = world.run(&["automation", "preview", "nothing"]);
+    assert_eq!(unknown.code, 3, "{unknown:#?}");
+}
