@@ -1,7 +1,7 @@
 import AxeBuilder from "@axe-core/playwright";
 import type { Page } from "@playwright/test";
 import { composer, expect, test } from "./fixtures";
-import { seedPictures } from "./stack";
+import { seedAutomations, seedPictures } from "./stack";
 
 const SIZES = [
   { width: 1280, height: 800 },
@@ -10,6 +10,7 @@ const SIZES = [
 const THEMES = ["light", "dark"] as const;
 
 let conversation: Promise<string> | undefined;
+let failed: Promise<string> | undefined;
 
 async function violations(page: Page): Promise<string[]> {
   const { violations: found } = await new AxeBuilder({ page }).analyze();
@@ -37,6 +38,35 @@ for (const size of SIZES) {
         expect(await violations(page)).toEqual([]);
         const width = await page.evaluate(() => document.documentElement.scrollWidth);
         expect(width).toBeLessThanOrEqual(size.width);
+      });
+
+      test("views_have_no_barrier", async ({ page, stack }) => {
+        conversation ??= seedPictures(stack, "-access");
+        await conversation;
+        failed ??= seedAutomations(stack);
+        const run = await failed;
+        await page.goto(await stack.signInPath());
+        await page.waitForURL((url) => url.pathname !== "/sign-in");
+        for (const path of [
+          "/",
+          "/approvals",
+          "/automations",
+          "/automations/standup",
+          "/automations/standup?tab=settings",
+          "/automations/new",
+          "/runs",
+          `/runs/${run}`,
+          "/settings/agents",
+          "/settings/tokens",
+          "/settings/appearance",
+        ]) {
+          await page.goto(path);
+          await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
+          await expect(page.getByRole("status", { name: "Loading" })).toHaveCount(0);
+          expect(await violations(page), path).toEqual([]);
+          const width = await page.evaluate(() => document.documentElement.scrollWidth);
+          expect(width, path).toBeLessThanOrEqual(size.width);
+        }
       });
 
       test("palette_has_no_barrier", async ({ page, stack }) => {

@@ -2,6 +2,7 @@
  * An agent for the tests of the page. It speaks ACP on its standard input and output, and the words of the prompt
  * choose what it does. A prompt that it does not know gets a short answer.
  */
+import { existsSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 const pending = new Map();
@@ -211,6 +212,25 @@ async function play(turn, prompt) {
     );
     return;
   }
+  if (prompt.includes("signed out")) throw { code: -32_000, message: "Authentication required" };
+  if (prompt.includes("first time")) {
+    if (!existsSync("tried")) {
+      writeFileSync("tried", "");
+      throw { code: -32_603, message: "The build server did not answer" };
+    }
+    return turn.say("The build is green again.");
+  }
+  if (prompt.includes("asks to push")) {
+    const allowed = await turn.permission("push", "Push the branch", "execute", {
+      command: "git push origin main",
+    });
+    return turn.say(allowed ? "The branch is out." : "I did not push the branch.");
+  }
+  if (prompt.includes("writes much")) {
+    const content = `${"0123456789abcdef".repeat(1_500)} END`;
+    const allowed = await turn.permission("write", "Write notes.txt", "edit", { path: "notes.txt", content });
+    return turn.say(allowed ? "The notes are written." : "I wrote nothing.");
+  }
   if (prompt.includes("hostile")) return turn.say(HOSTILE);
   if (prompt.includes("code")) return turn.say(CODE);
   if (prompt.includes("fails")) {
@@ -259,7 +279,13 @@ createInterface({ input: process.stdin }).on("line", async (line) => {
   } else if (method !== undefined && id !== undefined) {
     const handler = handlers[method];
     if (handler === undefined) write({ id, error: { code: -32_601, message: method } });
-    else write({ id, result: await handler(params) });
+    else {
+      try {
+        write({ id, result: await handler(params) });
+      } catch (error) {
+        write({ id, error });
+      }
+    }
   } else if (id !== undefined) {
     pending.get(id)?.(result);
     pending.delete(id);

@@ -9,11 +9,12 @@ interface TestFixtures {
   signIn(page: Page, role?: Role): Promise<void>;
 }
 
-export const test = base.extend<TestFixtures, { stack: Stack }>({
+export const test = base.extend<TestFixtures, { stack: Stack; stackName: string }>({
+  // A file that needs a server without the data of other files gives it a name of its own.
+  stackName: ["shared", { option: true, scope: "worker" }],
   stack: [
-    // biome-ignore lint/correctness/noEmptyPattern: the test runner reads the names of the fixtures from the pattern.
-    async ({}, use) => {
-      const stack = await startStack();
+    async ({ stackName }, use) => {
+      const stack = await startStack(stackName);
       await use(stack);
       await stack.stop();
     },

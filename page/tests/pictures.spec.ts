@@ -1,6 +1,6 @@
 /** Takes pictures of the views, for people to look at: page/test-results/pictures. */
 import { expect, test } from "./fixtures";
-import { seedPictures } from "./stack";
+import { seedAutomations, seedPictures } from "./stack";
 
 const folder = `${import.meta.dirname}/../test-results/pictures`;
 const SIZES = [
@@ -13,6 +13,7 @@ test("pictures", async ({ browser, stack }) => {
   test.skip(process.env.PICTURES === undefined, "pictures are for people");
   test.setTimeout(300_000);
   const id = await seedPictures(stack);
+  const failed = await seedAutomations(stack);
   for (const viewport of SIZES) {
     for (const colorScheme of ["light", "dark"] as const) {
       const context = await browser.newContext({ viewport, colorScheme, baseURL: stack.url });
@@ -27,6 +28,23 @@ test("pictures", async ({ browser, stack }) => {
         "GET",
         "/sessions?order=changed",
       );
+      for (const [view, path] of [
+        ["overview", "/"],
+        ["approvals", "/approvals"],
+        ["automations", "/automations"],
+        ["automation", "/automations/tidy"],
+        ["editor", "/automations/tidy/edit"],
+        ["new-automation", "/automations/new"],
+        ["runs", "/runs"],
+        ["run", `/runs/${failed}`],
+      ] as const) {
+        await page.goto(path);
+        await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
+        await expect(page.getByRole("status", { name: "Loading" })).toHaveCount(0);
+        // Nothing depends on it but the look of a picture.
+        await page.waitForTimeout(800);
+        await page.screenshot({ path: name(view) });
+      }
       await page.goto("/conversations");
       await expect(page.getByText("Release 0.2").first()).toBeVisible();
       await page.screenshot({ path: name("conversations") });

@@ -120,8 +120,8 @@ function forward(port: number, incoming: IncomingMessage, outgoing: ServerRespon
   incoming.pipe(passed);
 }
 
-export async function startStack(): Promise<Stack> {
-  const home = await mkdtemp(join(tmpdir(), "matins-page-"));
+export async function startStack(name: string): Promise<Stack> {
+  const home = await mkdtemp(join(tmpdir(), `matins-page-${name}-`));
   const data = join(home, "data");
   const port = await freePort();
   // No setting of the machine may reach the server of the tests.
@@ -263,4 +263,39 @@ export async function seedPictures(stack: Stack, suffix = ""): Promise<string> {
   });
   await stack.api("POST", `/automations/${encodeURIComponent(`changelog${suffix}`)}/fire`);
   return id;
+}
+
+/** Adds automations that have run, failed, been missed and been paused. Returns the ID of a failed run. */
+export async function seedAutomations(stack: Stack): Promise<string> {
+  const add = (name: string, prompt: string, expression: string, policies: object = {}) =>
+    stack.api("POST", "/automations", {
+      name,
+      prompt,
+      agent: "claude",
+      session: "fresh",
+      zone: "Europe/Prague",
+      triggers: [{ kind: "cron", expression }],
+      policies: { retry: { attempts: 1 }, ...policies },
+    });
+  await add("standup", "Say what is new in the changelog.", "0 9 * * 1-5");
+  await add("deploy-notes", "You are signed out.", "40 * * * *");
+  await add("issue-triage", "Look at the new issues.", "*/30 * * * *", { quiet_hours: ["22:00-06:00"] });
+  await add("backup-check", "Check the backup.", "15 23 * * *");
+  await add("inbox-digest", "Sum up the inbox.", "0 8 * * *", { budget: { day: { turns: 1 } } });
+  let failed = "";
+  for (const name of [
+    "standup",
+    "issue-triage",
+    "deploy-notes",
+    "deploy-notes",
+    "deploy-notes",
+    "issue-triage",
+    "inbox-digest",
+  ]) {
+    const run = await stack.api<Named & { session_id: string }>("POST", `/automations/${name}/fire`);
+    await settled(stack, run.session_id);
+    if (name === "deploy-notes") failed = run.id;
+  }
+  await stack.api("POST", "/automations/backup-check/pause");
+  return failed;
 }

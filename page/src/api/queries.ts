@@ -24,6 +24,8 @@ export const keys = {
   automations: ["automations"] as const,
   approvals: ["approvals"] as const,
   runs: ["runs"] as const,
+  overview: ["overview"] as const,
+  timeline: ["timeline"] as const,
 };
 
 export const useWhoami = () =>

@@ -15,7 +15,7 @@ export function Panel({
     <section className={css.panel}>
       {title !== undefined && (
         <header className={css.panelHead}>
-          <h3>{title}</h3>
+          <h2>{title}</h2>
           {aside}
         </header>
       )}

@@ -75,6 +75,14 @@ export function Palette({ onClose }: { onClose(): void }) {
                     onSelect={() => go("/conversations?new=1")}
                   />
                 )}
+                {may("automations:write") && hasAutomationView && (
+                  <Row
+                    value="new automation"
+                    icon={<Plus size={16} />}
+                    label="New automation"
+                    onSelect={() => go("/automations/new")}
+                  />
+                )}
                 {may("automations:write") &&
                   text !== "" &&
                   automations.data?.items.flatMap((automation) => [

@@ -1,8 +1,8 @@
 /** Refetches the shared queries that an event of the tenant's feed has made stale. */
-import { useCallback } from "react";
+import { useCallback, useEffect, useRef } from "react";
 import { keys, queryClient } from "../api/queries";
 import type { TraceEvent } from "../api/types";
-import { useTenantEvents } from "../live/client";
+import { useFeedState, useTenantEvents } from "../live/client";
 
 /** Several events often come together, as at the end of a turn. */
 const GATHER_MS = 250;
@@ -28,13 +28,15 @@ export function staleKeys(event: TraceEvent): (readonly string[])[] {
     case "run":
       return [
         keys.runs,
+        keys.overview,
+        keys.timeline,
         ...(event.session_id ? [keys.sessions, keys.session(event.session_id)] : []),
         ...(event.automation_id ? [keys.automations] : []),
       ];
     case "approval":
-      return [keys.approvals, keys.runs];
+      return [keys.approvals, keys.runs, keys.overview];
     case "automation":
-      return [keys.automations];
+      return [keys.automations, keys.overview, keys.timeline];
     case "message":
       return event.role === "user" ? [keys.sessions] : [];
     default:
@@ -48,4 +50,15 @@ export function useLiveQueries(): void {
     else for (const key of staleKeys(event)) refetchSoon(key);
   }, []);
   useTenantEvents(onEvent);
+  const live = useFeedState().status === "live";
+  const wasLive = useRef(false);
+  useEffect(() => {
+    if (!live || wasLive.current) return;
+    wasLive.current = true;
+    // The stream begins with the next event, so what was read before it may lack one.
+    const now = Date.now();
+    queryClient.invalidateQueries({
+      predicate: ({ state }) => state.dataUpdatedAt > 0 && state.dataUpdatedAt <= now,
+    });
+  }, [live]);
 }

@@ -4,9 +4,25 @@
  * To add one: put it into `src/views/<name>/`, add an entry, and load it with `lazy`, so that the first view stays
  * small.
  */
-import { MessageSquare } from "lucide-react";
-import type { ComponentType } from "react";
+import {
+  History,
+  House,
+  MessageSquare,
+  Repeat,
+  Settings as SettingsIcon,
+  ShieldQuestionMark,
+} from "lucide-react";
+import { type ComponentType, lazy } from "react";
+import { useApprovals } from "../api/queries";
+import { Approvals } from "./approvals/Approvals";
 import { Conversations } from "./conversations/Conversations";
+import { Overview } from "./overview/Overview";
+import { Runs } from "./runs/Runs";
+
+const Automations = lazy(() => import("./automations/Automations"));
+const AutomationDetail = lazy(() => import("./automations/AutomationDetail"));
+const AutomationEditor = lazy(() => import("./automations/Editor"));
+const Settings = lazy(() => import("./settings/Settings"));
 
 export interface View {
   label: string;
@@ -25,6 +41,16 @@ export interface View {
 }
 
 export const views: View[] = [
+  { label: "Overview", href: "/", pattern: "/", component: Overview, icon: House, key: "o" },
+  {
+    label: "Approvals",
+    href: "/approvals",
+    pattern: "/approvals/:id?",
+    component: Approvals,
+    icon: ShieldQuestionMark,
+    key: "a",
+    useCount: () => useApprovals().data?.items.length ?? 0,
+  },
   {
     label: "Conversations",
     href: "/conversations",
@@ -32,5 +58,35 @@ export const views: View[] = [
     component: Conversations,
     icon: MessageSquare,
     key: "c",
+  },
+  {
+    label: "Automations",
+    href: "/automations",
+    pattern: "/automations",
+    component: Automations,
+    icon: Repeat,
+    key: "u",
+  },
+  {
+    label: "New automation",
+    href: "/automations/new",
+    pattern: "/automations/new",
+    component: AutomationEditor,
+  },
+  {
+    label: "Edit automation",
+    href: "/automations",
+    pattern: "/automations/:name/edit",
+    component: AutomationEditor,
+  },
+  { label: "Automation", href: "/automations", pattern: "/automations/:name", component: AutomationDetail },
+  { label: "Runs", href: "/runs", pattern: "/runs/:id?", component: Runs, icon: History, key: "r" },
+  {
+    label: "Settings",
+    href: "/settings",
+    pattern: "/settings/:section?",
+    component: Settings,
+    icon: SettingsIcon,
+    key: "s",
   },
 ];

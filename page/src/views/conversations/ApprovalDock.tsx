@@ -1,56 +1,17 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { ChevronLeft, ChevronRight, Timer } from "lucide-react";
-import { type RefObject, useEffect, useRef, useState } from "react";
-import { get, newKey, post } from "../../api/client";
-import { hasStatus } from "../../api/problem";
-import { keys, usePermission } from "../../api/queries";
+import { useRef, useState } from "react";
+import { get } from "../../api/client";
+import { keys } from "../../api/queries";
 import type { Approval } from "../../api/types";
 import { Button, IconButton } from "../../kit/Button";
-import { errorText } from "../../kit/ErrorState";
-import { clock, longTime } from "../../kit/format";
+import { longTime } from "../../kit/format";
 import { StatusGlyph } from "../../kit/Status";
 import { Countdown } from "../../kit/Time";
-import { toast } from "../../kit/Toast";
+import { decide, fieldsOf, outcomeText, useInert, useWholeInput, VERBS } from "../approvals/decision";
+import { useRefusal } from "../refusal";
 import css from "./conversation.module.css";
 import { asText, mainField } from "./tools";
-
-/** A click that was meant for something else must not decide: buttons do nothing this long after they appear or move. */
-const INERT_MS = 500;
-
-/** Returns `true` until the buttons have stood still for a moment, for the request that they decide. */
-function useInert(shown: string, buttons: RefObject<HTMLElement | null>): boolean {
-  const [moves, setMoves] = useState(0);
-  const place = useRef<string | null>(null);
-  const key = `${shown} ${moves}`;
-  const [awake, setAwake] = useState<string | null>(null);
-  // Without dependencies, because each render can move the buttons, as a new waiting input does.
-  useEffect(() => {
-    const box = buttons.current?.getBoundingClientRect();
-    const next = box === undefined ? null : `${Math.round(box.left)} ${Math.round(box.top)}`;
-    if (place.current !== null && next !== null && next !== place.current) setMoves((count) => count + 1);
-    place.current = next;
-  });
-  useEffect(() => {
-    const timer = setTimeout(() => setAwake(key), INERT_MS);
-    return () => clearTimeout(timer);
-  }, [key]);
-  return awake !== key;
-}
-
-const VERBS: Record<string, string> = {
-  execute: "Run",
-  edit: "Edit",
-  delete: "Delete",
-  move: "Move",
-  read: "Read",
-  fetch: "Fetch",
-  search: "Search",
-};
-
-function fieldsOf(input: unknown): [string, string][] {
-  if (typeof input !== "object" || input === null || Array.isArray(input)) return [];
-  return Object.entries(input).map(([name, value]) => [name, asText(value)]);
-}
 
 export interface ApprovalDockProps {
   approvals: Approval[];
@@ -65,8 +26,7 @@ export interface ApprovalDockProps {
  * person decides or leaves it: another one in its place would get the decision that was meant for the first one.
  */
 export function ApprovalDock({ approvals, nameOf, agent, disabled }: ApprovalDockProps) {
-  const client = useQueryClient();
-  const may = usePermission();
+  const refusalOf = useRefusal();
   const [shown, setShown] = useState<Approval | null>(null);
   const [decidedHere, setDecidedHere] = useState<string | null>(null);
   const [busy, setBusy] = useState<"allow" | "deny" | null>(null);
@@ -78,31 +38,24 @@ export function ApprovalDock({ approvals, nameOf, agent, disabled }: ApprovalDoc
   if ((shown === null && first !== null) || (isOver && decidedHere === shown.id)) setShown(first);
   const approval = approvals[found] ?? shown;
   const inert = useInert(`${approval?.id}`, buttons);
+  const whole = useWholeInput(approval);
   if (approval === null) return null;
   if (isOver) return <Decided approval={approval} more={approvals.length} onLeave={() => setShown(first)} />;
   const index = found;
   const show = (next: number) => setShown(approvals[next] ?? null);
-  const decide = async (decision: "allow" | "deny") => {
+  const send = async (decision: "allow" | "deny") => {
     if (inert) return;
     setBusy(decision);
     setDecidedHere(approval.id);
-    try {
-      await post(`/approvals/${approval.id}/${decision}`, { idempotencyKey: newKey() });
-    } catch (error) {
-      // Decided elsewhere or expired: the dock says by whom.
-      setDecidedHere(null);
-      if (!hasStatus(error, 409)) toast(`Not decided. ${errorText(error)}`);
-    } finally {
-      await client.invalidateQueries({ queryKey: keys.approvals });
-      setBusy(null);
-    }
+    // Decided elsewhere or expired: the dock says by whom.
+    if (!(await decide(approval.id, decision))) setDecidedHere(null);
+    setBusy(null);
   };
-  const main = mainField(approval.input);
-  const fields = fieldsOf(approval.input);
+  const main = mainField(whole.input);
+  const fields = fieldsOf(whole.input);
   const rest = main === null ? fields : fields.filter(([, value]) => value !== main);
-  const refusal =
-    disabled ?? (may("approvals:write") ? null : "Your role does not permit this: it needs approvals:write");
-  const needsTick = approval.input_cut && sawCut !== approval.id;
+  const refusal = disabled ?? refusalOf("approvals:write");
+  const needsTick = whole.cut && sawCut !== approval.id;
   return (
     <section className={css.dock} aria-label="Permission request">
       <header>
@@ -138,7 +91,7 @@ export function ApprovalDock({ approvals, nameOf, agent, disabled }: ApprovalDoc
       <div className={css.dockInput}>
         <span>{VERBS[approval.tool_kind] ?? approval.tool_kind}</span>
         <pre tabIndex={0}>
-          {main ?? (fields.length === 0 ? asText(approval.input) || approval.title : approval.title)}
+          {main ?? (fields.length === 0 ? asText(whole.input) || approval.title : approval.title)}
         </pre>
       </div>
       {rest.length > 0 && (
@@ -153,7 +106,7 @@ export function ApprovalDock({ approvals, nameOf, agent, disabled }: ApprovalDoc
           ))}
         </dl>
       )}
-      {approval.input_cut && (
+      {whole.cut && (
         <label className={css.dockTick}>
           <input
             type="checkbox"
@@ -167,7 +120,7 @@ export function ApprovalDock({ approvals, nameOf, agent, disabled }: ApprovalDoc
         <span className={css.dockWords}>
           {agent} says: “{approval.title}”
         </span>
-        <Button refusal={refusal} aria-disabled={inert} busy={busy === "deny"} onClick={() => decide("deny")}>
+        <Button refusal={refusal} aria-disabled={inert} busy={busy === "deny"} onClick={() => send("deny")}>
           Deny
         </Button>
         <Button
@@ -175,31 +128,13 @@ export function ApprovalDock({ approvals, nameOf, agent, disabled }: ApprovalDoc
           aria-disabled={inert}
           disabled={needsTick}
           busy={busy === "allow"}
-          onClick={() => decide("allow")}
+          onClick={() => send("allow")}
         >
           Allow once
         </Button>
       </footer>
     </section>
   );
-}
-
-/** Says how a request ended that this tab did not decide. */
-function outcomeText(approval: Approval): string {
-  const who = approval.decided_by === "socket" ? "A person at the server" : approval.decided_by;
-  const at = approval.decided_at === null ? "" : ` at ${clock(approval.decided_at)}`;
-  switch (approval.state) {
-    case "allowed":
-      return `${who ?? "Another person"} allowed this${at}.`;
-    case "denied":
-      return `${who ?? "Another person"} denied this${at}.`;
-    case "expired":
-      return `Denied${at}, because nobody answered in time.`;
-    case "void":
-      return `The turn has ended${at}, so it needs no answer.`;
-    default:
-      return "It waits no longer.";
-  }
 }
 
 function Decided({ approval, more, onLeave }: { approval: Approval; more: number; onLeave(): void }) {

@@ -8,6 +8,7 @@ import { OutcomeStrip } from "../../kit/OutcomeStrip";
 import { type Look, lookOfRun, StatusGlyph, wordOf } from "../../kit/Status";
 import { useConnection } from "../../shell/connection";
 import { fireAutomation, pauseAutomation, resumeAutomation } from "../automation-actions";
+import { scheduleOf } from "../automations/schedule";
 import { views } from "../registry";
 import css from "./conversation.module.css";
 import { Steps, stepsOf } from "./rows";
@@ -53,7 +54,7 @@ export function SidePanel(props: SidePanelProps) {
 /** The state of an automation in one glyph: what waits or runs now, else the last outcome. */
 export function lookOfAutomation(
   automation: Automation,
-  openRuns: OpenRun[],
+  openRuns: Pick<OpenRun, "status">[],
   waitsForYou: boolean,
 ): Look | null {
   if (waitsForYou) return "waits";
@@ -61,24 +62,6 @@ export function lookOfAutomation(
   if (automation.state === "paused") return "paused";
   const last = automation.outcomes.find((run) => run.ended_at !== null);
   return last ? lookOfRun(last.status) : null;
-}
-
-function scheduleOf(automation: Automation): string {
-  const words = automation.triggers.flatMap((trigger) => {
-    switch (trigger.spec.kind) {
-      case "cron":
-        return [`cron ${trigger.spec.expression}`];
-      case "every":
-        return ["at equal distances"];
-      case "at":
-        return trigger.done_at === null ? [`once, ${dayAndTime(trigger.spec.at)}`] : [];
-      case "webhook":
-        return ["on webhook"];
-      default:
-        return [];
-    }
-  });
-  return words.length === 0 ? "on demand" : words.join("; ");
 }
 
 function AutomationRow(props: { automation: Automation; openRuns: OpenRun[]; waitsForYou: boolean }) {

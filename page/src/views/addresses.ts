@@ -1,0 +1,9 @@
+/** The addresses of objects on the page. */
+
+export const addressOfRun = (id: string): string => `/runs/${id}`;
+
+export const addressOfAutomation = (name: string): string => `/automations/${encodeURIComponent(name)}`;
+
+export const addressOfSession = (id: string): string => `/conversations/${id}`;
+
+export const addressOfApproval = (id: string): string => `/approvals/${id}`;

@@ -1,0 +1,282 @@
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { Timer } from "lucide-react";
+import { useRef, useState } from "react";
+import { Link } from "wouter";
+import { get } from "../../api/client";
+import { hasStatus } from "../../api/problem";
+import { keys, useApprovals, useAutomations } from "../../api/queries";
+import type { Approval, Page, RunView } from "../../api/types";
+import { Button } from "../../kit/Button";
+import { Callout, ErrorState } from "../../kit/ErrorState";
+import { clock, dayAndTime, longTime } from "../../kit/format";
+import { EmptyState, Skeleton } from "../../kit/layout";
+import { type Look, StatusGlyph } from "../../kit/Status";
+import { Countdown } from "../../kit/Time";
+import { addressOfApproval, addressOfRun, addressOfSession } from "../addresses";
+import { asText, mainField } from "../conversations/tools";
+import { useFilter } from "../filter";
+import { useRefusal } from "../refusal";
+import { AlwaysAllow } from "./AlwaysAllow";
+import css from "./approvals.module.css";
+import { decide, fieldsOf, outcomeText, useInert, useWholeInput, VERBS } from "./decision";
+import { ruleFor } from "./rules";
+
+const PAGE = 100;
+
+/** The route `/approvals/:id?`: what waits for a decision, the earliest deadline first, and what was decided. */
+export function Approvals({ params }: { params: { id?: string } }) {
+  const [tab, setTab] = useFilter("tab");
+  const decided = tab === "decided";
+  const pending = useApprovals();
+  const past = useInfiniteQuery({
+    queryKey: [...keys.approvals, "any"],
+    queryFn: ({ signal, pageParam }) =>
+      get<Page<Approval>>("/approvals", { state: "any", after: pageParam, limit: PAGE }, signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+    enabled: decided,
+  });
+  const waiting = [...(pending.data?.items ?? [])].sort((a, b) => a.deadline_at.localeCompare(b.deadline_at));
+  const over = (past.data?.pages.flatMap((page) => page.items) ?? []).filter(
+    (each) => each.state !== "pending",
+  );
+  const list = decided ? over : waiting;
+  const query = decided ? past : pending;
+  // A request that a person reads stays, also after somebody else decided it.
+  const chosen = params.id ?? null;
+  const first = list[0]?.id ?? null;
+  return (
+    <div className={css.inbox} data-open={chosen !== null}>
+      <section className={css.list} aria-label="Requests">
+        <header>
+          <h1>Approvals</h1>
+          <div className={css.tabs}>
+            <button type="button" aria-pressed={!decided} onClick={() => setTab("")}>
+              Waiting {waiting.length > 0 && waiting.length}
+            </button>
+            <button type="button" aria-pressed={decided} onClick={() => setTab("decided")}>
+              Decided
+            </button>
+          </div>
+        </header>
+        {query.error ? (
+          <ErrorState error={query.error} onRetry={() => query.refetch()} />
+        ) : query.data === undefined ? (
+          <Skeleton rows={5} />
+        ) : list.length === 0 ? (
+          <EmptyState
+            text={decided ? "Nothing was decided yet." : "Nothing waits for you."}
+            command={decided ? "matins approval list --all" : "matins approval list"}
+          />
+        ) : (
+          <ul>
+            {list.map((approval) => (
+              <li key={approval.id}>
+                <ListRow approval={approval} current={approval.id === (chosen ?? first)} tab={tab} />
+              </li>
+            ))}
+          </ul>
+        )}
+        {decided && past.hasNextPage && (
+          <button type="button" className={css.more} onClick={() => past.fetchNextPage()}>
+            Show more
+          </button>
+        )}
+      </section>
+      {(chosen ?? first) !== null && <Request key={chosen ?? first} id={(chosen ?? first) as string} />}
+    </div>
+  );
+}
+
+function lookOf(approval: Approval): Look {
+  if (approval.state === "pending") return "waits";
+  return approval.state === "allowed" ? "succeeded" : "cancelled";
+}
+
+function useNameOf(): (approval: Approval) => string {
+  const automations = useAutomations();
+  return (approval) =>
+    automations.data?.items.find((each) => each.id === approval.automation_id)?.name ?? "A conversation";
+}
+
+function ListRow({ approval, current, tab }: { approval: Approval; current: boolean; tab: string }) {
+  const nameOf = useNameOf();
+  const pending = approval.state === "pending";
+  return (
+    <Link
+      href={`${addressOfApproval(approval.id)}${tab === "" ? "" : `?tab=${tab}`}`}
+      className={css.row}
+      aria-current={current ? "true" : undefined}
+    >
+      <StatusGlyph look={lookOf(approval)} title={approval.state} />
+      <span>
+        <strong className="truncate">{nameOf(approval)}</strong>
+        <code className="truncate">{mainField(approval.input) ?? approval.title}</code>
+      </span>
+      <small>{pending ? <Countdown until={approval.deadline_at} /> : dayAndTime(approval.created_at)}</small>
+    </Link>
+  );
+}
+
+function Request({ id }: { id: string }) {
+  const found = useQuery({
+    queryKey: [...keys.approvals, id],
+    queryFn: ({ signal }) => get<Approval>(`/approvals/${id}`, {}, signal),
+  });
+  if (found.data === undefined) {
+    return (
+      <section className={css.request}>
+        {hasStatus(found.error, 404) ? (
+          <EmptyState text="There is no such request." action={<Link href="/approvals">All requests</Link>} />
+        ) : found.error ? (
+          <ErrorState error={found.error} onRetry={() => found.refetch()} />
+        ) : (
+          <Skeleton rows={6} />
+        )}
+      </section>
+    );
+  }
+  return <RequestView approval={found.data} />;
+}
+
+function RequestView({ approval }: { approval: Approval }) {
+  const refusalOf = useRefusal();
+  const nameOf = useNameOf();
+  const whole = useWholeInput(approval);
+  const [wrap, setWrap] = useState(true);
+  const [comment, setComment] = useState("");
+  const [sawCut, setSawCut] = useState(false);
+  const [busy, setBusy] = useState<"allow" | "deny" | null>(null);
+  const [always, setAlways] = useState(false);
+  const buttons = useRef<HTMLElement>(null);
+  const inert = useInert(approval.id, buttons);
+  const run = useQuery({
+    queryKey: [...keys.runs, "one", approval.run_id],
+    queryFn: ({ signal }) => get<RunView>(`/runs/${approval.run_id}`, {}, signal),
+  });
+  const pending = approval.state === "pending";
+  const refusal = refusalOf("approvals:write");
+  const agent = run.data?.agent_name ?? "The agent";
+  const fields = fieldsOf(whole.input);
+  const send = async (decision: "allow" | "deny") => {
+    if (inert) return;
+    setBusy(decision);
+    await decide(approval.id, decision, comment.trim());
+    setBusy(null);
+  };
+  const rule = approval.automation_id === null ? null : ruleFor(approval, whole.input);
+  return (
+    <section className={css.request} aria-label="Request">
+      <header>
+        <Link className={css.back} href="/approvals">
+          All requests
+        </Link>
+        <div>
+          <h2>
+            <StatusGlyph look={lookOf(approval)} />
+            {nameOf(approval)} {pending ? "asks" : "asked"} for permission
+          </h2>
+          <p>
+            <Link href={`${addressOfSession(approval.session_id)}?run=${approval.run_id}`}>
+              {run.data?.session_title ?? "Conversation"}
+            </Link>
+            , <Link href={addressOfRun(approval.run_id)}>run</Link> of {agent},{" "}
+            {longTime(approval.created_at)}
+          </p>
+        </div>
+        {pending && (
+          <span className={css.left} title={longTime(approval.deadline_at)}>
+            <Timer size={16} aria-hidden /> <Countdown until={approval.deadline_at} /> left
+          </span>
+        )}
+      </header>
+      <div className={css.words}>
+        <span>{VERBS[approval.tool_kind] ?? approval.tool_kind}</span>
+        <q>{approval.title}</q>
+        <small>the agent’s own words</small>
+      </div>
+      <div className={css.input} data-wrap={wrap}>
+        <div className={css.inputHead}>
+          <h3>Input</h3>
+          <label>
+            <input type="checkbox" checked={wrap} onChange={(event) => setWrap(event.target.checked)} /> Wrap
+          </label>
+        </div>
+        {fields.length === 0 ? (
+          <pre tabIndex={0}>{asText(whole.input) || "The agent named no input."}</pre>
+        ) : (
+          <table>
+            <tbody>
+              {fields.map(([name, value]) => (
+                <tr key={name}>
+                  <th scope="row">{name}</th>
+                  <td>
+                    <pre tabIndex={0}>{value}</pre>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+      </div>
+      {pending ? (
+        <>
+          {whole.cut && (
+            <label className={css.tick}>
+              <input type="checkbox" checked={sawCut} onChange={(event) => setSawCut(event.target.checked)} />
+              Only the beginning of the input is known. I allow it all the same.
+            </label>
+          )}
+          <p className={css.otherwise}>
+            Denied at {clock(approval.deadline_at)} if nobody answers. Decides this request only.
+          </p>
+          <label className={css.comment}>
+            <span>Comment, not sent to the agent</span>
+            <input value={comment} maxLength={4096} onChange={(event) => setComment(event.target.value)} />
+          </label>
+          <footer ref={buttons}>
+            <Button
+              size="large"
+              refusal={refusal}
+              aria-disabled={inert}
+              busy={busy === "deny"}
+              onClick={() => send("deny")}
+            >
+              Deny
+            </Button>
+            <Button
+              size="large"
+              refusal={refusal}
+              aria-disabled={inert}
+              disabled={whole.cut && !sawCut}
+              busy={busy === "allow"}
+              onClick={() => send("allow")}
+            >
+              Allow once
+            </Button>
+            {rule && (
+              <Button
+                size="large"
+                refusal={refusal ?? refusalOf("automations:write")}
+                aria-disabled={inert}
+                onClick={() => !inert && setAlways(true)}
+              >
+                Always allow…
+              </Button>
+            )}
+          </footer>
+        </>
+      ) : (
+        <Callout title={outcomeText(approval)}>{approval.comment && `“${approval.comment}”`}</Callout>
+      )}
+      {always && rule && (
+        <AlwaysAllow
+          approval={approval}
+          rule={rule}
+          comment={comment.trim()}
+          onClose={() => setAlways(false)}
+        />
+      )}
+    </section>
+  );
+}

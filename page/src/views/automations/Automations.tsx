@@ -1,0 +1,249 @@
+import { useQuery } from "@tanstack/react-query";
+import { Ellipsis } from "lucide-react";
+import { useRef } from "react";
+import { Link, useLocation } from "wouter";
+import { get } from "../../api/client";
+import { keys } from "../../api/queries";
+import type { Automation, AutomationPage } from "../../api/types";
+import { Button, IconButton } from "../../kit/Button";
+import { Callout, ErrorState } from "../../kit/ErrorState";
+import { dayAndTime, longTime, readerZone } from "../../kit/format";
+import { EmptyState, Skeleton } from "../../kit/layout";
+import { Menu } from "../../kit/Menu";
+import { OutcomeStrip } from "../../kit/OutcomeStrip";
+import { lookOfRun, StatusGlyph, wordOf } from "../../kit/Status";
+import { VirtualList } from "../../kit/VirtualList";
+import { useKey } from "../../shell/keys";
+import { addressOfAutomation } from "../addresses";
+import { fireAutomation, pauseAutomation, resumeAutomation } from "../automation-actions";
+import { lookOfAutomation } from "../conversations/SidePanel";
+import { useFilter } from "../filter";
+import { useRefusal } from "../refusal";
+import css from "./automations.module.css";
+import { scheduleOf } from "./schedule";
+
+/** The list is sorted in the browser, so it is read as one page. */
+const LIMIT = 500;
+
+const TABS = [
+  { value: "", label: "All" },
+  { value: "active", label: "Active" },
+  { value: "paused", label: "Paused" },
+  { value: "attention", label: "Attention" },
+] as const;
+
+const SORTS = [
+  { value: "", label: "Name" },
+  { value: "next", label: "Next run" },
+  { value: "last", label: "Last run" },
+  { value: "failures", label: "Failures" },
+  { value: "changed", label: "Changed" },
+];
+
+/** An automation needs a person if it says so, or if something else than a person has paused it. */
+export const needsAttention = (automation: Automation): boolean =>
+  automation.attention !== null ||
+  automation.newer_format != null ||
+  (automation.state === "paused" && automation.pause_reason !== "paused by a person");
+
+function isIn(tab: string, automation: Automation): boolean {
+  if (tab === "active") return automation.state === "enabled";
+  if (tab === "paused") return automation.state === "paused";
+  return tab === "attention" ? needsAttention(automation) : true;
+}
+
+const FAR = "9999";
+
+function compare(sort: string): (a: Automation, b: Automation) => number {
+  const byName = (a: Automation, b: Automation) => a.name.localeCompare(b.name);
+  const text = (key: (each: Automation) => string) => (a: Automation, b: Automation) =>
+    key(a).localeCompare(key(b)) || byName(a, b);
+  switch (sort) {
+    case "next":
+      return text((each) => each.next_run?.at ?? FAR);
+    case "last":
+      return (a, b) => (b.outcomes[0]?.at ?? "").localeCompare(a.outcomes[0]?.at ?? "") || byName(a, b);
+    case "failures":
+      return (a, b) => b.consecutive_failures - a.consecutive_failures || byName(a, b);
+    case "changed":
+      return (a, b) => b.updated_at.localeCompare(a.updated_at) || byName(a, b);
+    default:
+      return byName;
+  }
+}
+
+/** The route `/automations`. */
+export default function Automations() {
+  const [tab, setTab] = useFilter("tab");
+  const [sort, setSort] = useFilter("sort");
+  const [text, setText] = useFilter("text");
+  const [, navigate] = useLocation();
+  const refusal = useRefusal();
+  const search = useRef<HTMLInputElement>(null);
+  const list = useQuery({
+    queryKey: [...keys.automations, "list"],
+    queryFn: ({ signal }) => get<AutomationPage>("/automations", { limit: LIMIT, outcomes: 30 }, signal),
+  });
+  useKey("/", () => search.current?.focus());
+  useKey("n", () => navigate("/automations/new"));
+  const all = list.data?.items ?? [];
+  const words = text.toLowerCase();
+  const shown = all
+    .filter((automation) => isIn(tab, automation) && automation.name.toLowerCase().includes(words))
+    .sort(compare(sort));
+  const create = (
+    <Button
+      kind="primary"
+      size="large"
+      refusal={refusal("automations:write")}
+      onClick={() => navigate("/automations/new")}
+    >
+      New automation
+    </Button>
+  );
+  return (
+    <div className={css.list}>
+      <header className={css.head}>
+        <h1>Automations</h1>
+        <fieldset className={css.chips}>
+          <legend className="visually-hidden">State</legend>
+          {TABS.map((each) => (
+            <button
+              key={each.value}
+              type="button"
+              aria-pressed={tab === each.value}
+              onClick={() => setTab(each.value)}
+            >
+              {each.label} <small>{all.filter((automation) => isIn(each.value, automation)).length}</small>
+            </button>
+          ))}
+        </fieldset>
+        <span className={css.space} />
+        <input
+          ref={search}
+          type="search"
+          aria-label="Filter by name"
+          placeholder="Filter  /"
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+        <select aria-label="Sort by" value={sort} onChange={(event) => setSort(event.target.value)}>
+          {SORTS.map((each) => (
+            <option key={each.value} value={each.value}>
+              {each.label}
+            </option>
+          ))}
+        </select>
+        {all.length > 0 && create}
+      </header>
+      {list.error && (
+        <div className={css.problem}>
+          <ErrorState error={list.error} onRetry={() => list.refetch()} />
+        </div>
+      )}
+      {list.data?.unreadable.map((broken) => (
+        <div key={broken.id} className={css.problem}>
+          <Callout kind="failed" title={`${broken.name} cannot be read.`}>
+            {broken.unreadable}
+          </Callout>
+        </div>
+      ))}
+      {list.data === undefined ? (
+        !list.error && <Skeleton rows={8} />
+      ) : all.length === 0 ? (
+        <EmptyState
+          text="No automation yet. An automation asks an agent on time, in a session that remembers."
+          action={create}
+          command={'matins automation add --agent claude "0 9 * * 1-5" "Look at the new issues"'}
+        />
+      ) : shown.length === 0 ? (
+        <EmptyState text="No automation matches." />
+      ) : (
+        <>
+          <div className={css.columns} aria-hidden="true">
+            <span>Name</span>
+            <span>Next run</span>
+            <span>Last runs</span>
+            <span>Last outcome</span>
+          </div>
+          <VirtualList
+            label="Automations"
+            className={css.rows ?? ""}
+            items={shown}
+            rowHeight={48}
+            keyOf={(automation) => automation.id}
+            render={(automation) => <Row automation={automation} />}
+          />
+          <footer className={css.foot}>
+            Times in {readerZone()}.{list.data.next !== null && ` The first ${LIMIT} are shown.`}
+          </footer>
+        </>
+      )}
+    </div>
+  );
+}
+
+/** Why an automation has no next run, or when it runs next. */
+export function nextText(automation: Automation): string {
+  if (automation.state === "paused") {
+    const reason = automation.pause_reason ?? "";
+    return reason.startsWith("paused") ? reason : `paused: ${reason}`;
+  }
+  const next = automation.next_run;
+  if (next === null) return "no next run";
+  if (Date.parse(next.at) < Date.now() - 60_000) return "overdue";
+  return `${dayAndTime(next.at)}${next.in_quiet_hours ? ", skipped: quiet hours" : ""}`;
+}
+
+function Row({ automation }: { automation: Automation }) {
+  const refusal = useRefusal();
+  const [, navigate] = useLocation();
+  const look = lookOfAutomation(automation, automation.outcomes, false);
+  const last = automation.outcomes[0];
+  const write = refusal("automations:write");
+  const address = addressOfAutomation(automation.name);
+  return (
+    <div className={css.row}>
+      <Link href={address} className={css.rowLink}>
+        {look ? <StatusGlyph look={look} title={wordOf(look)} /> : <span className={css.noGlyph} />}
+        <span className={css.name}>
+          <strong className="truncate">{automation.name}</strong>
+          <small className="truncate">
+            {scheduleOf(automation)}, {automation.agent}
+          </small>
+        </span>
+        <span className="truncate" title={automation.next_run?.display}>
+          {nextText(automation)}
+        </span>
+        <OutcomeStrip outcomes={automation.outcomes} />
+        <span className="truncate">
+          {automation.attention ??
+            (last ? `${wordOf(lookOfRun(last.status))}${last.message ? `: ${last.message}` : ""}` : "")}
+        </span>
+        {last && (
+          <time dateTime={last.at} title={longTime(last.at)}>
+            {dayAndTime(last.at)}
+          </time>
+        )}
+      </Link>
+      <Menu
+        trigger={
+          <IconButton label={`Actions of ${automation.name}`}>
+            <Ellipsis size={16} aria-hidden />
+          </IconButton>
+        }
+        items={[
+          { label: "Run now", refusal: write, onSelect: () => void fireAutomation(automation) },
+          automation.state === "paused"
+            ? { label: "Resume", refusal: write, onSelect: () => void resumeAutomation(automation) }
+            : { label: "Pause", refusal: write, onSelect: () => void pauseAutomation(automation) },
+          { label: "Edit", refusal: write, onSelect: () => navigate(`${address}/edit`) },
+          {
+            label: "Runs",
+            onSelect: () => navigate(`/runs?automation=${encodeURIComponent(automation.name)}`),
+          },
+        ]}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,212 @@
+import { type ReactNode, useState } from "react";
+import { Link } from "wouter";
+import type { Automation, FailureGroup, Needs as NeedsData, WaitingApproval } from "../../api/types";
+import { Button } from "../../kit/Button";
+import { sentence } from "../../kit/ErrorState";
+import { clock, dayAndTime, plural } from "../../kit/format";
+import { type Look, lookOfRun, StatusGlyph, wordOf } from "../../kit/Status";
+import { Countdown } from "../../kit/Time";
+import { addressOfApproval, addressOfAutomation, addressOfRun } from "../addresses";
+import { fireAutomation, resumeAutomation } from "../automation-actions";
+import { asText, mainField } from "../conversations/tools";
+import { useRefusal } from "../refusal";
+import { retryRun } from "../run-actions";
+import css from "./overview.module.css";
+
+/** The rows that are shown before "more". */
+const FIRST_ROWS = 5;
+
+/** What needs a person: approvals by their deadlines, then new failures, then automations that stopped. */
+export function Needs({ needs }: { needs: NeedsData }) {
+  const [whole, setWhole] = useState(false);
+  const open = needs.failures.filter((group) => !group.recovered);
+  const recovered = needs.failures.length - open.length;
+  // An automation that stopped itself says so in its own row, with the reason.
+  const stopped = new Set(needs.automations.map((automation) => automation.id));
+  const failures = open.filter((group) => group.automation_id === null || !stopped.has(group.automation_id));
+  const rows: { key: string; row: ReactNode }[] = [
+    ...approvalsByRun(needs.approvals).map((group) => ({
+      key: group[0]?.id ?? "",
+      row: <ApprovalRow approvals={group} />,
+    })),
+    ...failures.map((group) => ({ key: group.last.run_id, row: <FailureRow group={group} /> })),
+    ...needs.automations.map((automation) => ({
+      key: automation.id,
+      row: <StoppedRow automation={automation} />,
+    })),
+  ];
+  const shown = whole ? rows : rows.slice(0, FIRST_ROWS);
+  const hidden = rows.length - shown.length;
+  return (
+    <section className={css.panel} aria-label="Needs you">
+      <header>
+        <h2>Needs you</h2>
+        <span>
+          {rows.length}
+          {needs.cut && "+"}
+        </span>
+      </header>
+      {rows.length === 0 && (
+        <p className={css.nothing}>
+          <StatusGlyph look="succeeded" /> Nothing needs you.
+        </p>
+      )}
+      <ul className={css.needs}>
+        {shown.map(({ key, row }) => (
+          <li key={key}>{row}</li>
+        ))}
+      </ul>
+      {(hidden > 0 || recovered > 0) && (
+        <footer>
+          {hidden > 0 && (
+            <button type="button" className={css.more} onClick={() => setWhole(true)}>
+              {hidden} more
+            </button>
+          )}
+          {recovered > 0 && <span>{plural(recovered, "failure")} followed by a success</span>}
+        </footer>
+      )}
+    </section>
+  );
+}
+
+/** The requests of one run together, because one visit answers them. */
+function approvalsByRun(approvals: WaitingApproval[]): WaitingApproval[][] {
+  const groups = new Map<string, WaitingApproval[]>();
+  for (const approval of approvals) {
+    groups.set(approval.run_id, [...(groups.get(approval.run_id) ?? []), approval]);
+  }
+  return [...groups.values()];
+}
+
+function Row(props: { look: Look; title: ReactNode; note?: ReactNode; children: ReactNode }) {
+  return (
+    <div className={css.need}>
+      <StatusGlyph look={props.look} title={wordOf(props.look)} />
+      <div>
+        <p>{props.title}</p>
+        {props.note && <small>{props.note}</small>}
+      </div>
+      <div className={css.needActions}>{props.children}</div>
+    </div>
+  );
+}
+
+function ApprovalRow({ approvals }: { approvals: WaitingApproval[] }) {
+  const [first] = approvals;
+  if (first === undefined) return null;
+  const name = first.automation_name ?? first.session_title ?? "A conversation";
+  const main = mainField(first.input) ?? (asText(first.input) || first.title);
+  const more = approvals.length - 1;
+  const where = first.automation_name && first.session_title ? `, in “${first.session_title}”` : "";
+  return (
+    <Row
+      look="waits"
+      title={
+        <>
+          <strong>{name}</strong> asks: <code>{main}</code>
+        </>
+      }
+      note={`${more > 0 ? `and ${plural(more, "more request")}${where}. ` : ""}Denied at ${clock(first.deadline_at)} if nobody answers.`}
+    >
+      <span className={css.left}>
+        <Countdown until={first.deadline_at} /> left
+      </span>
+      <Link className={css.primaryLink} href={addressOfApproval(first.id)}>
+        Review
+      </Link>
+    </Row>
+  );
+}
+
+function FailureRow({ group }: { group: FailureGroup }) {
+  const refusal = useRefusal();
+  const [busy, setBusy] = useState(false);
+  const look = lookOfRun(group.status);
+  const name = group.automation_name ?? group.session_title ?? "A conversation";
+  const times = group.count > 1 ? ` ${group.count} times` : "";
+  const reason = group.last.message ?? group.reason;
+  const note =
+    group.count > 1
+      ? `From ${dayAndTime(group.first_at)} to ${dayAndTime(group.last.at)}.`
+      : look === "missed"
+        ? `Due ${dayAndTime(group.last.at)}.`
+        : `At ${dayAndTime(group.last.at)}.`;
+  const act = async (action: () => Promise<unknown>) => {
+    setBusy(true);
+    await action();
+    setBusy(false);
+  };
+  const { automation_id: id, automation_name: automation } = group;
+  return (
+    <Row
+      look={look}
+      title={
+        <>
+          <strong>{name}</strong> {wordOf(look)}
+          {times}
+          {reason && `: ${reason}`}
+        </>
+      }
+      note={note}
+    >
+      {look === "missed" ? (
+        id !== null &&
+        automation !== null && (
+          <Button
+            busy={busy}
+            refusal={refusal("automations:write")}
+            onClick={() => act(() => fireAutomation({ id, name: automation }))}
+          >
+            Run now
+          </Button>
+        )
+      ) : (
+        <Button
+          busy={busy}
+          refusal={refusal("runs:write")}
+          onClick={() => act(() => retryRun(group.last.run_id, name))}
+        >
+          Retry
+        </Button>
+      )}
+      <Link
+        className={css.ordinaryLink}
+        href={addressOfRun(group.last.run_id)}
+        aria-label={`Open the run of ${name}`}
+      >
+        Open
+      </Link>
+    </Row>
+  );
+}
+
+function StoppedRow({ automation }: { automation: Automation }) {
+  const refusal = useRefusal();
+  const paused = automation.state === "paused";
+  return (
+    <Row
+      look={paused ? "paused" : "failed"}
+      title={
+        <>
+          <strong>{automation.name}</strong>{" "}
+          {paused ? `is paused: ${automation.pause_reason ?? ""}` : "needs attention"}
+        </>
+      }
+      note={sentence(automation.attention)}
+    >
+      {paused && (
+        <Button refusal={refusal("automations:write")} onClick={() => resumeAutomation(automation)}>
+          Resume
+        </Button>
+      )}
+      <Link
+        className={css.ordinaryLink}
+        href={addressOfAutomation(automation.name)}
+        aria-label={`Open ${automation.name}`}
+      >
+        Open
+      </Link>
+    </Row>
+  );
+}

@@ -1,0 +1,180 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "wouter";
+import { get } from "../../api/client";
+import { ApiProblem } from "../../api/problem";
+import { keys, useAgents, useAutomations } from "../../api/queries";
+import type { NextRun, Overview as OverviewData, Timeline } from "../../api/types";
+import { Callout, ErrorState } from "../../kit/ErrorState";
+import { clock, dayAndTime, dayHeading, plural, readerZone, sameDay } from "../../kit/format";
+import { Skeleton } from "../../kit/layout";
+import { type Look, StatusGlyph, wordOf } from "../../kit/Status";
+import { useNow } from "../../kit/Time";
+import { addressOfAutomation } from "../addresses";
+import { FirstSteps } from "./FirstSteps";
+import { useLastLook } from "./last-look";
+import { Needs } from "./Needs";
+import css from "./overview.module.css";
+import { Spending } from "./Spending";
+import { TimelinePanel } from "./TimelinePanel";
+
+/** Reads the overview. A browser whose clock goes wrong gets the last 24 hours. */
+async function readOverview(since: string | null, signal: AbortSignal): Promise<OverviewData> {
+  try {
+    return await get<OverviewData>("/overview", { since }, signal);
+  } catch (error) {
+    if (since !== null && error instanceof ApiProblem && error.problem.field === "since") {
+      return get<OverviewData>("/overview", {}, signal);
+    }
+    throw error;
+  }
+}
+
+/** Deadlines and next runs pass without an event. */
+const REFETCH_MS = 60_000;
+
+/** The route `/`: what ran, what failed, what waits, what comes next, and what it cost. */
+export function Overview() {
+  const since = useLastLook();
+  const overview = useQuery({
+    queryKey: [...keys.overview, since],
+    queryFn: ({ signal }) => readOverview(since, signal),
+    refetchInterval: REFETCH_MS,
+  });
+  const timeline = useQuery({
+    queryKey: keys.timeline,
+    queryFn: ({ signal }) => get<Timeline>("/timeline", { lanes: 8 }, signal),
+    refetchInterval: REFETCH_MS,
+  });
+  const agents = useAgents();
+  const automations = useAutomations();
+  if (overview.data === undefined) {
+    return (
+      <div className={css.overview}>
+        {overview.error ? (
+          <ErrorState error={overview.error} onRetry={() => overview.refetch()} />
+        ) : (
+          <Skeleton rows={8} />
+        )}
+      </div>
+    );
+  }
+  const data = overview.data;
+  const { counts } = data;
+  const nothingRan = Object.values(counts).every((number) => number === 0);
+  const isNew = nothingRan && automations.data?.items.length === 0 && data.usage.month.turns === 0;
+  return (
+    <div className={css.overview}>
+      <Headline overview={data} looked={since !== null} />
+      {overview.error && <ErrorState error={overview.error} onRetry={() => overview.refetch()} />}
+      {!data.has_server && (
+        <Callout kind="failed" title="No server takes turns.">
+          Nothing fires until one starts: <code>matins serve</code>
+        </Callout>
+      )}
+      {isNew ? (
+        <FirstSteps agents={agents.data?.items ?? []} />
+      ) : (
+        <>
+          <div className={css.top}>
+            <Needs needs={data.needs} />
+            <NextRuns runs={data.next_runs} now={data.now} />
+          </div>
+          {timeline.data ? (
+            timeline.data.lanes.length > 0 && <TimelinePanel timeline={timeline.data} />
+          ) : timeline.error ? (
+            <ErrorState error={timeline.error} onRetry={() => timeline.refetch()} />
+          ) : (
+            <Skeleton rows={4} />
+          )}
+          <Spending overview={data} />
+        </>
+      )}
+    </div>
+  );
+}
+
+function Headline({ overview, looked }: { overview: OverviewData; looked: boolean }) {
+  const { counts } = overview;
+  const now = new Date(useNow(10_000)).toISOString();
+  const ran = counts.succeeded + counts.failed + counts.stalled + counts.cancelled;
+  const since = dayAndTime(overview.since);
+  const parts: [number, Look, string?][] = [
+    [counts.succeeded, "succeeded"],
+    [counts.failed, "failed"],
+    [counts.stalled, "stalled"],
+    [counts.missed, "missed"],
+    [
+      overview.needs.approvals.length,
+      "waits",
+      overview.needs.approvals.length === 1 ? "waits for you" : "wait for you",
+    ],
+    [counts.running, "running"],
+    [counts.queued, "queued"],
+    [counts.skipped, "skipped"],
+    [counts.cancelled, "cancelled"],
+  ];
+  return (
+    <header className={css.headline}>
+      <div>
+        <h1>
+          {overview.counts_cut && "More than "}
+          {plural(ran, "run")} since {looked ? `you looked at ${since}` : since}
+        </h1>
+        <ul className={css.counts}>
+          {parts
+            .filter(([number]) => number > 0)
+            .map(([number, look, word]) => (
+              <li key={look}>
+                <StatusGlyph look={look} />
+                <span>
+                  <strong>{number}</strong> {word ?? wordOf(look)}
+                </span>
+              </li>
+            ))}
+        </ul>
+      </div>
+      <p>
+        <time dateTime={now}>
+          {dayHeading(now)}, <strong>{clock(now)}</strong>
+        </time>
+        <span>Times in {readerZone()}</span>
+      </p>
+    </header>
+  );
+}
+
+/** The time until an instant, in its largest units. */
+function until(at: string, now: number): string {
+  const minutes = Math.round((Date.parse(at) - now) / 60_000);
+  if (minutes < 0) return "overdue";
+  if (minutes < 1) return "now";
+  if (minutes < 60) return `in ${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 10) return minutes % 60 === 0 ? `in ${hours} h` : `in ${hours} h ${minutes % 60} min`;
+  return hours < 48 ? `in ${hours} h` : `in ${Math.round(hours / 24)} d`;
+}
+
+function NextRuns({ runs, now }: { runs: NextRun[]; now: string }) {
+  const present = useNow(10_000);
+  return (
+    <section className={css.panel} aria-label="Next runs">
+      <header>
+        <h2>Next runs</h2>
+      </header>
+      {runs.length === 0 && <p className={css.nothing}>No automation is due.</p>}
+      <ol className={css.next}>
+        {runs.map((run) => (
+          <li key={run.automation_id}>
+            <time dateTime={run.at} title={run.display}>
+              {sameDay(run.at, now) ? clock(run.at) : dayAndTime(run.at)}
+            </time>
+            <Link className="truncate" href={addressOfAutomation(run.automation_name)}>
+              {run.automation_name}
+            </Link>
+            <span title={run.display}>{run.in_quiet_hours ? "quiet hours" : until(run.at, present)}</span>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}

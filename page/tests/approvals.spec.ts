@@ -1,0 +1,118 @@
+import { expect, test } from "./fixtures";
+import { type Stack, settled } from "./stack";
+
+interface Run {
+  id: string;
+  session_id: string;
+}
+
+async function automation(stack: Stack, name: string, prompt: string, seconds = 480): Promise<void> {
+  await stack.api("POST", "/automations", {
+    name,
+    prompt,
+    agent: "claude",
+    session: "fresh",
+    policies: { on_unmatched: "ask", ask_seconds: seconds },
+  });
+}
+
+async function fire(stack: Stack, name: string): Promise<Run> {
+  const run = await stack.api<Run>("POST", `/automations/${name}/fire`);
+  await settled(stack, run.session_id);
+  return run;
+}
+
+const answer = async (stack: Stack, run: Run) => {
+  await settled(stack, run.session_id);
+  return (await stack.api<{ answer: string }>("GET", `/runs/${run.id}`)).answer;
+};
+
+test.use({ stackName: "approvals" });
+
+test("empty_inbox_says_so", async ({ page, signIn }) => {
+  await signIn(page);
+  await page.goto("/approvals");
+  await expect(page.getByText("Nothing waits for you.")).toBeVisible();
+});
+
+test("request_is_denied_with_a_comment", async ({ page, stack, signIn }) => {
+  await automation(stack, "release", "This asks to push.");
+  const run = await fire(stack, "release");
+  await signIn(page);
+  await page
+    .getByRole("navigation", { name: "Main" })
+    .getByRole("link", { name: /Approvals/ })
+    .click();
+  const request = page.getByRole("region", { name: "Request" }).last();
+  await expect(request.getByRole("heading", { level: 2 })).toHaveText("release asks for permission");
+  await expect(request.getByRole("row")).toContainText("git push origin main");
+  await request.getByLabel(/^Comment/).fill("Not today.");
+  await request.getByRole("button", { name: "Deny" }).and(page.locator('[aria-disabled="false"]')).click();
+  await expect(page.getByText("Nothing waits for you.")).toBeVisible();
+  expect(await answer(stack, run)).toBe("I did not push the branch.");
+  await page.getByRole("button", { name: "Decided" }).click();
+  await page.getByRole("link", { name: /^denied release/ }).click();
+  await expect(page.getByText("“Not today.”")).toBeVisible();
+});
+
+test("always_allow_adds_one_rule_and_asks_no_more", async ({ page, stack, signIn }) => {
+  const run = await fire(stack, "release");
+  await signIn(page);
+  await page.goto("/approvals");
+  await page
+    .getByRole("button", { name: "Always allow…" })
+    .and(page.locator('[aria-disabled="false"]'))
+    .click();
+  const dialog = page.getByRole("dialog", { name: "Always allow this?" });
+  await expect(dialog).toContainText("+ allow execute:git push origin main");
+  await dialog.getByRole("button", { name: "Add the rule and allow" }).click();
+  await expect(dialog).toHaveCount(0);
+  expect(await answer(stack, run)).toBe("The branch is out.");
+  const { permissions } = await stack.api<{ permissions: object[] }>("GET", "/automations/release");
+  expect(permissions).toEqual([{ tool: "execute", title: "git push origin main", verdict: "allow" }]);
+  const next = await fire(stack, "release");
+  expect(await answer(stack, next)).toBe("The branch is out.");
+});
+
+test("long_input_is_whole_before_it_is_allowed", async ({ page, stack, signIn }) => {
+  await automation(stack, "notes", "It writes much.");
+  const run = await fire(stack, "notes");
+  await signIn(page);
+  await page.goto("/approvals");
+  await expect(page.getByRole("row", { name: /^content/ })).toContainText("END");
+  // The whole input is there, so it needs no tick.
+  await page.getByRole("button", { name: "Allow once" }).and(page.locator('[aria-disabled="false"]')).click();
+  await expect(page.getByText("Nothing waits for you.")).toBeVisible();
+  expect(await answer(stack, run)).toBe("The notes are written.");
+});
+
+test("decision_elsewhere_stays_visible", async ({ page, stack, signIn }) => {
+  const run = await fire(stack, "notes");
+  const { items } = await stack.api<{ items: { id: string }[] }>("GET", "/approvals");
+  await signIn(page);
+  await page.goto(`/approvals/${items[0]?.id}`);
+  await expect(page.getByRole("button", { name: "Deny" })).toBeVisible();
+  await stack.command("approval", "allow", `${items[0]?.id}`);
+  await expect(page.getByText(/^A person at the server allowed this/)).toBeVisible();
+  await expect(page.getByRole("button", { name: "Deny" })).toHaveCount(0);
+  expect(await answer(stack, run)).toBe("The notes are written.");
+});
+
+test("request_expires_and_says_so", async ({ page, stack, signIn }) => {
+  await automation(stack, "hasty", "This asks to push.", 2);
+  await signIn(page);
+  const run = await stack.api<Run>("POST", "/automations/hasty/fire");
+  await settled(stack, run.session_id);
+  const { items } = await stack.api<{ items: { id: string }[] }>("GET", `/approvals?run=${run.id}&state=any`);
+  await page.goto(`/approvals/${items[0]?.id}`);
+  await expect(page.getByText(/because nobody answered in time/)).toBeVisible();
+});
+
+test("viewer_sees_requests_and_decides_none", async ({ page, stack, signIn }) => {
+  await fire(stack, "notes");
+  await signIn(page, "viewer");
+  await page.goto("/approvals");
+  const deny = page.getByRole("button", { name: "Deny" });
+  await expect(deny).toBeDisabled();
+  await expect(deny).toHaveAttribute("title", /approvals:write/);
+});

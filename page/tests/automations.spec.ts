@@ -1,0 +1,189 @@
+import { expect, test } from "./fixtures";
+import { type Stack, settled } from "./stack";
+
+interface Run {
+  id: string;
+  session_id: string;
+}
+
+async function automation(stack: Stack, name: string, more: object = {}): Promise<{ id: string }> {
+  return stack.api("POST", "/automations", {
+    name,
+    prompt: "Say what is new in the changelog.",
+    agent: "claude",
+    session: "continuous",
+    zone: "Europe/Prague",
+    triggers: [{ kind: "cron", expression: "0 9 * * 1-5" }],
+    ...more,
+  });
+}
+
+async function run(stack: Stack, name: string): Promise<void> {
+  const { session_id: session } = await stack.api<Run>("POST", `/automations/${name}/fire`);
+  await settled(stack, session);
+}
+
+test.use({ stackName: "automations" });
+
+test("empty_list_offers_a_new_automation_and_the_editor_adds_one", async ({ page, stack, signIn }) => {
+  await signIn(page);
+  await page.goto("/automations");
+  await expect(page.getByText(/^No automation yet/)).toBeVisible();
+  await page.getByRole("button", { name: "New automation" }).click();
+  await page.getByLabel("Name").fill("standup");
+  await page.getByRole("combobox", { name: "Agent" }).selectOption("claude");
+  await page.getByLabel("Ask").fill("Say what is new in the changelog.");
+  await page.getByRole("radio", { name: /One session that remembers/ }).check();
+  await page.getByRole("combobox", { name: "When", exact: true }).selectOption("day");
+  await page.getByLabel("Time", { exact: true }).fill("02:30");
+  await page.getByLabel("Time zone").selectOption("Europe/Prague");
+  // The preview is the server's.
+  const next = page.getByRole("region", { name: "Next runs" }).getByRole("listitem");
+  await expect(next).toHaveCount(5);
+  await expect(next.first()).toContainText(/02:30:00 \+0[12]:00$/);
+  // Clocks change twice a year there, and the server says which change concerns this time.
+  await expect(page.getByText(/has (no 02:30|02:30 twice), because clocks go/)).toBeVisible();
+  const prompt = page.getByRole("region", { name: "What the agent will read" });
+  await expect(prompt).toContainText("Say what is new in the changelog.");
+  await expect(prompt).toContainText("everything else is denied");
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "standup" })).toBeVisible();
+  const made = await stack.api<{ session_mode: string; triggers: { spec: { expression?: string } }[] }>(
+    "GET",
+    "/automations/standup",
+  );
+  expect(made.session_mode).toBe("continuous");
+  expect(made.triggers.map((trigger) => trigger.spec.expression)).toContain("30 2 * * *");
+});
+
+test("refused_field_is_named_and_nothing_is_lost", async ({ page, signIn }) => {
+  await signIn(page);
+  await page.goto("/automations/new");
+  await page.getByLabel("Name").fill("standup");
+  await page.getByLabel("Ask").fill("Anything.");
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await expect(page.getByRole("alert")).toContainText("agent");
+  await expect(page.getByRole("combobox", { name: "Agent" })).toBeFocused();
+  await page.getByRole("combobox", { name: "Agent" }).selectOption("claude");
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await expect(page.getByRole("alert")).toContainText("standup");
+  await page.getByRole("combobox", { name: "When", exact: true }).selectOption("cron");
+  await page.getByLabel("Cron expression").fill("every day");
+  await expect(page.getByRole("region", { name: "Next runs" }).getByRole("alert")).toContainText("every day");
+  // The draft outlives the tab.
+  await page.reload();
+  await expect(page.getByLabel("Ask")).toHaveValue("Anything.");
+  await page.getByRole("button", { name: "Discard" }).click();
+  await expect(page.getByLabel("Ask")).toHaveValue("");
+});
+
+test("edit_conflict_shows_both_versions", async ({ page, stack, signIn }) => {
+  await automation(stack, "audit");
+  await signIn(page);
+  await page.goto("/automations/audit/edit");
+  await page.getByLabel("Ask").fill("Mine.");
+  await expect(page.getByText("1 change")).toBeVisible();
+  await expect(page.getByText("was: Say what is new in the changelog.")).toBeVisible();
+  await stack.api("PATCH", "/automations/audit", { prompt: "Theirs.", cwd: "/tmp" });
+  await page.getByRole("button", { name: "Save" }).click();
+  const conflict = page.getByRole("alert", { name: "Changed by another person" });
+  await expect(conflict.getByRole("row", { name: /^Ask/ })).toContainText("Theirs.");
+  await expect(conflict.getByRole("row", { name: /^Ask/ })).toContainText("Mine.");
+  await conflict
+    .getByRole("row", { name: /^Directory/ })
+    .getByRole("button")
+    .click();
+  await conflict.getByRole("button", { name: "Go on with this form" }).click();
+  await page.getByRole("button", { name: "Save" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "audit" })).toBeVisible();
+  const { prompt, cwd } = await stack.api<{ prompt: string; cwd: string }>("GET", "/automations/audit");
+  expect([prompt, cwd]).toEqual(["Mine.", "/tmp"]);
+});
+
+test("paused_automation_runs_on_demand_and_is_resumed_by_undo", async ({ page, signIn }) => {
+  await signIn(page);
+  await page.goto("/automations/standup");
+  await page.getByRole("button", { name: "Pause" }).click();
+  await expect(page.getByText("Paused: paused by a person")).toBeVisible();
+  await page.getByRole("button", { name: "Run now" }).click();
+  const history = page.getByRole("tabpanel").getByRole("listitem");
+  await expect(history.filter({ hasText: "succeeded" })).toHaveCount(1);
+  await expect(history.filter({ hasText: "Added 2 entries" })).toHaveCount(1);
+  await page.getByRole("status").getByRole("button", { name: "Undo" }).first().click();
+  await expect(page.getByRole("button", { name: "Pause" })).toBeVisible();
+});
+
+test("reset_begins_a_new_conversation_and_keeps_the_old_one", async ({ page, stack, signIn }) => {
+  await signIn(page);
+  await page.goto("/automations/standup");
+  await page.getByRole("button", { name: "More actions" }).click();
+  await page.getByRole("menuitem", { name: "Reset…" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Reset" }).click();
+  await expect(page.getByText("the next run begins a new conversation")).toBeVisible();
+  await run(stack, "standup");
+  await page.getByRole("tab", { name: "Sessions" }).click();
+  await expect(page.getByRole("tabpanel").getByRole("listitem")).toHaveCount(2);
+});
+
+test("deleting_keeps_or_deletes_the_sessions", async ({ page, stack, signIn }) => {
+  await automation(stack, "keep");
+  await run(stack, "keep");
+  await signIn(page);
+  const before = (await stack.api<{ items: object[] }>("GET", "/sessions?limit=100&type=schedule_cron")).items
+    .length;
+  for (const [name, choice, button, left] of [
+    ["keep", null, "Delete automation", before],
+    ["standup", /^Delete 2 sessions/, "Delete automation and 2 sessions", before - 2],
+  ] as const) {
+    await page.goto(`/automations/${name}`);
+    await page.getByRole("button", { name: "More actions" }).click();
+    await page.getByRole("menuitem", { name: "Delete…" }).click();
+    const dialog = page.getByRole("dialog", { name: `Delete ${name}?` });
+    if (choice) await dialog.getByRole("radio", { name: choice }).check();
+    await dialog.getByRole("button", { name: button, exact: true }).click();
+    await expect(page).toHaveURL(/\/automations$/);
+    await expect(
+      page.getByRole("list", { name: "Automations" }).getByText(name, { exact: true }),
+    ).toHaveCount(0);
+    const { items } = await stack.api<{ items: object[] }>("GET", "/sessions?limit=100&type=schedule_cron");
+    expect(items).toHaveLength(left);
+  }
+});
+
+test("webhook_shows_its_address_and_secret", async ({ page, signIn }) => {
+  await signIn(page);
+  await page.goto("/automations/audit?tab=triggers");
+  await page.getByRole("button", { name: "Add a webhook" }).click();
+  const webhook = page.getByRole("tabpanel").getByRole("listitem").filter({ hasText: "on webhook" });
+  await webhook.getByRole("button", { name: "Address and secret" }).click();
+  await expect(webhook.getByText(/\/api\/v1\/webhooks\//)).toBeVisible();
+  await webhook.getByRole("button", { name: "Remove" }).click();
+  await expect(webhook).toHaveCount(0);
+});
+
+test("list_is_filtered_and_sorted_in_the_address", async ({ page, stack, signIn }) => {
+  await automation(stack, "backup", { triggers: [] });
+  await automation(stack, "zebra");
+  await stack.api("POST", "/automations/zebra/pause");
+  await signIn(page);
+  await page.goto("/automations");
+  const rows = page.getByRole("list", { name: "Automations" }).getByRole("listitem");
+  await expect(rows.locator("strong")).toHaveText(["audit", "backup", "zebra"]);
+  await page.getByLabel("Sort by").selectOption("next");
+  await expect(rows.locator("strong").first()).toHaveText("audit");
+  await page.getByRole("button", { name: /^Paused/ }).click();
+  await expect(rows.locator("strong")).toHaveText(["zebra"]);
+  await expect(page).toHaveURL(/sort=next&tab=paused/);
+  await page.keyboard.press("/");
+  await page.keyboard.type("nothing");
+  await expect(page.getByText("No automation matches.")).toBeVisible();
+});
+
+test("viewer_changes_no_automation", async ({ page, signIn }) => {
+  await signIn(page, "viewer");
+  await page.goto("/automations/audit");
+  for (const name of ["Run now", "Pause", "Edit"]) {
+    await expect(page.getByRole("button", { name, exact: true })).toBeDisabled();
+  }
+  await expect(page.getByRole("button", { name: "Run now" })).toHaveAttribute("title", /automations:write/);
+});

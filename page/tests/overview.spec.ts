@@ -1,0 +1,118 @@
+import { expect, test } from "./fixtures";
+import { converse, type Stack, settled } from "./stack";
+
+interface Named {
+  id: string;
+  session_id: string | null;
+}
+
+/** Makes an automation whose schedule fires once a day, and whose failures are not retried. */
+async function automation(stack: Stack, name: string, prompt: string, more: object = {}): Promise<void> {
+  await stack.api("POST", "/automations", {
+    name,
+    prompt,
+    agent: "claude",
+    session: "fresh",
+    zone: "Europe/Prague",
+    triggers: [{ kind: "cron", expression: "0 9 * * *" }],
+    ...more,
+    policies: { retry: { attempts: 1 }, ...(more as { policies?: object }).policies },
+  });
+}
+
+async function fire(stack: Stack, name: string): Promise<Named> {
+  const run = await stack.api<Named>("POST", `/automations/${name}/fire`);
+  if (run.session_id !== null) await settled(stack, run.session_id);
+  return run;
+}
+
+test.use({ stackName: "overview" });
+
+test("overview_of_new_server_shows_three_steps", async ({ page, signIn }) => {
+  await signIn(page);
+  await expect(page).toHaveURL(/\/$/);
+  const steps = page.getByRole("region", { name: "First steps" });
+  await expect(steps.getByRole("listitem")).toHaveCount(3);
+  await expect(steps.getByText("matins agent check claude")).toBeVisible();
+  await steps.getByRole("link", { name: "New conversation" }).click();
+  await expect(page).toHaveURL(/\/conversations\?new=1/);
+});
+
+test("overview_answers_five_questions_without_a_click", async ({ page, stack, signIn }) => {
+  await converse(stack, "Invoice template", "Begin a draft.");
+  await automation(stack, "standup", "Say what is new in the changelog.");
+  await automation(stack, "deploy", "You are signed out.");
+  await automation(stack, "digest", "Sum up.");
+  await automation(stack, "tidy", "Please: asks to push.", {
+    policies: {
+      on_unmatched: "ask",
+      ask_seconds: 480,
+      budget: { day: { cost: { amount: "5", currency: "USD" } } },
+    },
+  });
+  await fire(stack, "standup");
+  await fire(stack, "deploy");
+  await fire(stack, "deploy");
+  await fire(stack, "tidy");
+  await signIn(page);
+
+  // What ran?
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText(/^\d+ runs since /);
+  await expect(page.getByRole("main")).toContainText("2 succeeded");
+  await expect(page.getByRole("main")).toContainText("2 failed");
+  const timeline = page.getByRole("region", { name: "Timeline" });
+  await expect(timeline.getByRole("link", { name: "deploy" })).toBeVisible();
+  await expect(timeline.locator('[data-look="failed"]')).not.toHaveCount(0);
+  // What failed, and why?
+  const needs = page.getByRole("region", { name: "Needs you" });
+  const deploy = needs.getByRole("listitem").filter({ hasText: "deploy" });
+  await expect(deploy).toContainText("failed 2 times: ");
+  await expect(deploy.getByRole("button", { name: "Retry" })).toBeEnabled();
+  // What waits?
+  const waits = needs.getByRole("listitem").first();
+  await expect(waits).toContainText("tidy asks: git push origin main");
+  await expect(waits).toContainText("left");
+  await expect(page).toHaveTitle(/^\(1\) /);
+  // What comes next?
+  const next = page.getByRole("region", { name: "Next runs" }).getByRole("listitem");
+  await expect(next).toHaveCount(4);
+  await expect(next.first()).toContainText("09:00");
+  // What did it cost?
+  const cost = page.getByRole("region", { name: "Cost and usage" });
+  await expect(cost).toContainText("$0.02");
+  await expect(cost).toContainText("2 of 4 runs reported a cost");
+  // All of it is on the first screen.
+  const bottom = await cost.evaluate((element) => element.getBoundingClientRect().bottom);
+  expect(bottom).toBeLessThanOrEqual(800);
+
+  // The plot has keys of its own.
+  await page.getByRole("application").focus();
+  await page.keyboard.press("ArrowRight");
+  await expect(timeline.getByRole("status")).toContainText("failed");
+  await page.keyboard.press("Enter");
+  await expect(page).toHaveURL(/\/runs\/run_/);
+});
+
+test("overview_follows_what_happens", async ({ page, stack, signIn }) => {
+  await signIn(page);
+  const needs = page.getByRole("region", { name: "Needs you" });
+  const waits = needs.getByRole("listitem").filter({ hasText: "tidy asks" });
+  await expect(waits).toHaveCount(1);
+  const { items } = await stack.api<{ items: Named[] }>("GET", "/approvals");
+  await stack.api("POST", `/approvals/${items[0]?.id}/deny`);
+  await expect(waits).toHaveCount(0);
+  await stack.api("POST", "/automations/digest/pause");
+  const next = page.getByRole("region", { name: "Next runs" }).getByRole("listitem");
+  await expect(next.filter({ hasText: "digest" })).toHaveCount(0);
+});
+
+test("overview_of_viewer_offers_no_action", async ({ page, signIn }) => {
+  await signIn(page, "viewer");
+  const deploy = page
+    .getByRole("region", { name: "Needs you" })
+    .getByRole("listitem")
+    .filter({ hasText: "deploy" });
+  const retry = deploy.getByRole("button", { name: "Retry" });
+  await expect(retry).toBeDisabled();
+  await expect(retry).toHaveAttribute("title", /runs:write/);
+});
