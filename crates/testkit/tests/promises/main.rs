@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
+mod browser_tests;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
@@ -10,10 +12,10 @@ use std::{
 
 use sha2::{Digest as _, Sha256};
 
-const PAGE: &str = include_str!("../../../docs/promises.md");
+const PAGE: &str = include_str!("../../../../docs/promises.md");
 
 /// The accepted promises: each number with the beginning of the hash of its text. A change needs `MATINS_UPDATE=1`.
-const ACCEPTED_PROMISES: &str = include_str!("promises.txt");
+const ACCEPTED_PROMISES: &str = include_str!("../promises.txt");
 
 /// The heading of the section with promises that no test shows yet.
 const UNPROVEN_HEADING: &str = "Not yet";
@@ -170,11 +172,12 @@ fn promise_hashes(page: &str) -> Vec<String> {
     texts.into_iter().map(|(_, text)| text).collect()
 }
 
-/// Returns the names of all tests of the crates and tools, as `crate::file::name`.
+/// Returns the names of all tests of the crates and tools, as `crate::file::name`, and of those of the page in a
+/// browser, as `page::file::name`.
 fn all_tests() -> BTreeSet<String> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let tools = crates.with_file_name("tools");
-    let mut tests = BTreeSet::new();
+    let mut tests = browser_tests::browser_tests(&crates.with_file_name("page"));
     let folders = [crates, &tools].map(|folder| fs::read_dir(folder).unwrap());
     for entry in folders.into_iter().flatten() {
         let folder = entry.unwrap().path();
