@@ -59,6 +59,7 @@ fn value(row: &Values, column: &str) -> Param {
 }
 
 /// Returns the parameters with which a statement finds rows of a world, without the tenant.
+#[expect(clippy::too_many_lines, reason = "a table, one row for each statement")]
 fn parameters(name: &str, world: &World) -> Vec<Param> {
     let none = || None::<Uuid>;
     let text = || None::<&str>;
