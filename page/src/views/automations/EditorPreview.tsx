@@ -45,7 +45,7 @@ export function EditorPreview({ form, before }: { form: Form; before: Automation
   });
   const stale = preview.isPlaceholderData || JSON.stringify(asked) !== JSON.stringify(rested);
   return (
-    <aside className={css.preview} aria-label="Preview">
+    <aside className={css.preview} aria-label="Preview" tabIndex={0}>
       <section aria-label="Next runs">
         <header>
           <h2>Next runs</h2>

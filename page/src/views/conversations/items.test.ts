@@ -70,6 +70,50 @@ describe("itemsOf", () => {
     expect(after.at(-1)?.key).toBe(during.at(-1)?.key);
   });
 
+  test("tools stand in the answer where the agent used them", () => {
+    const at = (position: number) => ({ status: "completed", answer_position: position });
+    const answer = { ...row("run_6", "message", "assistant"), content: "Žádné změny. Now I push. Done." };
+    const bytes = new TextEncoder().encode("Žádné změny. ").length;
+    const rows = [
+      row("run_6", "message", "user"),
+      row("run_6", "tool_call", "tool", at(0)),
+      row("run_6", "tool_call", "tool", at(bytes)),
+      row("run_6", "tool_call", "tool", at(1_000)),
+      answer,
+    ];
+    const items = itemsOf({ ...EMPTY, rows }, new Map([["run_6", run("run_6", "succeeded")]]), "UTC");
+    const texts = items.flatMap((item) => (item.kind === "answer" ? [item.text] : []));
+    expect(items.map((item) => item.kind)).toEqual([
+      "day",
+      "person",
+      "work",
+      "answer",
+      "work",
+      "answer",
+      "work",
+      "end",
+    ]);
+    expect(texts).toEqual(["Žádné změny. ", "Now I push. Done."]);
+    expect(new Set(items.map((item) => item.key)).size).toBe(items.length);
+  });
+
+  test("text that is being written is divided in the same way", () => {
+    const rows = [
+      row("run_7", "message", "user"),
+      row("run_7", "tool_call", "tool", { status: "in_progress", answer_position: 3 }),
+    ];
+    const live = new Map([["run_7", { text: "Hello", end: 5 }]]);
+    const items = itemsOf({ ...EMPTY, rows, live }, new Map(), "UTC");
+    expect(items.map((item) => (item.kind === "answer" ? item.text : item.kind))).toEqual([
+      "day",
+      "person",
+      "Hel",
+      "work",
+      "lo",
+    ]);
+    expect(items.filter((item) => item.kind === "answer").every((item) => item.live)).toBe(true);
+  });
+
   test("keys are unique", () => {
     const rows = [
       row("run_4", "message", "user"),

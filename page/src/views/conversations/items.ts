@@ -47,12 +47,43 @@ export function automationOf(row: Message): string | null {
 const DONE = new Set(["succeeded", "failed", "cancelled", "stalled", "skipped", "missed"]);
 export const isOver = (run: Run): boolean => DONE.has(run.status);
 
+/** A part of the answer of a turn, between two things that the agent did. */
+interface Part {
+  part: number;
+  text: string;
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** The number of bytes of the answer before a row; null if the row has no place in the answer. */
+function positionOf(row: Message): number | null {
+  const { answer_position: position } = (row.metadata ?? {}) as { answer_position?: unknown };
+  return typeof position === "number" ? position : null;
+}
+
 /**
- * Orders the rows of one turn. Today a transcript has the whole answer in one row, and `seq` is the order. A later
- * server may say where in the answer each tool stood: this is the place to use that.
+ * Places thoughts, tools, plans and permission requests of one turn within its answer, as far as the server says where
+ * they stood. `text` is the answer, or what is written of it.
  */
-function ordered(rows: Message[]): Message[] {
-  return rows;
+export function placed(rows: readonly Message[], text: string): (Message | Part)[] {
+  const bytes = encoder.encode(text);
+  const placedRows: (Message | Part)[] = [];
+  let written = 0;
+  let parts = 0;
+  const write = (until: number) => {
+    if (until <= written) return;
+    placedRows.push({ part: parts, text: decoder.decode(bytes.subarray(written, until)) });
+    parts += 1;
+    written = until;
+  };
+  for (const row of rows) {
+    const position = positionOf(row);
+    if (position !== null) write(Math.min(position, bytes.length));
+    placedRows.push(row);
+  }
+  write(bytes.length);
+  return placedRows;
 }
 
 /** The agent's IDs of the tool calls that a rule or a person denied. */
@@ -84,10 +115,25 @@ function addTurn(items: Item[], turn: Turn, run: Run | undefined, live: string |
     work ??= { thoughts: [], tools: [], denied: [], plan: null };
     return work;
   };
-  let answered = false;
+  const answers = turn.rows.filter(isAnswer);
+  const answered = answers.length > 0;
   const denied = deniedCalls(turn.rows);
-  for (const row of ordered(turn.rows)) {
-    if (row.kind === "thought") begin().thoughts.push(row);
+  // With several answers nobody knows to which one a position belongs.
+  const only = answers.length === 1 ? answers[0]?.content : answered ? undefined : live;
+  const entries =
+    only === undefined
+      ? turn.rows
+      : placed(
+          turn.rows.filter((row) => !isAnswer(row)),
+          only,
+        );
+  for (const row of entries) {
+    if ("part" in row) {
+      flush();
+      // The key of the live text, so that the final row takes its place without a jump.
+      const key = row.part === 0 ? `answer:${id}` : `answer:${id}:${row.part}`;
+      items.push({ kind: "answer", key, text: row.text, live: !answered });
+    } else if (row.kind === "thought") begin().thoughts.push(row);
     else if (row.kind === "plan") begin().plan = row;
     else if (row.kind === "permission") {
       const { decision } = (row.metadata ?? {}) as { decision?: string };
@@ -108,9 +154,7 @@ function addTurn(items: Item[], turn: Turn, run: Run | undefined, live: string |
     } else {
       flush();
       if (isAnswer(row)) {
-        answered = true;
-        // The key of the live text, so that the final row takes its place without a jump.
-        items.push({ kind: "answer", key: `answer:${id}`, text: row.content, live: false });
+        items.push({ kind: "answer", key: `answer:${row.id}`, text: row.content, live: false });
       } else if (row.role === "user") {
         const name = automationOf(row);
         if (name === null) items.push({ kind: "person", key: row.id, row });
@@ -121,10 +165,8 @@ function addTurn(items: Item[], turn: Turn, run: Run | undefined, live: string |
     }
   }
   flush();
-  if (live !== undefined && !answered)
-    items.push({ kind: "answer", key: `answer:${id}`, text: live, live: true });
   const last = turn.rows.at(-1);
-  if (run?.status === "running" && live === undefined && !answered) {
+  if (run?.status === "running" && !live && !answered) {
     items.push({ kind: "working", key: `end:${id}`, run });
   } else if (run && isOver(run) && last) {
     items.push({ kind: "end", key: `end:${id}`, run, at: run.ended_at ?? last.created_at });

@@ -32,15 +32,10 @@ function reduce(state: Transcript, action: Action): Transcript {
   }
 }
 
-/** Returns the rows before `first`, the oldest first. The rows of a transcript are numbered with gaps. */
+/** Returns the rows before `first`, the oldest first. */
 async function rowsBefore(session: string, first: number): Promise<{ rows: Message[]; hasOlder: boolean }> {
-  let after = Math.max(0, first - 1 - PAGE);
-  for (;;) {
-    const page = await get<Messages>(`/sessions/${session}/messages`, { after, limit: PAGE });
-    const rows = page.items.filter((row) => row.seq < first);
-    if (rows.length > 0 || after === 0) return { rows, hasOlder: after > 0 };
-    after = Math.max(0, after - PAGE);
-  }
+  const page = await get<Messages>(`/sessions/${session}/messages`, { before: first, limit: PAGE });
+  return { rows: page.items, hasOlder: page.previous !== null };
 }
 
 export interface Conversation {

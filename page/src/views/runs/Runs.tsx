@@ -197,11 +197,7 @@ function RunRow({ run, attempts }: { run: RunItem; attempts: boolean }) {
   ];
   return (
     <div className={css.row}>
-      <Link
-        href={addressOfRun(run.id)}
-        className={css.rowLink}
-        aria-label={`${name}, ${look}, ${longTime(at)}`}
-      >
+      <Link href={addressOfRun(run.id)} className={css.rowLink}>
         <Status look={look} />
         <span className={css.what}>
           <strong className="truncate">{name}</strong>
