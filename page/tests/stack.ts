@@ -1,9 +1,9 @@
 /**
- * A server with data for the tests of the page: `matins serve` in a temporary folder, and in front of it a small server
- * that serves the built page with the content security policy under which it must work.
+ * A server with data for the tests of the page: `matins serve` in a temporary folder, with the page that it embeds.
  *
- * The environment can name another program than target/debug/matins (MATINS_BINARY), and another folder than page/dist
- * (MATINS_PAGE).
+ * The environment can name another program than target/debug/matins (MATINS_BINARY). With MATINS_PAGE, a small server in
+ * front of it serves a built page from that folder, with the same content security policy, so that a change of the page
+ * needs no build of the program.
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
@@ -22,7 +22,7 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 const folder = import.meta.dirname;
 const binary = resolve(process.env.MATINS_BINARY ?? join(folder, "../../target/debug/matins"));
-const dist = resolve(process.env.MATINS_PAGE ?? join(folder, "../dist"));
+const dist = process.env.MATINS_PAGE === undefined ? null : resolve(process.env.MATINS_PAGE);
 const NONCE = "dGVzdA";
 const POLICY = [
   "default-src 'none'",
@@ -81,8 +81,8 @@ function written(child: ChildProcess, text: string): Promise<void> {
   });
 }
 
-/** Serves the page, and passes all that belongs to the API on to the server. */
-function servePage(target: number): Server {
+/** Serves the page from a folder, and passes all that belongs to the API on to the server. */
+function servePage(dist: string, target: number): Server {
   return createServer(async (incoming, outgoing) => {
     const path = new URL(incoming.url ?? "/", "http://page").pathname;
     if (/^\/(api\/|sign-in)/.test(path)) return forward(target, incoming, outgoing);
@@ -162,10 +162,10 @@ export async function startStack(name: string): Promise<Stack> {
     process.execPath,
     join(folder, "agent.mjs"),
   );
-  const page = servePage(port);
-  await new Promise<void>((done) => page.listen(0, "127.0.0.1", done));
+  const page = dist === null ? null : servePage(dist, port);
+  if (page !== null) await new Promise<void>((done) => page.listen(0, "127.0.0.1", done));
   return {
-    url: `http://127.0.0.1:${(page.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${page === null ? port : (page.address() as AddressInfo).port}`,
     api,
     command,
     signInPath: async (role = "admin") => {
@@ -185,8 +185,8 @@ export async function startStack(name: string): Promise<Stack> {
     killServer,
     startServer,
     stop: async () => {
-      page.closeAllConnections();
-      page.close();
+      page?.closeAllConnections();
+      page?.close();
       await killServer();
       await rm(home, { recursive: true, force: true, maxRetries: 5 });
     },
