@@ -3,8 +3,8 @@ import { defineConfig } from "@playwright/test";
 export default defineConfig({
   testDir: "tests",
   outputDir: "test-results",
-  // One server and one browser at a time, because the machine may be small.
-  workers: 1,
+  // Each has a server and a browser of its own. Two suit a machine of two cores, because both often wait.
+  workers: 2,
   timeout: 120_000,
   expect: { timeout: 15_000 },
   reporter: "line",

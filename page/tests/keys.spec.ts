@@ -31,7 +31,7 @@ test("keys_are_off_in_text_fields", async ({ page, stack, signIn }) => {
 
 test("chord_goes_to_conversations", async ({ page, signIn }) => {
   await signIn(page);
-  await page.goto("/nowhere");
+  await page.goto("/runs/no/such/page");
   await expect(page.getByText("There is no page here.")).toBeVisible();
   await page.keyboard.press("g");
   await page.keyboard.press("c");
