@@ -43,9 +43,13 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 pub enum Listener {
     /// A TCP address.
     Tcp(TcpListener),
-    /// A Unix socket that only its owner can open.
-    Private(UnixListener),
+    /// A Unix socket that only its owner can open, and the check of the processes that connect. The processes of agents
+    /// have the same owner.
+    Private(UnixListener, IsOfRun),
 }
+
+/// Returns `true` if the process with this ID belongs to a run, or if that cannot be told.
+pub type IsOfRun = fn(u32) -> bool;
 
 /// A running listener.
 #[derive(Debug)]
@@ -75,7 +79,7 @@ impl ServerHandle {
 pub fn serve(listener: Listener, routes: Router, stop: CancellationToken) -> ServerHandle {
     let address = match &listener {
         Listener::Tcp(listener) => listener.local_addr().ok(),
-        Listener::Private(_) => None,
+        Listener::Private(..) => None,
     };
     let task = tokio::spawn(accept_all(listener, routes, stop.clone()));
     ServerHandle {
@@ -95,10 +99,13 @@ async fn accept_all(listener: Listener, routes: Router, stop: CancellationToken)
         };
         match accepted {
             Ok(AcceptedConnection::Tcp(stream, from)) => {
-                serve_connection(stream, Peer::Network(from), &routes, &open, WRITE_TIMEOUT);
+                let peer = move || Peer::Network(from);
+                serve_connection(stream, peer, &routes, &open, WRITE_TIMEOUT);
             }
-            Ok(AcceptedConnection::Private(stream)) => {
-                serve_connection(stream, Peer::Private, &routes, &open, WRITE_TIMEOUT);
+            Ok(AcceptedConnection::Private(stream, is_of_run)) => {
+                let process = stream.peer_cred().map(|peer| peer.pid());
+                let peer = move || private_peer(&process, is_of_run);
+                serve_connection(stream, peer, &routes, &open, WRITE_TIMEOUT);
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
@@ -113,10 +120,21 @@ async fn accept_all(listener: Listener, routes: Router, stop: CancellationToken)
     }
 }
 
+/// Returns the sender of a request over a private socket. A process without an ID here runs in another container, and so
+/// not below a guard of this one.
+fn private_peer(process: &io::Result<Option<i32>>, is_of_run: IsOfRun) -> Peer {
+    let is_agent = match process {
+        Ok(Some(process)) if *process != 0 => u32::try_from(*process).map_or(true, is_of_run),
+        Ok(_) => false,
+        Err(_) => true,
+    };
+    if is_agent { Peer::Agent } else { Peer::Private }
+}
+
 /// An accepted connection.
 enum AcceptedConnection {
     Tcp(tokio::net::TcpStream, SocketAddr),
-    Private(tokio::net::UnixStream),
+    Private(tokio::net::UnixStream, IsOfRun),
 }
 
 async fn accept(listener: &Listener) -> io::Result<AcceptedConnection> {
@@ -128,15 +146,19 @@ async fn accept(listener: &Listener) -> io::Result<AcceptedConnection> {
             stream.set_nodelay(true).ok();
             Ok(AcceptedConnection::Tcp(stream, from))
         }
-        Listener::Private(listener) => Ok(AcceptedConnection::Private(listener.accept().await?.0)),
+        Listener::Private(listener, is_of_run) => Ok(AcceptedConnection::Private(
+            listener.accept().await?.0,
+            *is_of_run,
+        )),
     }
 }
 
 /// Starts to serve one connection, in a task of its own. The connection ends if the client reads nothing for
-/// `write_timeout` while the server writes.
+/// `write_timeout` while the server writes. `peer` tells before each request who sends it, because a process can start
+/// an agent after it has connected.
 fn serve_connection<S>(
     stream: S,
-    peer: Peer,
+    peer: impl Fn() -> Peer + Send + 'static,
     routes: &Router,
     open: &GracefulShutdown,
     write_timeout: Duration,
@@ -149,6 +171,7 @@ fn serve_connection<S>(
     let routes = routes.clone();
     let answer = hyper::service::service_fn(move |request: Request<Incoming>| {
         let routes = routes.clone();
+        let peer = peer();
         async move {
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(peer);
@@ -173,11 +196,13 @@ fn serve_connection<S>(
 
 #[cfg(test)]
 mod tests {
-    use axum::{body::Bytes, routing::get};
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use axum::{Extension, body::Bytes, routing::get};
     use futures::{StreamExt as _, stream};
     use tokio::{
         io::{AsyncReadExt as _, AsyncWriteExt as _},
-        net::TcpStream,
+        net::{TcpStream, UnixStream},
         sync::mpsc,
     };
 
@@ -211,7 +236,7 @@ mod tests {
         let (stream, from) = listener.accept().await.unwrap();
         let open = GracefulShutdown::new();
         let patience = Duration::from_millis(200);
-        serve_connection(stream, Peer::Network(from), &routes, &open, patience);
+        serve_connection(stream, move || Peer::Network(from), &routes, &open, patience);
         client
             .write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
             .await
@@ -221,6 +246,39 @@ mod tests {
         assert_eq!(&beginning, b"HTTP/1.1 200");
         given_up.recv().await.unwrap();
         open.shutdown().await;
+    }
+
+    /// The number of checks of [`is_of_run_from_second_check`].
+    static CHECKS: AtomicU32 = AtomicU32::new(0);
+
+    fn is_of_run_from_second_check(process: u32) -> bool {
+        assert_eq!(process, std::process::id());
+        CHECKS.fetch_add(1, Ordering::Relaxed) > 0
+    }
+
+    #[tokio::test]
+    async fn process_is_checked_before_each_request_of_private_socket() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let told = async |peer: Extension<Peer>| format!("<{:?}>", peer.0);
+        let routes = Router::new().route("/", get(told));
+        let listener = UnixListener::bind(&path).unwrap();
+        let listener = Listener::Private(listener, is_of_run_from_second_check);
+        let served = serve(listener, routes, CancellationToken::new());
+        let mut client = UnixStream::connect(&path).await.unwrap();
+        for expected in ["<Private>", "<Agent>"] {
+            client
+                .write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
+                .await
+                .unwrap();
+            let mut answer = Vec::new();
+            while !answer.ends_with(b">") {
+                assert_ne!(client.read_buf(&mut answer).await.unwrap(), 0);
+            }
+            let answer = String::from_utf8(answer).unwrap();
+            assert!(answer.ends_with(expected), "{answer}");
+        }
+        served.stop().await;
     }
 
     #[tokio::test]

@@ -41,12 +41,13 @@ pub(crate) async fn guard_request(
     request: Request,
     next: Next,
 ) -> Response {
-    let private = request.extensions().get::<Peer>() == Some(&Peer::Private);
-    let checked = if private {
+    let checked = match request.extensions().get::<Peer>() {
         // Browsers cannot open a Unix socket, so that only programs of its owner send these requests.
-        Ok(())
-    } else {
-        check_headers(&request, &api.shared.hosts)
+        Some(Peer::Private) => Ok(()),
+        Some(Peer::Agent) => Err(ApiError::forbidden(
+            "a process of a turn cannot use the private socket of the data folder",
+        )),
+        Some(Peer::Network(_)) | None => check_headers(&request, &api.shared.hosts),
     };
     let mut response = match checked {
         Ok(()) => next.run(request).await,

@@ -28,6 +28,8 @@ pub enum Peer {
     /// The private socket of a data folder, which only its owner can open, or this process itself. The request acts
     /// as an admin of the install's own tenant.
     Private,
+    /// The private socket, opened by a process of a turn. No request of it is accepted.
+    Agent,
     /// The network, with the address of the client.
     Network(std::net::SocketAddr),
 }

@@ -118,9 +118,7 @@ impl LoadedConfig {
             home: environment::home(),
         };
         let names = sources.environment.keys().map(String::as_str);
-        // The guard and the worker set these variables for agents, so they are no misspelled settings.
-        let given = [agent::guard::MARKER_VARIABLE, agent::guard::WORKER_VARIABLE];
-        let unknown = config::unknown_variables(names, &given);
+        let unknown = config::unknown_variables(names);
         let (config, problems) = resolve(&sources);
         Self {
             config,

@@ -20,7 +20,8 @@ Exit codes:
     5  the turn did not succeed
     6  the database, the data folder or the environment does not work
     7  the session was not deleted, because automations are bound to it
-    8  not signed in, or the token lacks a permission
+    8  not signed in, the token lacks a permission, or an agent runs the
+     command
   130  interrupted by Ctrl-C
 
 With --json, results are JSON documents: one document per line from demo,
@@ -46,7 +47,7 @@ pub(crate) enum Exit {
     Environment,
     /// The session was not deleted, because automations are bound to it and the user did not confirm their deletion.
     Blocked,
-    /// The request has no valid token, or the token lacks the permission.
+    /// The request has no valid token, the token lacks the permission, or an agent runs the command.
     NotAllowed,
     /// The user interrupted the command with Ctrl-C.
     Interrupted,

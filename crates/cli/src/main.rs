@@ -88,6 +88,9 @@ fn report_invalid_command_line(error: &clap::Error) -> ExitCode {
 
 fn run(cli: Cli, output: Output) -> Result<Exit, CliError> {
     let Cli { global, command } = cli;
+    if !matches!(command, Command::DemoAgent(_)) {
+        refuse_within_run()?;
+    }
     match command {
         Command::Demo(args) => {
             let config = load_config(&global, "warn")?;
@@ -111,6 +114,26 @@ fn run(cli: Cli, output: Output) -> Result<Exit, CliError> {
         Command::Completions(args) => commands::completions::run(&args, Cli::command(), output),
         Command::Man(args) => commands::man::run(args, Cli::command(), output),
         Command::DemoAgent(args) => commands::demo_agent::run(args),
+    }
+}
+
+/// Refuses a command that an agent runs, or another process of a turn. The data folder belongs to the user of the agent,
+/// so that the command would act as an administrator.
+fn refuse_within_run() -> Result<(), CliError> {
+    match agent::guard::run_of_process(std::process::id()) {
+        Ok(None) => Ok(()),
+        Ok(Some(run)) => Err(CliError::message(
+            Exit::NotAllowed,
+            format!(
+                "a process of the turn {} cannot use this command",
+                output::one_line(&run)
+            ),
+        )
+        .with_hint("a person runs it in a terminal of their own")),
+        Err(source) => Err(CliError::environment(
+            "cannot tell whether an agent runs this command",
+            source,
+        )),
     }
 }
 

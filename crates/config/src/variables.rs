@@ -20,12 +20,8 @@ pub struct UnknownVariable {
     pub suggestion: Option<&'static str>,
 }
 
-/// Finds the variables that have the prefix of settings but belong to no setting. `others` are names with another
-/// use.
-pub fn unknown_variables<'a>(
-    names: impl IntoIterator<Item = &'a str>,
-    others: &[&str],
-) -> Vec<UnknownVariable> {
+/// Finds the variables that have the prefix of settings but belong to no setting.
+pub fn unknown_variables<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<UnknownVariable> {
     let known = || {
         SETTINGS
             .iter()
@@ -34,7 +30,7 @@ pub fn unknown_variables<'a>(
     };
     names
         .into_iter()
-        .filter(|name| name.starts_with(VARIABLE_PREFIX) && !others.contains(name))
+        .filter(|name| name.starts_with(VARIABLE_PREFIX))
         .filter(|name| known().all(|known| known != *name))
         .map(|name| UnknownVariable {
             name: name.to_owned(),
@@ -53,10 +49,9 @@ mod tests {
             "PATH",
             "MATINS_WORKERS",
             "MATINS_WROKERS",
-            "MATINS_RUN",
             "MATINS_ZZZZZZZZ",
         ];
-        let unknown = unknown_variables(names, &["MATINS_RUN"]);
+        let unknown = unknown_variables(names);
         let found: Vec<_> = unknown
             .iter()
             .map(|it| (it.name.as_str(), it.suggestion))

@@ -73,7 +73,7 @@ impl Server {
             .with_hosts(&access.hosts, access.behind_tls_proxy);
         let routes = api::router(api.build());
         let folder = local.folder.path();
-        // 3. Listen, before the daemon claims any turn: the agents of turns reach the API through the socket, so a
+        // 3. Listen, before the daemon claims any turn: the commands of people reach the API through the socket, so a
         // server without a socket must not start.
         let socket = PrivateSocket::of_server(folder, routes.clone(), closing.clone());
         let socket = socket.map_err(|source| Error::File {

@@ -105,7 +105,7 @@ impl PrivateSocket {
         let listener = UnixListener::bind(SocketAddress::for_path(&draft)?.path())?;
         fs::set_permissions(&draft, Permissions::from_mode(0o600))?;
         fs::rename(&draft, &path)?;
-        let handle = api::serve(Listener::Private(listener), routes, stop);
+        let handle = api::serve(Listener::Private(listener, is_of_run), routes, stop);
         Ok(Self {
             path,
             handle: Some(handle),
@@ -152,6 +152,11 @@ fn remove_stale_sockets(folder: &Path) {
             fs::remove_file(entry.path()).ok();
         }
     }
+}
+
+/// Returns `true` if a process belongs to a run. A process that cannot be read any more counts as one.
+fn is_of_run(process: u32) -> bool {
+    agent::guard::run_of_process(process).map_or(true, |run| run.is_some())
 }
 
 fn remove_if_exists(path: &Path) -> io::Result<()> {

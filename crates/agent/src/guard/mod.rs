@@ -23,6 +23,7 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("the guard needs Linux: subreaper, /proc, pidfd and timerfd");
 
+mod ancestry;
 pub(crate) mod cgroup;
 mod kill;
 pub(crate) mod launch;
@@ -39,6 +40,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+pub use ancestry::run_of_process;
 pub use main::main;
 pub use sweep::{sweep, sweep_workers};
 

@@ -53,6 +53,12 @@ impl ProcessRow {
     }
 }
 
+/// Returns the ID of the parent of a process, 0 if it has none. Returns `None` if the process has ended.
+pub(super) fn parent(pid: Pid) -> Option<i32> {
+    let row = ProcessRow::read(pid)?;
+    (!row.is_zombie).then_some(row.parent)
+}
+
 impl Process {
     /// Sends a signal. A process that has ended is no error.
     ///

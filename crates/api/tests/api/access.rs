@@ -183,6 +183,29 @@ pub(crate) async fn made_token_expires_with_its_maker_and_names_it(world: &World
     assert_eq!(made["expires_at"], Value::Null);
 }
 
+pub(crate) async fn process_of_turn_is_refused_at_private_socket(world: &World) {
+    let token = world.post("/tokens", json!({ "name": "t", "role": "admin" }));
+    let token = token.await.expect(201);
+    let bearer = format!("Bearer {}", token["secret"].as_str().unwrap());
+    // Not even a valid token helps, because the agent may have read it from a file of its user.
+    for authorization in [None, Some(bearer)] {
+        let mut request = Request::post("/api/v1/tokens")
+            .header("host", "localhost")
+            .header("content-type", "application/json");
+        if let Some(bearer) = authorization {
+            request = request.header("authorization", bearer);
+        }
+        let body = json!({ "name": "u", "role": "admin" }).to_string();
+        let request = request.body(Body::from(body)).unwrap();
+        let refused = world.send_from(Peer::Agent, request).await;
+        let detail = refused.problem(403);
+        assert!(detail.contains("a process of a turn"), "{detail}");
+    }
+    let tokens = world.get("/tokens").await.expect(200);
+    let names = tokens["items"].as_array().unwrap();
+    assert!(names.iter().all(|token| token["name"] != "u"), "{tokens}");
+}
+
 pub(crate) async fn cascading_revocation_ends_all_made_tokens(world: &World) {
     let body = json!({ "name": "t", "role": "admin" });
     let root = world.post("/tokens", body.clone()).await.expect(201);

@@ -107,6 +107,7 @@ on_both! {
         revoked_or_expired_token_is_unauthenticated,
         made_token_expires_with_its_maker_and_names_it,
         cascading_revocation_ends_all_made_tokens,
+        process_of_turn_is_refused_at_private_socket,
         api_sign_in_link_works_once,
         browser_change_from_foreign_page_is_refused,
         sign_in_attempts_over_limit_get_429,

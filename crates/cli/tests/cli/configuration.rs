@@ -222,14 +222,6 @@ fn unknown_matins_variable_logs_warning() {
     for says in ["WARN", "MATINS_WROKERS", "did you mean `MATINS_WORKERS`?"] {
         assert!(told.stderr.contains(says), "{told:#?}");
     }
-    let agents = TestInstallation::new()
-        .with_env("MATINS_RUN", "run_1")
-        .with_env("MATINS_RUN_WORKER", "host-1-00000001");
-    let told = agents.run(&["agent", "list"]);
-    assert!(
-        !told.stderr.contains("MATINS_RUN"),
-        "the marker of agents is known: {told:#?}"
-    );
 }
 
 #[test]

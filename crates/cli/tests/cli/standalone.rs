@@ -174,3 +174,22 @@ fn turn_continues_after_stdout_reader_closes() {
     let runs = world.json(&["run", "list"]);
     assert_eq!(runs[0]["status"], "succeeded", "{runs:#}");
 }
+
+#[test]
+fn command_of_agent_is_refused_and_opens_no_data_folder() {
+    let world = TestInstallation::new().with_env("MATINS_RUN", "run_1\x1b[2J");
+    for command in [
+        &["agent", "list"][..],
+        &["serve", "--listen", "none"],
+        &["demo"],
+        &["doctor"],
+        &["config", "show"],
+        &["token", "create", "mine", "--server", "http://127.0.0.1:9"],
+    ] {
+        let told = world.run(command);
+        assert_eq!(told.code, 8, "{command:?} {told:#?}");
+        let refusal = r"error: a process of the turn run_1\u{1b}[2J cannot use this command";
+        assert!(told.stderr.contains(refusal), "{command:?} {told:#?}");
+    }
+    assert!(!world.data_folder().exists());
+}

@@ -131,7 +131,7 @@ impl<S: Send + Sync> FromRequestParts<S> for ClientAddress {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         Ok(Self(match parts.extensions.get::<Peer>() {
             Some(Peer::Network(address)) => Some(address.ip()),
-            Some(Peer::Private) | None => None,
+            Some(Peer::Private | Peer::Agent) | None => None,
         }))
     }
 }
