@@ -236,7 +236,13 @@ mod tests {
         let (stream, from) = listener.accept().await.unwrap();
         let open = GracefulShutdown::new();
         let patience = Duration::from_millis(200);
-        serve_connection(stream, move || Peer::Network(from), &routes, &open, patience);
+        serve_connection(
+            stream,
+            move || Peer::Network(from),
+            &routes,
+            &open,
+            patience,
+        );
         client
             .write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
             .await

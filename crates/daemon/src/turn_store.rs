@@ -133,23 +133,10 @@ fn turn_store_error(error: store::Error) -> TurnStoreError {
 }
 
 impl TurnStore for WorkerTurnStore {
-    fn begin(&self, run: RunId) -> BoxFuture<'_, Result<StartReply, TurnStoreError>> {
-        let Host {
-            store,
-            worker,
-            instance,
-            ..
-        } = &self.host;
-        Box::pin(async move {
-            self.require_known_time()?;
-            let starting = store.begin(run, worker, *instance, self.host.now());
-            self.track_start(run, starting.await)
-        })
-    }
-
-    fn begin_after_precheck(
+    fn begin(
         &self,
         run: RunId,
+        secret: [u8; 32],
     ) -> BoxFuture<'_, Result<StartReply, TurnStoreError>> {
         let Host {
             store,
@@ -159,7 +146,26 @@ impl TurnStore for WorkerTurnStore {
         } = &self.host;
         Box::pin(async move {
             self.require_known_time()?;
-            let starting = store.begin_after_precheck(run, worker, *instance, self.host.now());
+            let starting = store.begin(run, worker, *instance, self.host.now(), Some(secret));
+            self.track_start(run, starting.await)
+        })
+    }
+
+    fn begin_after_precheck(
+        &self,
+        run: RunId,
+        secret: [u8; 32],
+    ) -> BoxFuture<'_, Result<StartReply, TurnStoreError>> {
+        let Host {
+            store,
+            worker,
+            instance,
+            ..
+        } = &self.host;
+        Box::pin(async move {
+            self.require_known_time()?;
+            let starting =
+                store.begin_after_precheck(run, worker, *instance, self.host.now(), Some(secret));
             self.track_start(run, starting.await)
         })
     }

@@ -315,7 +315,7 @@ pub(crate) mod tests {
     ) -> (RunId, ApprovalId) {
         let run = claimed_run(host).await;
         let (store, now) = (&host.store, host.now());
-        let begun = store.begin(run, &host.worker, host.instance, now);
+        let begun = store.begin(run, &host.worker, host.instance, now, None);
         assert!(matches!(begun.await.unwrap(), StartReply::Started(_)));
         let id = ApprovalId::generate(now, &*host.entropy);
         let question = ApprovalRequest::new("execute", title, "call-1", None);

@@ -287,6 +287,11 @@ impl RunState {
         matches!(self, Self::Delivered { worker_id, .. } if worker_id == worker)
     }
 
+    /// Returns `true` if this worker has begun the turn of the run, and the run is not over.
+    pub fn is_taken_by(&self, worker: &WorkerId) -> bool {
+        matches!(self, Self::Running { worker_id, .. } if worker_id == worker)
+    }
+
     /// Returns the worker that has the run, or had it at its end.
     pub fn worker_id(&self) -> Option<&WorkerId> {
         match self {

@@ -1,9 +1,6 @@
-//! Private Unix sockets in a data folder. A process that runs agents serves the API at such a socket to the owner of
-//! the folder.
-//!
-//! The server of the folder listens at `matins.sock`. A process that takes a turn without a server listens at
-//! `matins-<pid>.sock` until the turn ends. A killed process leaves a socket file behind to which no client can
-//! connect.
+//! The private Unix socket of a data folder. The server of the folder serves the API there, at `matins.sock`, to the owner
+//! of the folder and not to the processes of turns, which have the same user. A killed server leaves a socket file behind
+//! to which no client can connect.
 
 use std::{
     fs::{self, Permissions},
@@ -28,8 +25,6 @@ use tokio_util::sync::CancellationToken;
 
 /// The name of the server's socket.
 const SERVER_SOCKET_NAME: &str = "matins.sock";
-/// The prefix and the suffix of the other sockets' names. The process ID stands between them.
-const PROCESS_SOCKET_NAME_PARTS: (&str, &str) = ("matins-", ".sock");
 /// The maximum time for the listener to answer a status request.
 const STATUS_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -81,20 +76,7 @@ impl PrivateSocket {
         routes: Router,
         stop: CancellationToken,
     ) -> io::Result<Self> {
-        remove_stale_sockets(folder);
         Self::listen(folder.join(SERVER_SOCKET_NAME), routes, stop)
-    }
-
-    /// Listens at `matins-<pid>.sock`, for a process that takes a turn without a server.
-    pub(crate) fn of_process(
-        folder: &Path,
-        routes: Router,
-        stop: CancellationToken,
-    ) -> io::Result<Self> {
-        remove_stale_sockets(folder);
-        let (before, behind) = PROCESS_SOCKET_NAME_PARTS;
-        let name = format!("{before}{}{behind}", std::process::id());
-        Self::listen(folder.join(name), routes, stop)
     }
 
     fn listen(path: PathBuf, routes: Router, stop: CancellationToken) -> io::Result<Self> {
@@ -126,30 +108,6 @@ impl Drop for PrivateSocket {
         // `stop` has already removed the file, and another process may have created a socket of the same name since.
         if self.handle.is_some() {
             fs::remove_file(&self.path).ok();
-        }
-    }
-}
-
-/// Removes the sockets of single-turn processes that have died.
-fn remove_stale_sockets(folder: &Path) {
-    let (before, behind) = PROCESS_SOCKET_NAME_PARTS;
-    let Ok(entries) = fs::read_dir(folder) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let Some(name) = name.to_str() else { continue };
-        let pid = name
-            .strip_prefix(before)
-            .and_then(|it| it.strip_suffix(behind));
-        if pid.is_none_or(|pid| pid.parse::<u32>().is_err()) {
-            continue;
-        }
-        // Only a refused connection proves that no process listens. After any other error the file stays.
-        let listened_at = SocketAddress::for_path(&entry.path())
-            .and_then(|address| std::os::unix::net::UnixStream::connect(address.path()));
-        if listened_at.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
-            fs::remove_file(entry.path()).ok();
         }
     }
 }
@@ -245,28 +203,5 @@ mod tests {
         let asked = contact_server(folder.path(), Arc::new(OsEntropy)).await;
         assert!(matches!(asked, ServerContact::Unresponsive));
         closing.abort();
-    }
-
-    #[tokio::test]
-    async fn only_sockets_of_dead_processes_are_removed() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        drop(std::os::unix::net::UnixListener::bind(at("matins-1.sock")).unwrap());
-        let _lives = UnixListener::bind(at("matins-2.sock")).unwrap();
-        fs::write(at("matins-notes.sock"), "mine").unwrap();
-        let stop = CancellationToken::new();
-        let own = PrivateSocket::of_process(folder.path(), routes(), stop).unwrap();
-        let own_name = format!("matins-{}.sock", std::process::id());
-        let mut there = file_names(folder.path());
-        there.sort();
-        let mut expected = vec![
-            "matins-2.sock".to_owned(),
-            own_name,
-            "matins-notes.sock".to_owned(),
-        ];
-        expected.sort();
-        assert_eq!(there, expected);
-        drop(own);
-        assert_eq!(file_names(folder.path()).len(), 2);
     }
 }

@@ -9,9 +9,7 @@ use model::{RunId, run::RunStatus};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    boxed, error::Error, host::host, local_instance::LocalInstance, socket::PrivateSocket,
-};
+use crate::{boxed, error::Error, host::host, local_instance::LocalInstance};
 
 /// The interval at which this process polls for the run that blocks its own run.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -19,8 +17,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// Takes the turn of a run in this process. If the run waits for other queued runs that no server takes, takes their
 /// turns first. Returns the last attempt at the run when it is over. If `stop` is cancelled earlier, returns the
 /// attempt in its present state.
-///
-/// Meanwhile serves the API at a private socket of this process, because the agents of the turns call it.
 #[boxed]
 pub async fn take_turn(
     local: &LocalInstance,
@@ -29,15 +25,7 @@ pub async fn take_turn(
     stop: CancellationToken,
 ) -> Result<Run, Error> {
     let host = host(local)?;
-    let folder = local.folder.path();
     let closing = CancellationToken::new();
-    let routes = api::router(local.api().with_stop_token(closing.clone()).build());
-    let socket = PrivateSocket::of_process(folder, routes, closing.clone());
-    let socket = socket.map_err(|source| Error::File {
-        action: "listen in",
-        path: folder.to_owned(),
-        source,
-    })?;
     if let Some(fleet) = local.fleet_clock.clone() {
         // Keep the shared clock synchronized, because a turn may take long enough for the local clock to drift.
         let keeping =
@@ -46,7 +34,6 @@ pub async fn take_turn(
     }
     let taken = Box::pin(take_with_blocking_runs(&host, client, run, stop)).await;
     closing.cancel();
-    socket.stop().await;
     taken
 }
 

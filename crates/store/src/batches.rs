@@ -56,6 +56,8 @@ pub(crate) struct StartRequest {
     pub(crate) instance: InstanceId,
     /// `true` if the precheck of the run has already run.
     pub(crate) precheck_done: bool,
+    /// SHA-256 of the run's secret. `None` if the agent gets no tools.
+    pub(crate) secret: Option<[u8; 32]>,
     pub(crate) now: Timestamp,
 }
 

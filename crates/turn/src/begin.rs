@@ -5,8 +5,10 @@
 
 use std::{ops::ControlFlow, time::Duration};
 
+use futures::future::BoxFuture;
 use model::{
     RunId,
+    access::secret::RunSecret,
     outcome::{FailureKind, Outcome, RunFailure},
     precheck::{PrecheckDecision, PrecheckJob},
     turn::{Assignment, DeclineOutcome, StartReply, TurnResult},
@@ -43,16 +45,19 @@ pub(crate) async fn begin(
     store: &dyn TurnStore,
     agents: &AgentRuntime,
     run: RunId,
+    secret: &RunSecret,
     control: &TurnControl,
     state: &watch::Sender<HeartbeatState>,
 ) -> Result<StartOutcome, TurnStoreError> {
-    match begin_with_retry(store, agents, run, control, state, false).await? {
+    let secret = secret.hash();
+    let first = |run| store.begin(run, secret);
+    match begin_with_retry(store, agents, run, control, state, first).await? {
         ControlFlow::Break(outcome) => Ok(outcome),
         ControlFlow::Continue(StartReply::RunPrecheck(job)) => {
             let heartbeat =
                 send_heartbeats(store, run, control, agents.heartbeat, agents.lease, state);
             tokio::select! {
-                outcome = begin_after_precheck(store, agents, &job, control, state) => outcome,
+                outcome = begin_after_precheck(store, agents, &job, secret, control, state) => outcome,
                 // `send_heartbeats` never returns, even after the run is lost.
                 () = heartbeat => Ok(StartOutcome::Ended(TurnEnd::Lost)),
             }
@@ -67,6 +72,7 @@ async fn begin_after_precheck(
     store: &dyn TurnStore,
     agents: &AgentRuntime,
     job: &PrecheckJob,
+    secret: [u8; 32],
     control: &TurnControl,
     state: &watch::Sender<HeartbeatState>,
 ) -> Result<StartOutcome, TurnStoreError> {
@@ -102,8 +108,9 @@ async fn begin_after_precheck(
         }));
     }
     // 3. Begin the turn.
+    let second = |run| store.begin_after_precheck(run, secret);
     Ok(
-        match begin_with_retry(store, agents, run, control, state, true).await? {
+        match begin_with_retry(store, agents, run, control, state, second).await? {
             ControlFlow::Break(outcome) => outcome,
             ControlFlow::Continue(reply) => StartOutcome::from_begin(reply, report),
         },
@@ -142,27 +149,22 @@ async fn requeue(
     Ok(StartOutcome::Ended(ended))
 }
 
-/// Begins a run. Retries for one lease while the store is unreachable, because this worker owns the run for that
-/// time. Returns `Break` after it has requeued a run that may or may not have begun.
-async fn begin_with_retry(
-    store: &dyn TurnStore,
+/// Begins a run with `begin_once`. Retries for one lease while the store is unreachable, because this worker owns the run
+/// for that time. Returns `Break` after it has requeued a run that may or may not have begun.
+async fn begin_with_retry<'a>(
+    store: &'a dyn TurnStore,
     agents: &AgentRuntime,
     run: RunId,
     control: &TurnControl,
     state: &watch::Sender<HeartbeatState>,
-    precheck_done: bool,
+    begin_once: impl Fn(RunId) -> BoxFuture<'a, Result<StartReply, TurnStoreError>>,
 ) -> Result<ControlFlow<StartOutcome, StartReply>, TurnStoreError> {
     let until = Instant::now() + agents.lease;
     let mut reply_lost = false;
     loop {
         // The lease counts from before the call, because the reply may be under way for long.
         let sent_at = agent::uptime();
-        let begin = if precheck_done {
-            store.begin_after_precheck(run)
-        } else {
-            store.begin(run)
-        };
-        match begin.await {
+        match begin_once(run).await {
             Err(error) if error.transient && Instant::now() + BEGIN_RETRY_PAUSE <= until => {
                 log_warning(run, &error, "begin the turn");
                 // The failed call may have been committed nevertheless.
@@ -171,9 +173,9 @@ async fn begin_with_retry(
                     break;
                 }
             }
-            // Either another worker owns the run by now, or an earlier try of this worker has begun it without a
-            // reply. In the second case no prompt was sent, and the run would stay `running`, so it must be requeued.
-            // In the first case the fence rejects the requeue.
+            // Another worker owns the run by now, or an earlier try has begun it and this server cannot take it any
+            // more, because its documents were edited. In the second case no prompt was sent, and the run would stay
+            // `running`, so it must be requeued. In the first case the fence rejects the requeue.
             Ok(StartReply::Fenced) if reply_lost => break,
             Ok(reply @ StartReply::Started(_)) => {
                 // `begin` has renewed the heartbeat in the store, so the agent's lease starts again.

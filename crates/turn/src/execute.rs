@@ -13,6 +13,7 @@ use std::{
 use agent::{Agent, Exit, GracePeriods, Launch, Limits, guard};
 use model::{
     RunId,
+    access::secret::RunSecret,
     outcome::{FailureKind, Outcome, RunFailure},
     turn::{Assignment, TurnResult, WriteOutcome},
 };
@@ -69,7 +70,9 @@ pub async fn execute(
         stop: None,
     });
     // 1. Begin, after the precheck.
-    let (assignment, precheck) = match begin(store, agents, run, control, &sender).await? {
+    let secret = RunSecret::generate(&*agents.entropy);
+    let started = begin(store, agents, run, &secret, control, &sender).await?;
+    let (assignment, precheck) = match started {
         StartOutcome::Started(assignment, precheck) => (assignment, precheck),
         StartOutcome::Ended(ended) => return Ok(ended),
     };

@@ -27,13 +27,21 @@ pub struct TurnStoreError {
 
 /// The storage port of a turn. The implementation of a worker writes to the database.
 pub trait TurnStore: Send + Sync {
-    /// Begins the turn of a run that this worker has claimed. Returns [`StartReply::Fenced`] if the
-    /// turn has begun already.
-    fn begin(&self, run: RunId) -> BoxFuture<'_, Result<StartReply, TurnStoreError>>;
+    /// Begins the turn of a run that this worker has claimed. `secret` is the SHA-256 of the run's secret. A repetition
+    /// with the same secret returns the same assignment. Returns [`StartReply::Fenced`] if the turn has begun with
+    /// another secret, or if this worker no longer owns the run.
+    fn begin(
+        &self,
+        run: RunId,
+        secret: [u8; 32],
+    ) -> BoxFuture<'_, Result<StartReply, TurnStoreError>>;
 
     /// Begins the turn after its precheck has run and has not declined it.
-    fn begin_after_precheck(&self, run: RunId)
-    -> BoxFuture<'_, Result<StartReply, TurnStoreError>>;
+    fn begin_after_precheck(
+        &self,
+        run: RunId,
+        secret: [u8; 32],
+    ) -> BoxFuture<'_, Result<StartReply, TurnStoreError>>;
 
     /// Skips a run that its precheck has declined, and stores the diagnostics.
     fn decline(

@@ -165,7 +165,9 @@ impl MeasuredDatabase {
             claimed.len()
         );
         let run = claimed.first().context("the worker claimed no run")?.run;
-        let start = world.store.begin(run, &world.worker, world.instance, now);
+        let start = world
+            .store
+            .begin(run, &world.worker, world.instance, now, None);
         ensure!(
             matches!(start.await?, StartReply::Started(_)),
             "the run did not start"

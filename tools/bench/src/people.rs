@@ -184,7 +184,10 @@ async fn take_turns(world: Fixture, messages: usize) -> Result<usize> {
 async fn take_turn(world: Fixture, run: RunId) -> Result<usize> {
     let (store, worker) = (&world.store, &world.worker);
     let mut repeated = 0;
-    let start = repeat_while_busy!(repeated, store.begin(run, worker, world.instance, now()));
+    let start = repeat_while_busy!(
+        repeated,
+        store.begin(run, worker, world.instance, now(), None)
+    );
     ensure!(
         matches!(start, StartReply::Started(_)),
         "the run did not start: {start:?}"

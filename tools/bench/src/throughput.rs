@@ -107,7 +107,9 @@ pub(crate) async fn drain_runs(world: &Fixture, runs: usize, in_flight: usize) -
                 let store = world.store.clone();
                 let (worker, instance) = (world.worker.clone(), world.instance);
                 turns.spawn(async move {
-                    let start = store.begin(claimed.run, &worker, instance, now()).await?;
+                    let start = store
+                        .begin(claimed.run, &worker, instance, now(), None)
+                        .await?;
                     ensure!(
                         matches!(start, StartReply::Started(_)),
                         "the run did not start: {start:?}"

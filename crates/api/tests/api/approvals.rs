@@ -33,7 +33,7 @@ impl World {
         let worker = worker();
         let claimed = self.store.claim(&worker, here, 1, Some(run), now);
         assert_eq!(claimed.await.unwrap().len(), 1);
-        let begun = self.store.begin(run, &worker, here, now);
+        let begun = self.store.begin(run, &worker, here, now, None);
         assert!(matches!(begun.await.unwrap(), StartReply::Started(_)));
         run
     }

@@ -27,7 +27,11 @@ impl World {
         registered.await.unwrap();
         let claimed = self.store.claim(&worker, here, 1, Some(run), now).await;
         assert_eq!(claimed.unwrap().len(), 1);
-        let begun = self.store.begin(run, &worker, here, now).await.unwrap();
+        let begun = self
+            .store
+            .begin(run, &worker, here, now, None)
+            .await
+            .unwrap();
         (run, begun)
     }
 

@@ -394,7 +394,10 @@ impl World {
             let now = self.clock.now();
             let claimed = self.store.claim(&worker, here, 1, None, now).await.unwrap();
             let run = claimed[0].run;
-            self.store.begin(run, &worker, here, now).await.unwrap();
+            self.store
+                .begin(run, &worker, here, now, None)
+                .await
+                .unwrap();
             let finished = TurnResult {
                 answer: "Done.".into(),
                 acp_session_id: Some(AcpSessionId::new("memory")),

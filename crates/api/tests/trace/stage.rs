@@ -159,7 +159,10 @@ impl Stage {
         let (store, worker, now) = (&self.store, &self.worker, self.now());
         let claimed = store.claim(worker, self.instance, 1, Some(run), now);
         assert_eq!(claimed.await.unwrap().len(), 1);
-        let begun = store.begin(run, worker, self.instance, now).await.unwrap();
+        let begun = store
+            .begin(run, worker, self.instance, now, None)
+            .await
+            .unwrap();
         assert!(matches!(begun, StartReply::Started(_)));
     }
 

@@ -5,12 +5,9 @@ use std::{
     io::{Read as _, Write as _},
     net::TcpStream,
     os::unix::fs::MetadataExt as _,
-    sync::Arc,
 };
 
-use client::{Client, SocketAddress};
 use rustix::process::Signal;
-use testkit::clock::SeededEntropy;
 
 use crate::test_installation::TestInstallation;
 
@@ -166,26 +163,4 @@ fn command_bypasses_frozen_server() {
     server.signal(Signal::CONT);
     server.signal(Signal::TERM);
     assert_eq!(server.end().code, 0);
-}
-
-#[tokio::test]
-async fn standalone_turn_serves_private_socket_to_its_agents() {
-    let world = TestInstallation::new();
-    world.slow_agent();
-    let stale = world.data_folder().join("matins-4194999.sock");
-    drop(std::os::unix::net::UnixListener::bind(&stale).unwrap());
-    let taking = world.start(&["session", "send", "--new", "--agent", "slow", "Work"]);
-    let socket = world
-        .data_folder()
-        .join(format!("matins-{}.sock", taking.process_id()));
-    world.wait_for("its socket is there", |_| socket.exists());
-    assert!(!stale.exists(), "that of a dead process is removed");
-    assert_eq!(fs::metadata(&socket).unwrap().mode() & 0o777, 0o600);
-    let address = SocketAddress::for_path(&socket).unwrap();
-    let client = Client::with_socket(address, Arc::new(SeededEntropy::new(1))).unwrap();
-    assert!(!client.server().await.unwrap().serves);
-    assert!(client.whoami().await.unwrap().token.is_none());
-    taking.signal(Signal::INT);
-    assert_eq!(taking.end().code, 130);
-    assert!(!socket.exists());
 }

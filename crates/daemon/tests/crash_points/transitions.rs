@@ -129,7 +129,7 @@ impl Transition {
             }
             Self::Begin => {
                 let begun = store
-                    .begin(run, &worker, test_instance(), now)
+                    .begin(run, &worker, test_instance(), now, None)
                     .await
                     .unwrap();
                 assert!(matches!(begun, StartReply::Started(_)), "{begun:?}");
@@ -316,7 +316,7 @@ async fn prepare_transition(
         taken = Some(run);
     }
     if transition.run_stage_before() >= 2 {
-        let begun = store.begin(run, &worker, here, now).await.unwrap();
+        let begun = store.begin(run, &worker, here, now, None).await.unwrap();
         assert!(matches!(begun, StartReply::Started(_)), "{begun:?}");
     }
     match transition {
@@ -331,7 +331,7 @@ async fn prepare_transition(
             assert_eq!(settled, WriteOutcome::Committed);
             // Remove the second run, so that the run waits only for its backoff.
             let second = store.claim(&worker, here, 1, None, now).await.unwrap()[0].run;
-            store.begin(second, &worker, here, now).await.unwrap();
+            store.begin(second, &worker, here, now, None).await.unwrap();
             let job = Job {
                 url: String::new(),
                 home: stage.path(),
@@ -387,7 +387,7 @@ async fn recover(stage: &mut TestBed, transition: Transition, about: &[String; 3
             .unwrap();
         for claimed in &claimed {
             let begun = store
-                .begin(claimed.run, &worker, test_instance(), now)
+                .begin(claimed.run, &worker, test_instance(), now, None)
                 .await
                 .unwrap();
             if !matches!(begun, StartReply::Started(_)) {
@@ -454,7 +454,7 @@ async fn check_crashed_worker_is_fenced(store: &Store, run: RunId, now: Timestam
     let before = snapshot(store).await;
     let worker = crashed_worker();
     let begun = store
-        .begin(run, &worker, test_instance(), now)
+        .begin(run, &worker, test_instance(), now, None)
         .await
         .unwrap();
     assert!(matches!(begun, StartReply::Fenced), "I4: {begun:?}");

@@ -192,7 +192,7 @@ impl World {
         } else {
             sql::writes(&self.store).await?
         };
-        let begun = self.store.begin(run, &worker, instance, now).await?;
+        let begun = self.store.begin(run, &worker, instance, now, None).await?;
         self.record_call("begin", || format!("{worker} {run} {}", begin_name(&begun)));
         if !own {
             anyhow::ensure!(

@@ -10,15 +10,17 @@ macro_rules! delegate {
         fn begin(
             &self,
             run: model::RunId,
+            secret: [u8; 32],
         ) -> $crate::delegate::StoreFuture<'_, model::turn::StartReply> {
-            self.inner.begin(run)
+            self.inner.begin(run, secret)
         }
 
         fn begin_after_precheck(
             &self,
             run: model::RunId,
+            secret: [u8; 32],
         ) -> $crate::delegate::StoreFuture<'_, model::turn::StartReply> {
-            self.inner.begin_after_precheck(run)
+            self.inner.begin_after_precheck(run, secret)
         }
     };
     (decline_to_finish) => {

@@ -34,9 +34,13 @@ impl TurnStore for FailingFirstBegin {
     delegate!(live);
     delegate!(ask);
 
-    fn begin(&self, run: RunId) -> BoxFuture<'_, Result<StartReply, TurnStoreError>> {
+    fn begin(
+        &self,
+        run: RunId,
+        secret: [u8; 32],
+    ) -> BoxFuture<'_, Result<StartReply, TurnStoreError>> {
         Box::pin(async move {
-            let begun = self.inner.begin(run).await?;
+            let begun = self.inner.begin(run, secret).await?;
             if self.begins.fetch_add(1, Ordering::SeqCst) > 0 {
                 return Ok(begun);
             }
@@ -50,8 +54,9 @@ impl TurnStore for FailingFirstBegin {
     fn begin_after_precheck(
         &self,
         run: RunId,
+        secret: [u8; 32],
     ) -> BoxFuture<'_, Result<StartReply, TurnStoreError>> {
-        self.begin(run)
+        self.begin(run, secret)
     }
 }
 
@@ -63,7 +68,7 @@ async fn claim(world: &World, run: RunId) {
     assert_eq!(claimed.await.unwrap().len(), 1);
 }
 
-pub(crate) async fn begin_with_lost_reply_is_requeued_immediately(world: &World) {
+pub(crate) async fn begin_with_lost_reply_is_repeated_and_takes_turn(world: &World) {
     let script = world.script().prompt([Step::text("Here I am")]);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
@@ -77,30 +82,17 @@ pub(crate) async fn begin_with_lost_reply_is_requeued_immediately(world: &World)
         &orders,
     )
     .await;
-    assert_eq!(ended.unwrap(), TurnEnd::Requeued);
+    assert_eq!(ended.unwrap(), TurnEnd::Finished);
 
     let attempts = world.attempts(run).await;
-    let [first, second] = attempts.as_slice() else {
+    let [only] = attempts.as_slice() else {
         panic!("{attempts:#?}")
     };
-    assert_eq!(first.status(), RunStatus::Stalled);
-    assert_eq!(first.state.reason(), Some("handed_back"));
-    assert_eq!((second.status(), second.failures), (RunStatus::Queued, 0));
-    assert!(
-        !script.prompt_log_path().exists(),
-        "no agent was started for it"
-    );
-    assert_eq!(
-        world.last_notice(session).await,
-        "The turn was interrupted: the server lost the connection to the database while the turn began, and \
-         the input was requeued. The run will be retried."
-    );
-
-    // No agent has received the message yet, so it is sent unchanged.
-    let second = world.take_turn(second.id).await;
-    assert_eq!(second.status(), RunStatus::Succeeded, "{second:#?}");
-    assert_eq!(second.interrupted_run_id, None);
+    assert_eq!(only.status(), RunStatus::Succeeded, "{only:#?}");
     assert_eq!(prompt_log(&script).prompts(), ["One"]);
+    let messages = world.messages(session).await;
+    let texts: Vec<_> = messages.iter().map(|(_, text)| text.as_str()).collect();
+    assert_eq!(texts, ["One", "Here I am"], "the transcript shows it once");
 }
 
 pub(crate) async fn begin_with_lost_reply_is_requeued_by_stopping_server(world: &World) {
@@ -128,7 +120,7 @@ pub(crate) async fn begin_with_lost_reply_leaves_stalled_run_unchanged(world: &W
     let run = world.send_message(session, "One").await;
     claim(world, run).await;
     let breaking = FailingFirstBegin::new(world);
-    breaking.begin(run).await.unwrap_err();
+    breaking.begin(run, [7; 32]).await.unwrap_err();
     let now = world.clock.now();
     let given_up = world.store().stall_run(run, &world.host.worker, now);
     assert!(given_up.await.unwrap());

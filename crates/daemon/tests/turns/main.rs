@@ -115,7 +115,7 @@ scenarios! {
         well_behaved_agent_is_not_delayed_by_hostile_ones,
     ]
     lost_replies: [
-        begin_with_lost_reply_is_requeued_immediately,
+        begin_with_lost_reply_is_repeated_and_takes_turn,
         begin_with_lost_reply_is_requeued_by_stopping_server,
         begin_with_lost_reply_leaves_stalled_run_unchanged,
         claim_with_lost_reply_is_taken_up_by_claiming_worker,

@@ -133,7 +133,7 @@ pub(crate) async fn metrics_count_failure_after_cancel_as_cancelled(world: &Worl
         .claim(worker, instance, 1, Some(run), world.clock.now());
     assert_eq!(claimed.await.unwrap().len(), 1);
     let ledger = WorkerTurnStore::new(world.host.clone());
-    let begun = ledger.begin(run).await.unwrap();
+    let begun = ledger.begin(run, [7; 32]).await.unwrap();
     assert!(matches!(begun, StartReply::Started(_)), "{begun:?}");
     // The agent dies before its worker has read the cancellation.
     world.cancel(run, "not wanted").await;
@@ -165,7 +165,7 @@ pub(crate) async fn metrics_count_stalled_run_once_and_not_as_turn(world: &World
         .claim(worker, instance, 1, Some(run), world.clock.now());
     assert_eq!(claimed.await.unwrap().len(), 1);
     let ledger = WorkerTurnStore::new(world.host.clone());
-    let begun = ledger.begin(run).await.unwrap();
+    let begun = ledger.begin(run, [7; 32]).await.unwrap();
     assert!(matches!(begun, StartReply::Started(_)), "{begun:?}");
     let now = world.clock.advance(Duration::from_hours(24));
     for given_up in [vec![run], vec![]] {

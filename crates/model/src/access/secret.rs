@@ -1,4 +1,4 @@
-//! Secrets of tokens and of sign-in links.
+//! Secrets of tokens, of sign-in links and of runs.
 //!
 //! A secret consists of a prefix, 43 characters that encode 256 random bits, and 6 characters of a checksum, like the
 //! tokens of GitHub. Scanners recognize a leaked secret by its form alone, and the API tells a mistyped secret from a
@@ -105,6 +105,8 @@ secrets! {
     TokenSecret = "mat_", "a token";
     /// The secret of a sign-in link, which signs a browser in once.
     LinkSecret = "mal_", "a sign-in code";
+    /// The secret with which the agent of a run uses its tools while the run is `running`.
+    RunSecret = "mar_", "a run's secret";
 }
 
 fn generate(prefix: &str, entropy: &dyn Entropy) -> String {

@@ -40,7 +40,11 @@ impl World {
         registered.await.unwrap();
         let claimed = self.store.claim(&worker(), here, 1, Some(run), now).await;
         assert_eq!(claimed.unwrap().len(), 1, "{run} cannot be claimed");
-        let begun = self.store.begin(run, &worker(), here, now).await.unwrap();
+        let begun = self
+            .store
+            .begin(run, &worker(), here, now, None)
+            .await
+            .unwrap();
         let StartReply::Started(assignment) = begun else {
             panic!("{begun:?}")
         };

@@ -8,12 +8,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use model::{
     AutomationId, InstanceId, RunId, TenantId, Timestamp, WorkerId,
     automation::AutomationState,
-    budget::Accounts,
-    entity::{Automation, Run, Seat, Session},
+    entity::{Automation, Run},
     event::RunChange,
     outcome::{FailureKind, Outcome, RunFailure},
-    permission::PermissionRules,
-    policy::Policies,
     prompt::RenderedPrompt,
     run::{Origin, RunState},
     session::Admission,
@@ -29,10 +26,12 @@ use crate::{
     locks::lock_runs,
     runs::{
         admit::defer_run,
+        begin_again::begin_again,
         end,
         heartbeat::set_running,
         over_budget::refuse_over_budget,
         precheck::{build_precheck, runs_needing_precheck},
+        start_candidate::StartCandidate,
         turn_context::{TurnContext, read_sessions_and_seats},
     },
     session_log::{EntryLocation, SessionLogWriter},
@@ -46,6 +45,9 @@ impl Store {
     ///
     /// Returns [`StartReply::RunPrecheck`] and changes nothing if the precheck of the run must run first. The precheck
     /// is skipped if an earlier attempt at the same input has begun its turn.
+    ///
+    /// `secret` is the SHA-256 of the secret with which the agent uses its tools. A repetition with the same secret,
+    /// whose first reply was lost, gets the same assignment while the run is `running`.
     #[boxed]
     pub async fn begin(
         &self,
@@ -53,8 +55,10 @@ impl Store {
         worker: &WorkerId,
         instance: InstanceId,
         now: Timestamp,
+        secret: Option<[u8; 32]>,
     ) -> Result<StartReply, Error> {
-        self.submit_begin(run, worker, instance, false, now).await
+        self.submit_begin(run, worker, instance, (false, secret), now)
+            .await
     }
 
     /// Begins the turn of a run whose precheck has run and has not declined.
@@ -65,8 +69,10 @@ impl Store {
         worker: &WorkerId,
         instance: InstanceId,
         now: Timestamp,
+        secret: Option<[u8; 32]>,
     ) -> Result<StartReply, Error> {
-        self.submit_begin(run, worker, instance, true, now).await
+        self.submit_begin(run, worker, instance, (true, secret), now)
+            .await
     }
 
     async fn submit_begin(
@@ -74,7 +80,7 @@ impl Store {
         run: RunId,
         worker: &WorkerId,
         instance: InstanceId,
-        precheck_done: bool,
+        (precheck_done, secret): (bool, Option<[u8; 32]>),
         now: Timestamp,
     ) -> Result<StartReply, Error> {
         let request = StartRequest {
@@ -82,6 +88,7 @@ impl Store {
             worker: worker.clone(),
             instance,
             precheck_done,
+            secret,
             now,
         };
         self.batches
@@ -105,6 +112,8 @@ impl Store {
                 let (tenants, unsupported_tenants) = usage::lock_budgets(tx, &ids).await?;
                 let prechecked = all.iter().filter(|request| request.precheck_done);
                 let prechecked: HashSet<RunId> = prechecked.map(|request| request.run).collect();
+                let secrets = all.iter().filter_map(|one| Some((one.run, one.secret?)));
+                let secrets: HashMap<RunId, [u8; 32]> = secrets.collect();
                 let mut locked = lock_runs(tx, &ids).await?;
                 // 2. Read the rows on which the decisions depend.
                 let (sessions, seats) = read_sessions_and_seats(tx, &locked).await?;
@@ -116,6 +125,7 @@ impl Store {
                 let mut log = SessionLogWriter::default();
                 let mut replies = HashMap::with_capacity(all.len());
                 let mut ready = Vec::with_capacity(all.len());
+                let mut begun = Vec::new();
                 for id in ids {
                     let found = locked.runs.remove(&id).and_then(|run| {
                         let session = sessions.get(&run.session_id?)?.clone();
@@ -135,6 +145,10 @@ impl Store {
                     });
                     let Some(found) = found else { continue };
                     let run = &found.run;
+                    if run.state.is_taken_by(worker) && found.is_supported {
+                        begun.push(found);
+                        continue;
+                    }
                     // Fence: the run may have ended or been requeued since the claim. Without this check a late worker
                     // would start a second agent for it.
                     if !run.state.is_claimed_by(worker) {
@@ -167,12 +181,13 @@ impl Store {
                     }
                 }
                 // 4. Write: begin the turns that can begin.
-                let worker = (worker, instance);
-                let automations = &locked.automations;
-                for assignment in self
-                    .begin_ready_turns(tx, &mut log, ready, (&context, automations), worker, now)
-                    .await?
-                {
+                let rows = (&context, &locked.automations);
+                let mut started = self
+                    .begin_ready_turns(tx, &mut log, ready, &secrets, rows, (worker, instance), now)
+                    .await?;
+                let again = begin_again(tx, begun, &secrets, rows, worker, now);
+                started.extend(again.await?);
+                for assignment in started {
                     let id = assignment.run.id;
                     replies.insert(id, StartReply::Started(Box::new(assignment)));
                 }
@@ -263,6 +278,7 @@ impl Store {
         tx: &mut Tx,
         log: &mut SessionLogWriter,
         ready: Vec<StartCandidate>,
+        secrets: &HashMap<RunId, [u8; 32]>,
         (context, automations): (&TurnContext, &HashMap<AutomationId, Automation>),
         (worker, instance): (&WorkerId, InstanceId),
         now: Timestamp,
@@ -276,7 +292,8 @@ impl Store {
         for StartCandidate { run, .. } in &ready {
             let automation = run.automation_id.and_then(|id| automations.get(&id));
             let prompt = context.render_prompt(run, automation)?;
-            begins.push(params![run.id, json!(prompt.prompt_ref)]);
+            let secret = secrets.get(&run.id).map(|hash| hash.to_vec());
+            begins.push(params![run.id, json!(prompt.prompt_ref), secret]);
             prompts.insert(run.id, prompt);
         }
         // 2. Register the instance. One data folder serves all tenants, and a new tenant has no row for the instance
@@ -345,25 +362,14 @@ impl Store {
             };
             log.add_run_change(session.id, run.id, change);
 
-            let agent = context.agent(&seat)?;
-            // A rule that denies outweighs all that allow, so that an automation cannot lift a denial of its agent.
-            let mut permissions = agent.config.permissions.0.clone();
-            let mut policies = Policies::default();
-            if let Some(automation) = automation {
-                permissions.extend(automation.permissions.0.iter().cloned());
-                policies = automation.policies.clone();
-            }
-            let permissions = PermissionRules(permissions);
-            assignments.push(Assignment {
+            let turn = StartCandidate {
                 run,
                 session,
                 seat,
-                agent,
-                policies,
-                permissions,
-                prompt,
                 accounts,
-            });
+                is_supported: true,
+            };
+            assignments.push(turn.assign(context, automation, prompt)?);
         }
         // 5. Write the rows.
         tx.execute_rows(sql!("seats/pin"), pins, params![instance, now])
@@ -407,17 +413,6 @@ impl Store {
         };
         self.new_entry(Role::User, EntryKind::Message, text, metadata, now)
     }
-}
-
-/// A claimed run, with the rows on which the start of its turn depends.
-struct StartCandidate {
-    run: Run,
-    session: Session,
-    seat: Seat,
-    /// The budgets that apply to the run, with their usage so far.
-    accounts: Accounts,
-    /// `true` if this server supports every document on which the turn depends.
-    is_supported: bool,
 }
 
 /// Requeues a claimed run, so that another server can claim it.

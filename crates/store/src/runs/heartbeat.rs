@@ -129,10 +129,23 @@ pub(super) async fn set_running(
         .await?;
     let ids = rows.iter().map(|row| row.get("id"));
     let running: HashSet<RunId> = ids.collect::<Result<_, _>>()?;
-    locks::lock_heartbeats(tx, running.iter().copied()).await?;
-    let heartbeats = running.iter().map(|run| params![*run]).collect();
-    let whole = params![worker.as_str(), now];
-    tx.fetch_rows(sql!("heartbeats/renew"), heartbeats, whole)
-        .await?;
+    renew(tx, running.iter().copied(), worker, now).await?;
     Ok(running)
+}
+
+/// Renews the heartbeats of runs. Returns those runs that still have a heartbeat of this worker.
+pub(super) async fn renew(
+    tx: &mut Tx,
+    runs: impl ExactSizeIterator<Item = RunId> + Clone,
+    worker: &WorkerId,
+    now: Timestamp,
+) -> Result<HashSet<RunId>, Error> {
+    locks::lock_heartbeats(tx, runs.clone()).await?;
+    let heartbeats = runs.map(|run| params![run]).collect();
+    let whole = params![worker.as_str(), now];
+    let renewed = tx
+        .fetch_rows(sql!("heartbeats/renew"), heartbeats, whole)
+        .await?;
+    let ids = renewed.iter().map(|row| row.get("run_id"));
+    Ok(ids.collect::<Result<_, _>>()?)
 }

@@ -5,6 +5,7 @@
 
 pub(crate) mod admit;
 mod begin;
+mod begin_again;
 pub(crate) mod cancel;
 mod claim;
 pub(crate) mod create;
@@ -20,6 +21,7 @@ mod read;
 mod record;
 mod retry;
 pub(crate) mod run_usage;
+mod start_candidate;
 mod sweep;
 mod turn_context;
 mod webhook;

@@ -26,7 +26,9 @@ pub(crate) async fn begin_of_unclaimed_or_foreign_run_is_fenced(db: &TestStore) 
     );
     stage.claim().await;
     let other = WorkerId::from_stored("host-2-bbbbbbbb".into());
-    let reply = stage.store.begin(run, &other, stage.instance, stage.now());
+    let reply = stage
+        .store
+        .begin(run, &other, stage.instance, stage.now(), None);
     assert!(matches!(reply.await.unwrap(), StartReply::Fenced));
     assert!(stage.transcript(session).await.is_empty());
     assert!(matches!(stage.begin(run).await, StartReply::Started(_)));
@@ -36,6 +38,48 @@ pub(crate) async fn begin_of_unclaimed_or_foreign_run_is_fenced(db: &TestStore) 
     );
     let nobody = model::RunId::from_uuid(crate::fixtures::id());
     assert!(matches!(stage.begin(nobody).await, StartReply::Fenced));
+}
+
+pub(crate) async fn begin_repeated_with_its_secret_returns_same_assignment(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let id = stage.automation("digest", SessionMode::Continuous).await;
+    let run = stage.fire(id).await.run_id;
+    stage.claim().await;
+    let begin = async |secret: Option<[u8; 32]>, worker: &WorkerId| {
+        let (instance, now) = (stage.instance, stage.now());
+        let reply = stage.store.begin(run, worker, instance, now, secret);
+        reply.await.unwrap()
+    };
+    let StartReply::Started(first) = begin(Some([1; 32]), &stage.worker).await else {
+        panic!("it begins")
+    };
+    let transcript = stage.transcript(first.session.id).await;
+    // The prompt stays as it was sent first, whatever is edited meanwhile.
+    let edited = stage.edit(id, false, |to| to.name = "report".into());
+    edited.await.unwrap();
+    stage.advance_seconds(60);
+    let StartReply::Started(again) = begin(Some([1; 32]), &stage.worker).await else {
+        panic!("its worker gets the reply that was lost")
+    };
+    assert_eq!(again.prompt, first.prompt);
+    assert_eq!((again.run.id, again.seat.id), (run, first.seat.id));
+    assert_eq!(again.run.state, first.run.state, "the turn began once");
+    assert_eq!(stage.transcript(first.session.id).await, transcript);
+    let oldest = stage.store.oldest_heartbeat().await.unwrap();
+    assert_eq!(oldest, Some(stage.now()), "its agent gets a full lease");
+    // Nobody else gets the assignment.
+    let other = WorkerId::from_stored("host-2-bbbbbbbb".into());
+    for (secret, worker) in [
+        (Some([2; 32]), &stage.worker),
+        (None, &stage.worker),
+        (Some([1; 32]), &other),
+    ] {
+        let reply = begin(secret, worker).await;
+        assert!(matches!(reply, StartReply::Fenced), "{secret:?} {worker}");
+    }
+    stage.succeed(run).await;
+    let reply = begin(Some([1; 32]), &stage.worker).await;
+    assert!(matches!(reply, StartReply::Fenced), "the run is over");
 }
 
 pub(crate) async fn cancelled_run_does_not_begin(db: &TestStore) {
@@ -72,7 +116,7 @@ pub(crate) async fn begin_on_instance_without_memory_is_refused(db: &TestStore) 
     stage.claim().await;
     let reply = stage
         .store
-        .begin(second, &stage.worker, instance(2), stage.now());
+        .begin(second, &stage.worker, instance(2), stage.now(), None);
     let StartReply::Refused(failure) = reply.await.unwrap() else {
         panic!("the turn began on another instance");
     };

@@ -69,7 +69,7 @@ impl Load<'_> {
 
     async fn take_turn(&self, store: &Store, worker: &WorkerId, run: RunId) {
         let (instance, now) = (self.stage.instance, self.stage.now());
-        match patiently!(store.begin(run, worker, instance, now)) {
+        match patiently!(store.begin(run, worker, instance, now, None)) {
             StartReply::Started(_) => {}
             // The session is paused, or was paused after the claim. A worker claims the run again once the session is
             // resumed.

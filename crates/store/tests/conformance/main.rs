@@ -203,7 +203,7 @@ behaviours! {
             claimed_runs_of_worker_are_listed_until_begun, run_is_claimed_only_on_instance_of_its_memory,
         ]
         begin: [
-            begin_of_unclaimed_or_foreign_run_is_fenced, cancelled_run_does_not_begin,
+            begin_of_unclaimed_or_foreign_run_is_fenced, cancelled_run_does_not_begin, begin_repeated_with_its_secret_returns_same_assignment,
             begin_on_instance_without_memory_is_refused, scheduled_turn_is_readable_in_transcript,
             rendered_prompt_is_only_in_run_record,
             message_of_person_is_stored_verbatim, first_completed_turn_pins_seat_to_instance,

@@ -41,9 +41,9 @@ impl Stage {
     }
 
     async fn begin_after_precheck(&self, run: RunId) -> StartReply {
-        let reply = self
-            .store
-            .begin_after_precheck(run, &self.worker, self.instance, self.now());
+        let reply =
+            self.store
+                .begin_after_precheck(run, &self.worker, self.instance, self.now(), None);
         reply.await.unwrap()
     }
 

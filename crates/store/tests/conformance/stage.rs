@@ -226,7 +226,7 @@ impl Stage {
     pub(crate) async fn begin(&self, run: RunId) -> StartReply {
         let reply = self
             .store
-            .begin(run, &self.worker, self.instance, self.now());
+            .begin(run, &self.worker, self.instance, self.now(), None);
         reply.await.unwrap()
     }
 

@@ -349,6 +349,7 @@ pub(crate) async fn tokens_of_earlier_schema_stay_valid(db: &TestStore) {
     let earlier = "set matins.scope = 'system'; alter table automation.api_tokens drop column made_by; \
         alter table automation.approvals drop column long_input, drop column input_bytes; \
         alter table automation.harnesses drop column removed_at; \
+        alter table automation.agent_runs drop column secret_hash; \
         delete from automation.schema_versions where version >= 16";
     change(&db.home, earlier).await;
     let database = store::open(&db.location()).await.unwrap();

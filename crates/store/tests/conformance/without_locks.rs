@@ -281,7 +281,7 @@ async fn run_worker(store: &Store, stage: &Stage, number: usize, everything: &Ce
         }
         for claimed in claimed {
             let run = claimed.run;
-            let reply = patiently!(store.begin(run, &worker, stage.instance, stage.now()));
+            let reply = patiently!(store.begin(run, &worker, stage.instance, stage.now(), None));
             if !matches!(reply, StartReply::Started(_)) {
                 continue;
             }

@@ -1,0 +1,52 @@
+//! A run whose turn may begin, and the assignment that its worker gets.
+
+use model::{
+    budget::Accounts,
+    entity::{Automation, Run, Seat, Session},
+    permission::PermissionRules,
+    policy::Policies,
+    prompt::RenderedPrompt,
+    turn::Assignment,
+};
+
+use crate::{Error, runs::turn_context::TurnContext};
+
+/// A run that a worker has, with the rows on which the start of its turn depends.
+pub(super) struct StartCandidate {
+    pub(super) run: Run,
+    pub(super) session: Session,
+    pub(super) seat: Seat,
+    /// The budgets that apply to the run, with their usage so far.
+    pub(super) accounts: Accounts,
+    /// `true` if this server supports every document on which the turn depends.
+    pub(super) is_supported: bool,
+}
+
+impl StartCandidate {
+    /// Returns what the worker needs to take the turn.
+    pub(super) fn assign(
+        self,
+        context: &TurnContext,
+        automation: Option<&Automation>,
+        prompt: RenderedPrompt,
+    ) -> Result<Assignment, Error> {
+        let agent = context.agent(&self.seat)?;
+        // A rule that denies outweighs all that allow, so that an automation cannot lift a denial of its agent.
+        let mut permissions = agent.config.permissions.0.clone();
+        let mut policies = Policies::default();
+        if let Some(automation) = automation {
+            permissions.extend(automation.permissions.0.iter().cloned());
+            policies = automation.policies.clone();
+        }
+        Ok(Assignment {
+            run: self.run,
+            session: self.session,
+            seat: self.seat,
+            agent,
+            policies,
+            permissions: PermissionRules(permissions),
+            prompt,
+            accounts: self.accounts,
+        })
+    }
+}
