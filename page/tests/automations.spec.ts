@@ -100,6 +100,70 @@ test("edit_conflict_shows_both_versions", async ({ page, stack, signIn }) => {
   expect([prompt, cwd]).toEqual(["Mine.", "/tmp"]);
 });
 
+test("leaving_with_changes_asks_and_keeps_or_discards_the_draft", async ({ page, signIn }) => {
+  await signIn(page);
+  await page.goto("/automations/audit");
+  await page.getByRole("button", { name: "Edit" }).click();
+  const ask = page.getByLabel("Ask");
+  await ask.click();
+  await ask.fill("Half a thought");
+  const dialog = page.getByRole("dialog", { name: "Leave without saving?" });
+  const rail = page.getByRole("navigation", { name: "Main" });
+
+  // A link asks. Escape stays, with the changes.
+  await rail.getByRole("link", { name: "Runs" }).click();
+  await expect(dialog).toContainText("1 change of audit is not saved.");
+  await page.keyboard.press("Escape");
+  await expect(dialog).toHaveCount(0);
+  await expect(page).toHaveURL(/\/automations\/audit\/edit$/);
+  await expect(ask).toHaveValue("Half a thought");
+
+  // Keys ask, too. The draft is there again afterwards.
+  await page.getByRole("heading", { level: 1 }).click();
+  await page.keyboard.press("g");
+  await page.keyboard.press("r");
+  await dialog.getByRole("button", { name: "Leave and keep the draft" }).click();
+  await expect(page).toHaveURL(/\/runs$/);
+  await page.goto("/automations/audit");
+  await page.getByRole("button", { name: "Edit" }).click();
+  await expect(ask).toHaveValue("Half a thought");
+  await expect(page.getByText("This is your draft.")).toBeVisible();
+
+  // Back asks, and goes back when the draft is discarded.
+  await ask.click();
+  await page.evaluate(() => history.back());
+  await dialog.getByRole("button", { name: "Discard" }).click();
+  await expect(page).toHaveURL(/\/automations\/audit$/);
+  await page.getByRole("button", { name: "Edit" }).click();
+  await expect(ask).not.toHaveValue("Half a thought");
+
+  // Nothing has changed, so nothing asks.
+  await rail.getByRole("link", { name: "Runs" }).click();
+  await expect(page).toHaveURL(/\/runs$/);
+  await page.goto("/automations/new");
+  await expect(page.getByRole("combobox", { name: "Agent" }).getByRole("option")).not.toHaveCount(1);
+  await rail.getByRole("link", { name: "Runs" }).click();
+  await expect(page).toHaveURL(/\/runs$/);
+});
+
+test("closing_the_tab_with_changes_asks", async ({ page, signIn }) => {
+  await signIn(page);
+  await page.goto("/automations/audit/edit");
+  const asked: string[] = [];
+  page.on("dialog", async (dialog) => {
+    asked.push(dialog.type());
+    await dialog.dismiss();
+  });
+  await page.getByLabel("Ask").click();
+  await page.keyboard.type("More. ");
+  await page.close({ runBeforeUnload: true });
+  await expect.poll(() => asked).toEqual(["beforeunload"]);
+  await page.getByRole("button", { name: "Discard" }).click();
+  await page.close({ runBeforeUnload: true });
+  await expect.poll(() => page.isClosed()).toBe(true);
+  expect(asked).toEqual(["beforeunload"]);
+});
+
 test("paused_automation_runs_on_demand_and_is_resumed_by_undo", async ({ page, signIn }) => {
   await signIn(page);
   await page.goto("/automations/standup");
