@@ -56,6 +56,23 @@ test("empty_list_offers_a_new_automation_and_the_editor_adds_one", async ({ page
   expect(made.triggers.map((trigger) => trigger.spec.expression)).toContain("30 2 * * *");
 });
 
+test("preview_of_weekdays_marks_the_clock_change_that_they_meet", async ({ page, signIn }) => {
+  await signIn(page);
+  await page.goto("/automations/new");
+  const schedule = page.getByRole("region", { name: "Next runs" });
+  await page.getByRole("combobox", { name: "When", exact: true }).selectOption("weekday");
+  await page.getByLabel("Time", { exact: true }).fill("00:30");
+  // Clocks change on Sundays there, so weekdays never meet a change.
+  await page.getByLabel("Time zone").selectOption("Europe/Prague");
+  await expect(schedule.getByRole("listitem").first()).toContainText(/00:30:00 \+0[12]:00$/);
+  await expect(schedule).not.toContainText("clocks");
+  // They change on a Friday at midnight there.
+  await page.getByLabel("Time zone").selectOption("Africa/Cairo");
+  await expect(schedule.getByRole("listitem").first()).toContainText(/00:30:00 \+0[23]:00/);
+  await expect(schedule).toContainText(/has (no 00:30|00:30 twice), because clocks go/);
+  await page.getByRole("button", { name: "Discard" }).click();
+});
+
 test("refused_field_is_named_and_nothing_is_lost", async ({ page, signIn }) => {
   await signIn(page);
   await page.goto("/automations/new");
@@ -212,6 +229,35 @@ test("deleting_keeps_or_deletes_the_sessions", async ({ page, stack, signIn }) =
     const { items } = await stack.api<{ items: object[] }>("GET", "/sessions?limit=100&type=schedule_cron");
     expect(items).toHaveLength(left);
   }
+});
+
+test("reached_budget_says_why_it_pauses_and_how_to_go_on", async ({ page, stack, signIn }) => {
+  await automation(stack, "digest", { policies: { budget: { day: { turns: 1 } } } });
+  await run(stack, "digest");
+  await signIn(page);
+  await page.goto("/automations/digest");
+  await page.getByRole("button", { name: "Run now" }).click();
+  const why = "the automation's budget of 1 turn a day is used up until";
+  const callout = page.getByRole("alert").filter({ hasText: "Paused: its budget is used up" });
+  await expect(callout).toContainText(why);
+  await expect(callout).toContainText("Raise the budget or wait until then, and resume it.");
+  // The run waits and says so.
+  await expect(page.getByRole("tabpanel").getByRole("listitem").first()).toContainText(why);
+
+  // The overview offers the step that helps.
+  await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Overview" }).click();
+  const need = page
+    .getByRole("region", { name: "Needs you" })
+    .getByRole("listitem")
+    .filter({ hasText: "digest is paused: its budget is used up" });
+  await expect(need).toContainText(why);
+  await need.getByRole("link", { name: "Raise budget" }).click();
+  await page.getByLabel("Turns a day").fill("9");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("button", { name: "Resume" }).click();
+  await expect(callout).toHaveCount(0);
+  await expect(page.getByRole("tabpanel").getByText("Added 2 entries")).toHaveCount(2);
+  await stack.api("DELETE", "/automations/digest?with_sessions=true");
 });
 
 test("webhook_shows_its_address_and_secret", async ({ page, signIn }) => {

@@ -17,7 +17,12 @@ import { lookOfRun, Status, StatusGlyph, wordOf } from "../../kit/Status";
 import { toast } from "../../kit/Toast";
 import { useKey } from "../../shell/keys";
 import { addressOfAutomation, addressOfRun, addressOfSession } from "../addresses";
-import { fireAutomation, pauseAutomation, resumeAutomation } from "../automation-actions";
+import {
+  addressOfReachedBudget,
+  fireAutomation,
+  pauseAutomation,
+  resumeAutomation,
+} from "../automation-actions";
 import { titleOf } from "../conversations/names";
 import { useFilter } from "../filter";
 import { useRefusal } from "../refusal";
@@ -78,6 +83,7 @@ function Detail({ automation }: { automation: AutomationView }) {
     await fireAutomation(automation);
     setBusy(false);
   };
+  const budget = addressOfReachedBudget(automation);
   const session = automation.session;
   const zones = zonesOf(automation).filter((zone) => zone !== readerZone());
   return (
@@ -137,9 +143,23 @@ function Detail({ automation }: { automation: AutomationView }) {
       {(automation.attention || (paused && automation.pause_reason)) && (
         <Callout
           kind={automation.attention ? "failed" : "plain"}
-          title={paused ? `Paused: ${automation.pause_reason}` : "Needs attention"}
+          title={
+            budget !== null
+              ? "Paused: its budget is used up"
+              : paused
+                ? `Paused: ${automation.pause_reason}`
+                : "Needs attention"
+          }
+          action={
+            budget !== null && (
+              <Link className={css.linkButton} href={budget}>
+                Raise budget
+              </Link>
+            )
+          }
         >
           {sentence(automation.attention)}
+          {budget !== null && " Raise the budget or wait until then, and resume it."}
         </Callout>
       )}
       <p className={css.summary}>

@@ -15,6 +15,7 @@ import { toast } from "../../kit/Toast";
 import { type LeaveGuard, useLeaveGuard } from "../../shell/leaving";
 import { addressOfAutomation } from "../addresses";
 import { titleOf } from "../conversations/names";
+import { useFilter } from "../filter";
 import { useRefusal } from "../refusal";
 import css from "./automations.module.css";
 import { EditorPreview } from "./EditorPreview";
@@ -118,6 +119,7 @@ function EditorForm({ stored }: { stored: Stored | null }) {
   const refusal = useRefusal()("automations:write");
   const sessions = useSessions();
   const fields = useRef<HTMLFormElement>(null);
+  const [opened] = useFilter("open");
   const differs = changed(form, before);
   const guard = useLeaveGuard(differs.length > 0);
   useEffect(() => {
@@ -374,6 +376,7 @@ function EditorForm({ stored }: { stored: Stored | null }) {
         </Fold>
         <Fold
           title="Limits"
+          isOpen={opened === "limits"}
           summary={`${form.timeoutMinutes} min a turn, ${form.attempts} attempts${form.dayCost ? `, ${form.dayCost} ${form.currency} a day` : ""}${form.monthCost ? `, ${form.monthCost} ${form.currency} a month` : ""}`}
         >
           <NumberRow field="timeoutMinutes" context={context} />
@@ -571,9 +574,21 @@ function NumberRow({ field, context, note }: { field: NumberField; context: Cont
   );
 }
 
-function Fold({ title, summary, children }: { title: string; summary: string; children: ReactNode }) {
+interface FoldProps {
+  title: string;
+  summary: string;
+  /** Whether it is open at first, and in view. */
+  isOpen?: boolean;
+  children: ReactNode;
+}
+
+function Fold({ title, summary, isOpen = false, children }: FoldProps) {
+  const fold = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    if (isOpen) fold.current?.scrollIntoView({ block: "center" });
+  }, [isOpen]);
   return (
-    <details className={css.fold}>
+    <details ref={fold} className={css.fold} open={isOpen}>
       <summary>
         <ChevronRight size={16} aria-hidden />
         <strong>{title}</strong>

@@ -7,7 +7,7 @@ import { clock, dayAndTime, plural } from "../../kit/format";
 import { type Look, lookOfRun, StatusGlyph, wordOf } from "../../kit/Status";
 import { Countdown } from "../../kit/Time";
 import { addressOfApproval, addressOfAutomation, addressOfRun } from "../addresses";
-import { fireAutomation, resumeAutomation } from "../automation-actions";
+import { addressOfReachedBudget, fireAutomation, resumeAutomation } from "../automation-actions";
 import { asText, mainField } from "../conversations/tools";
 import { useRefusal } from "../refusal";
 import { retryRun } from "../run-actions";
@@ -184,18 +184,25 @@ function FailureRow({ group }: { group: FailureGroup }) {
 function StoppedRow({ automation }: { automation: Automation }) {
   const refusal = useRefusal();
   const paused = automation.state === "paused";
+  const budget = addressOfReachedBudget(automation);
+  const reason = budget === null ? automation.pause_reason : "its budget is used up";
   return (
     <Row
       look={paused ? "paused" : "failed"}
       title={
         <>
-          <strong>{automation.name}</strong>{" "}
-          {paused ? `is paused: ${automation.pause_reason ?? ""}` : "needs attention"}
+          <strong>{automation.name}</strong> {paused ? `is paused: ${reason ?? ""}` : "needs attention"}
         </>
       }
       note={sentence(automation.attention)}
     >
-      {paused && (
+      {/* Resumed with the same budget, it would pause itself again. */}
+      {budget !== null && (
+        <Link className={css.ordinaryLink} href={budget}>
+          Raise budget
+        </Link>
+      )}
+      {paused && budget === null && (
         <Button refusal={refusal("automations:write")} onClick={() => resumeAutomation(automation)}>
           Resume
         </Button>
