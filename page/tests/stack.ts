@@ -18,6 +18,8 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { extname, join, resolve } from "node:path";
 import { promisify } from "node:util";
+import { type Postgresql, startPostgresql } from "./postgresql";
+import { written } from "./processes";
 
 const run = promisify(execFile);
 const folder = import.meta.dirname;
@@ -67,20 +69,6 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** Returns when the process has written the text. */
-function written(child: ChildProcess, text: string): Promise<void> {
-  return new Promise((done, fail) => {
-    let output = "";
-    const read = (piece: Buffer) => {
-      output += piece.toString();
-      if (output.includes(text)) done();
-    };
-    child.stdout?.on("data", read);
-    child.stderr?.on("data", read);
-    child.once("exit", (code) => fail(new Error(`matins ended with ${code}: ${output}`)));
-  });
-}
-
 /** Serves the page from a folder, and passes all that belongs to the API on to the server. */
 function servePage(dist: string, target: number): Server {
   return createServer(async (incoming, outgoing) => {
@@ -120,12 +108,21 @@ function forward(port: number, incoming: IncomingMessage, outgoing: ServerRespon
   incoming.pipe(passed);
 }
 
-export async function startStack(name: string): Promise<Stack> {
+export type Database = "sqlite" | "postgresql";
+
+export async function startStack(name: string, database: Database = "sqlite"): Promise<Stack> {
   const home = await mkdtemp(join(tmpdir(), `matins-page-${name}-`));
   const data = join(home, "data");
   const port = await freePort();
   // No setting of the machine may reach the server of the tests.
-  const environment = { PATH: process.env.PATH ?? "", HOME: home, MATINS_DATA: data, TZ: "Europe/Prague" };
+  const postgresql: Postgresql | null = database === "postgresql" ? await startPostgresql() : null;
+  const environment = {
+    PATH: process.env.PATH ?? "",
+    HOME: home,
+    MATINS_DATA: data,
+    TZ: "Europe/Prague",
+    ...(postgresql === null ? {} : { MATINS_DATABASE: postgresql.url }),
+  };
   let server: ChildProcess | null = null;
   const startServer = async () => {
     server = spawn(binary, ["serve", "--listen", `127.0.0.1:${port}`], { env: environment, cwd: home });
@@ -188,6 +185,7 @@ export async function startStack(name: string): Promise<Stack> {
       page?.closeAllConnections();
       page?.close();
       await killServer();
+      await postgresql?.stop();
       await rm(home, { recursive: true, force: true, maxRetries: 5 });
     },
   };
