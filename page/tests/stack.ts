@@ -49,6 +49,8 @@ export type Role = "admin" | "member" | "viewer";
 export interface Stack {
   /** The address of the page. */
   url: string;
+  /** The home folder of the server and of its agents. */
+  home: string;
   api<T>(method: string, path: string, body?: unknown, secret?: string): Promise<T>;
   command(...words: string[]): Promise<string>;
   /** Returns the path of a link that signs a browser in with a role. */
@@ -110,7 +112,12 @@ function forward(port: number, incoming: IncomingMessage, outgoing: ServerRespon
 
 export type Database = "sqlite" | "postgresql";
 
-export async function startStack(name: string, database: Database = "sqlite"): Promise<Stack> {
+/** Starts a server with an agent. `more` are further variables of the server's environment. */
+export async function startStack(
+  name: string,
+  database: Database = "sqlite",
+  more: Record<string, string> = {},
+): Promise<Stack> {
   const home = await mkdtemp(join(tmpdir(), `matins-page-${name}-`));
   const data = join(home, "data");
   const port = await freePort();
@@ -122,6 +129,7 @@ export async function startStack(name: string, database: Database = "sqlite"): P
     MATINS_DATA: data,
     TZ: "Europe/Prague",
     ...(postgresql === null ? {} : { MATINS_DATABASE: postgresql.url }),
+    ...more,
   };
   let server: ChildProcess | null = null;
   const startServer = async () => {
@@ -163,6 +171,7 @@ export async function startStack(name: string, database: Database = "sqlite"): P
   if (page !== null) await new Promise<void>((done) => page.listen(0, "127.0.0.1", done));
   return {
     url: `http://127.0.0.1:${page === null ? port : (page.address() as AddressInfo).port}`,
+    home,
     api,
     command,
     signInPath: async (role = "admin") => {

@@ -57,7 +57,7 @@ pub(crate) async fn show_not_found(State(api): State<Api>, request: Request) -> 
             Err(error) => error.into_response(),
         };
     }
-    problem::route_not_found(request).await.into_response()
+    problem::route_not_found(&request).into_response()
 }
 
 /// `true` if the path belongs neither to the API nor to the files of the page.

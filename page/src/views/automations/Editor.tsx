@@ -377,7 +377,7 @@ function EditorForm({ stored }: { stored: Stored | null }) {
         <Fold
           title="Limits"
           isOpen={opened === "limits"}
-          summary={`${form.timeoutMinutes} min a turn, ${form.attempts} attempts${form.dayCost ? `, ${form.dayCost} ${form.currency} a day` : ""}${form.monthCost ? `, ${form.monthCost} ${form.currency} a month` : ""}`}
+          summary={`${form.timeoutMinutes} min a turn, ${form.attempts} ${form.attempts === "1" ? "attempt" : "attempts"}${form.dayCost ? `, ${form.dayCost} ${form.currency} a day` : ""}${form.monthCost ? `, ${form.monthCost} ${form.currency} a month` : ""}`}
         >
           <NumberRow field="timeoutMinutes" context={context} />
           <NumberRow field="silenceMinutes" context={context} />
