@@ -1,5 +1,5 @@
 import { Suspense } from "react";
-import { Redirect, Route, Switch } from "wouter";
+import { Link, Redirect, Route, Switch } from "wouter";
 import { hasStatus } from "./api/problem";
 import { useWhoami } from "./api/queries";
 import { ErrorState } from "./kit/ErrorState";
@@ -39,9 +39,10 @@ export function App() {
             )}
             <Route>
               <div style={{ padding: 24 }}>
+                <h1 className="visually-hidden">Not found</h1>
                 <EmptyState
                   text="There is no page here."
-                  action={<a href={first?.href ?? "/"}>Go to the start</a>}
+                  action={<Link href={first?.href ?? "/"}>Go to the overview</Link>}
                 />
               </div>
             </Route>

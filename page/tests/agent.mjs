@@ -153,7 +153,44 @@ Run it with \`cargo test by_due\`. The three cases are:
 > The clock may jump back, so never compare with the wall time.
 `;
 
+/** Answers of the day that the pictures show: words of the prompt, tokens, dollars if it reports them, and the text. */
+const ANSWERS = [
+  [
+    "new issues",
+    21_400,
+    0.03,
+    "Two issues are new, both about sign-in. I labelled them and asked for a log.",
+  ],
+  ["deploy notes", 9_800, 0.02, "Three changes went out. The notes are in docs/deploys.md."],
+  ["what changed", 18_200, 0.04, "Since yesterday: 4 merged, 1 reverted, the flaky test is gone."],
+  ["Sum up the inbox", 31_000, 0.22, "Eleven messages, two need an answer today: the invoice and the venue."],
+  [
+    "Check the backup",
+    6_100,
+    undefined,
+    "The backup of 23:02 is complete: 41 GB, restored into a scratch folder.",
+  ],
+  ["dump take", 12_700, 0.02, "About nine minutes for 38 GB, with four jobs. Stop the writers first."],
+  ["train leave", 5_300, 0.01, "At 07:49 from platform 3, and at 09:49. Both are direct."],
+  ["invoice", 7_900, 0.01, "The draft is in invoices/2026-11.md. The hourly rate is the one of October."],
+];
+
+/** `true` if the test has put a file of this name into the home folder. */
+const isFlagged = (name) => existsSync(`${process.env.HOME}/${name}`);
+
 async function play(turn, prompt) {
+  if (prompt.includes("deploy notes") && isFlagged("signed-out"))
+    throw { code: -32_000, message: "Authentication required" };
+  if (isFlagged("offline")) throw { code: -32_603, message: "The network is unreachable" };
+  const known = ANSWERS.find(([words]) => prompt.includes(words));
+  if (known !== undefined) {
+    turn.usage(known[1], known[2]);
+    return turn.say(known[3]);
+  }
+  if (prompt.includes("stale links") && isFlagged("routine")) {
+    turn.usage(26_500, 0.05);
+    return turn.say("All links work and the build has no warning.");
+  }
   if (prompt.includes("stale links")) {
     turn.plan(
       ["Check the links", "in_progress"],
@@ -203,6 +240,12 @@ async function play(turn, prompt) {
     await turn.stream(allowed ? "The branch is out." : "I did not push the branch.", 5);
     return;
   }
+  const pace = /words (\d+) ms apart/.exec(prompt);
+  if (pace !== null)
+    return turn.stream(
+      "Version 0.2 is **out**, with `two` settings renamed. ".repeat(2_000),
+      Number(pace[1]),
+    );
   if (prompt.includes("release mail") || prompt.includes("slowly")) {
     turn.usage(14_000);
     turn.think("The mail has at most 120 words.");

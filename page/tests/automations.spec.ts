@@ -56,6 +56,23 @@ test("empty_list_offers_a_new_automation_and_the_editor_adds_one", async ({ page
   expect(made.triggers.map((trigger) => trigger.spec.expression)).toContain("30 2 * * *");
 });
 
+test("preview_of_weekdays_marks_the_clock_change_that_they_meet", async ({ page, signIn }) => {
+  await signIn(page);
+  await page.goto("/automations/new");
+  const schedule = page.getByRole("region", { name: "Next runs" });
+  await page.getByRole("combobox", { name: "When", exact: true }).selectOption("weekday");
+  await page.getByLabel("Time", { exact: true }).fill("00:30");
+  // Clocks change on Sundays there, so weekdays never meet a change.
+  await page.getByLabel("Time zone").selectOption("Europe/Prague");
+  await expect(schedule.getByRole("listitem").first()).toContainText(/00:30:00 \+0[12]:00$/);
+  await expect(schedule).not.toContainText("clocks");
+  // They change on a Friday at midnight there.
+  await page.getByLabel("Time zone").selectOption("Africa/Cairo");
+  await expect(schedule.getByRole("listitem").first()).toContainText(/00:30:00 \+0[23]:00/);
+  await expect(schedule).toContainText(/has (no 00:30|00:30 twice), because clocks go/);
+  await page.getByRole("button", { name: "Discard" }).click();
+});
+
 test("refused_field_is_named_and_nothing_is_lost", async ({ page, signIn }) => {
   await signIn(page);
   await page.goto("/automations/new");
@@ -98,6 +115,70 @@ test("edit_conflict_shows_both_versions", async ({ page, stack, signIn }) => {
   await expect(page.getByRole("heading", { level: 1, name: "audit" })).toBeVisible();
   const { prompt, cwd } = await stack.api<{ prompt: string; cwd: string }>("GET", "/automations/audit");
   expect([prompt, cwd]).toEqual(["Mine.", "/tmp"]);
+});
+
+test("leaving_with_changes_asks_and_keeps_or_discards_the_draft", async ({ page, signIn }) => {
+  await signIn(page);
+  await page.goto("/automations/audit");
+  await page.getByRole("button", { name: "Edit" }).click();
+  const ask = page.getByLabel("Ask");
+  await ask.click();
+  await ask.fill("Half a thought");
+  const dialog = page.getByRole("dialog", { name: "Leave without saving?" });
+  const rail = page.getByRole("navigation", { name: "Main" });
+
+  // A link asks. Escape stays, with the changes.
+  await rail.getByRole("link", { name: "Runs" }).click();
+  await expect(dialog).toContainText("1 change of audit is not saved.");
+  await page.keyboard.press("Escape");
+  await expect(dialog).toHaveCount(0);
+  await expect(page).toHaveURL(/\/automations\/audit\/edit$/);
+  await expect(ask).toHaveValue("Half a thought");
+
+  // Keys ask, too. The draft is there again afterwards.
+  await page.getByRole("heading", { level: 1 }).click();
+  await page.keyboard.press("g");
+  await page.keyboard.press("r");
+  await dialog.getByRole("button", { name: "Leave and keep the draft" }).click();
+  await expect(page).toHaveURL(/\/runs$/);
+  await page.goto("/automations/audit");
+  await page.getByRole("button", { name: "Edit" }).click();
+  await expect(ask).toHaveValue("Half a thought");
+  await expect(page.getByText("This is your draft.")).toBeVisible();
+
+  // Back asks, and goes back when the draft is discarded.
+  await ask.click();
+  await page.evaluate(() => history.back());
+  await dialog.getByRole("button", { name: "Discard" }).click();
+  await expect(page).toHaveURL(/\/automations\/audit$/);
+  await page.getByRole("button", { name: "Edit" }).click();
+  await expect(ask).not.toHaveValue("Half a thought");
+
+  // Nothing has changed, so nothing asks.
+  await rail.getByRole("link", { name: "Runs" }).click();
+  await expect(page).toHaveURL(/\/runs$/);
+  await page.goto("/automations/new");
+  await expect(page.getByRole("combobox", { name: "Agent" }).getByRole("option")).not.toHaveCount(1);
+  await rail.getByRole("link", { name: "Runs" }).click();
+  await expect(page).toHaveURL(/\/runs$/);
+});
+
+test("closing_the_tab_with_changes_asks", async ({ page, signIn }) => {
+  await signIn(page);
+  await page.goto("/automations/audit/edit");
+  const asked: string[] = [];
+  page.on("dialog", async (dialog) => {
+    asked.push(dialog.type());
+    await dialog.dismiss();
+  });
+  await page.getByLabel("Ask").click();
+  await page.keyboard.type("More. ");
+  await page.close({ runBeforeUnload: true });
+  await expect.poll(() => asked).toEqual(["beforeunload"]);
+  await page.getByRole("button", { name: "Discard" }).click();
+  await page.close({ runBeforeUnload: true });
+  await expect.poll(() => page.isClosed()).toBe(true);
+  expect(asked).toEqual(["beforeunload"]);
 });
 
 test("paused_automation_runs_on_demand_and_is_resumed_by_undo", async ({ page, signIn }) => {
@@ -148,6 +229,35 @@ test("deleting_keeps_or_deletes_the_sessions", async ({ page, stack, signIn }) =
     const { items } = await stack.api<{ items: object[] }>("GET", "/sessions?limit=100&type=schedule_cron");
     expect(items).toHaveLength(left);
   }
+});
+
+test("reached_budget_says_why_it_pauses_and_how_to_go_on", async ({ page, stack, signIn }) => {
+  await automation(stack, "digest", { policies: { budget: { day: { turns: 1 } } } });
+  await run(stack, "digest");
+  await signIn(page);
+  await page.goto("/automations/digest");
+  await page.getByRole("button", { name: "Run now" }).click();
+  const why = "the automation's budget of 1 turn a day is used up until";
+  const callout = page.getByRole("alert").filter({ hasText: "Paused: its budget is used up" });
+  await expect(callout).toContainText(why);
+  await expect(callout).toContainText("Raise the budget or wait until then, and resume it.");
+  // The run waits and says so.
+  await expect(page.getByRole("tabpanel").getByRole("listitem").first()).toContainText(why);
+
+  // The overview offers the step that helps.
+  await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Overview" }).click();
+  const need = page
+    .getByRole("region", { name: "Needs you" })
+    .getByRole("listitem")
+    .filter({ hasText: "digest is paused: its budget is used up" });
+  await expect(need).toContainText(why);
+  await need.getByRole("link", { name: "Raise budget" }).click();
+  await page.getByLabel("Turns a day").fill("9");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("button", { name: "Resume" }).click();
+  await expect(callout).toHaveCount(0);
+  await expect(page.getByRole("tabpanel").getByText("Added 2 entries")).toHaveCount(2);
+  await stack.api("DELETE", "/automations/digest?with_sessions=true");
 });
 
 test("webhook_shows_its_address_and_secret", async ({ page, signIn }) => {

@@ -1,6 +1,6 @@
 /** The fixtures of the tests in a browser: one server for each file, and checks that hold for every test. */
 import { test as base, expect, type Page } from "@playwright/test";
-import { type Role, type Stack, startStack } from "./stack";
+import { type Database, type Role, type Stack, startStack } from "./stack";
 
 interface TestFixtures {
   /** Fails the test if a page broke the content security policy, loaded something foreign, or threw an error. */
@@ -9,12 +9,13 @@ interface TestFixtures {
   signIn(page: Page, role?: Role): Promise<void>;
 }
 
-export const test = base.extend<TestFixtures, { stack: Stack; stackName: string }>({
+export const test = base.extend<TestFixtures, { stack: Stack; stackName: string; database: Database }>({
   // A file that needs a server without the data of other files gives it a name of its own.
   stackName: ["shared", { option: true, scope: "worker" }],
+  database: ["sqlite", { option: true, scope: "worker" }],
   stack: [
-    async ({ stackName }, use) => {
-      const stack = await startStack(stackName);
+    async ({ stackName, database }, use) => {
+      const stack = await startStack(stackName, database);
       await use(stack);
       await stack.stop();
     },

@@ -32,3 +32,14 @@ test("first_load_is_small", async ({ page, stack }) => {
   expect(sum, `${files.join(", ")}: ${bytes.join(", ")}`).toBeGreaterThan(50_000);
   expect(sum, `${files.join(", ")}: ${bytes.join(", ")}`).toBeLessThanOrEqual(220_000);
 });
+
+test("unknown_address_says_so_and_leads_back", async ({ page, signIn }) => {
+  await signIn(page);
+  const response = await page.goto("/nowhere/at-all");
+  // The server in front of a built page answers each address with the page.
+  if (process.env.MATINS_PAGE === undefined) expect(response?.status()).toBe(404);
+  await expect(page.getByText("There is no page here.")).toBeVisible();
+  await page.getByRole("link", { name: "Go to the overview" }).click();
+  await expect(page).toHaveURL(/\/$/);
+  await expect(page.getByText("There is no page here.")).toHaveCount(0);
+});

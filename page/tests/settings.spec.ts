@@ -1,4 +1,4 @@
-import { expect, test } from "./fixtures";
+import { composer, expect, test, transcript } from "./fixtures";
 
 test.use({ stackName: "settings" });
 
@@ -24,6 +24,25 @@ test("agent_is_added_checked_and_removed", async ({ page, stack, signIn }) => {
   await stack.api("DELETE", "/automations/user");
   await confirm.getByRole("button", { name: "Remove" }).click();
   await expect(row).toHaveCount(0);
+});
+
+test("first_agent_gives_a_first_answer", async ({ page, signIn }) => {
+  await signIn(page);
+  await page.goto("/settings/agents");
+  await page.getByRole("button", { name: "Add an agent" }).click();
+  const dialog = page.getByRole("dialog", { name: "Add an agent" });
+  await dialog.getByLabel("Name").fill("scribe");
+  await dialog.getByLabel("Command").fill(`${process.execPath} ${import.meta.dirname}/agent.mjs`);
+  await dialog.getByRole("button", { name: "Add", exact: true }).click();
+  const row = page.getByRole("listitem").filter({ hasText: "scribe" });
+  await row.getByRole("button", { name: "Check" }).click();
+  await expect(page.getByText("scribe started, version 1")).toBeVisible();
+  await page.goto("/conversations?new=1");
+  await page.getByLabel("Agent").selectOption("scribe");
+  await composer(page).fill("Show me the code.");
+  await page.getByRole("button", { name: "Begin" }).click();
+  await expect(page).toHaveURL(/\/conversations\/ses_/);
+  await expect(transcript(page).getByText("The function keeps the order")).toBeVisible();
 });
 
 test("token_is_shown_once_and_revoked", async ({ page, stack, signIn }) => {

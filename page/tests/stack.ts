@@ -18,6 +18,8 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { extname, join, resolve } from "node:path";
 import { promisify } from "node:util";
+import { type Postgresql, startPostgresql } from "./postgresql";
+import { written } from "./processes";
 
 const run = promisify(execFile);
 const folder = import.meta.dirname;
@@ -47,6 +49,8 @@ export type Role = "admin" | "member" | "viewer";
 export interface Stack {
   /** The address of the page. */
   url: string;
+  /** The home folder of the server and of its agents. */
+  home: string;
   api<T>(method: string, path: string, body?: unknown, secret?: string): Promise<T>;
   command(...words: string[]): Promise<string>;
   /** Returns the path of a link that signs a browser in with a role. */
@@ -65,20 +69,6 @@ async function freePort(): Promise<number> {
   const { port } = server.address() as AddressInfo;
   await new Promise((done) => server.close(done));
   return port;
-}
-
-/** Returns when the process has written the text. */
-function written(child: ChildProcess, text: string): Promise<void> {
-  return new Promise((done, fail) => {
-    let output = "";
-    const read = (piece: Buffer) => {
-      output += piece.toString();
-      if (output.includes(text)) done();
-    };
-    child.stdout?.on("data", read);
-    child.stderr?.on("data", read);
-    child.once("exit", (code) => fail(new Error(`matins ended with ${code}: ${output}`)));
-  });
 }
 
 /** Serves the page from a folder, and passes all that belongs to the API on to the server. */
@@ -120,12 +110,27 @@ function forward(port: number, incoming: IncomingMessage, outgoing: ServerRespon
   incoming.pipe(passed);
 }
 
-export async function startStack(name: string): Promise<Stack> {
+export type Database = "sqlite" | "postgresql";
+
+/** Starts a server with an agent. `more` are further variables of the server's environment. */
+export async function startStack(
+  name: string,
+  database: Database = "sqlite",
+  more: Record<string, string> = {},
+): Promise<Stack> {
   const home = await mkdtemp(join(tmpdir(), `matins-page-${name}-`));
   const data = join(home, "data");
   const port = await freePort();
   // No setting of the machine may reach the server of the tests.
-  const environment = { PATH: process.env.PATH ?? "", HOME: home, MATINS_DATA: data, TZ: "Europe/Prague" };
+  const postgresql: Postgresql | null = database === "postgresql" ? await startPostgresql() : null;
+  const environment = {
+    PATH: process.env.PATH ?? "",
+    HOME: home,
+    MATINS_DATA: data,
+    TZ: "Europe/Prague",
+    ...(postgresql === null ? {} : { MATINS_DATABASE: postgresql.url }),
+    ...more,
+  };
   let server: ChildProcess | null = null;
   const startServer = async () => {
     server = spawn(binary, ["serve", "--listen", `127.0.0.1:${port}`], { env: environment, cwd: home });
@@ -166,6 +171,7 @@ export async function startStack(name: string): Promise<Stack> {
   if (page !== null) await new Promise<void>((done) => page.listen(0, "127.0.0.1", done));
   return {
     url: `http://127.0.0.1:${page === null ? port : (page.address() as AddressInfo).port}`,
+    home,
     api,
     command,
     signInPath: async (role = "admin") => {
@@ -188,6 +194,7 @@ export async function startStack(name: string): Promise<Stack> {
       page?.closeAllConnections();
       page?.close();
       await killServer();
+      await postgresql?.stop();
       await rm(home, { recursive: true, force: true, maxRetries: 5 });
     },
   };

@@ -84,7 +84,7 @@ pub fn router(api: Api) -> Router {
     routes
         .merge(pages::routes())
         .merge(health::routes())
-        .fallback(problem::route_not_found)
+        .fallback(pages::show_not_found)
         .method_not_allowed_fallback(problem::method_not_allowed)
         .layer(passes)
         .with_state(api)

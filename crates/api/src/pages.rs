@@ -7,12 +7,16 @@ use std::sync::LazyLock;
 
 use axum::{
     Router,
-    response::{Html, IntoResponse},
+    extract::{Request, State},
+    response::{Html, IntoResponse, Response},
     routing::get,
 };
-use http::header;
+use http::{HeaderMap, Method, StatusCode, header};
 
-use crate::{Api, openapi, problem::ApiError};
+use crate::{
+    Api, openapi,
+    problem::{self, ApiError},
+};
 
 static OPENAPI_JSON: LazyLock<String> = LazyLock::new(|| openapi::document().to_string());
 
@@ -41,6 +45,36 @@ pub(crate) fn routes() -> Router<Api> {
             "/sign-in.js",
             get(|| async { static_file("text/javascript", include_str!("pages/sign-in.js")) }),
         )
+}
+
+/// Answers a request for a path that no route has (404). A browser that opens an address outside of the API gets the
+/// page, which says that there is nothing and leads back. Everything else gets a problem.
+pub(crate) async fn show_not_found(State(api): State<Api>, request: Request) -> Response {
+    let is_read = [Method::GET, Method::HEAD].contains(request.method());
+    if is_read && is_page_address(request.uri().path()) && accepts_html(request.headers()) {
+        return match page_files::show_page(State(api)).await {
+            Ok(page) => (StatusCode::NOT_FOUND, page).into_response(),
+            Err(error) => error.into_response(),
+        };
+    }
+    problem::route_not_found(&request).into_response()
+}
+
+/// `true` if the path belongs neither to the API nor to the files of the page.
+fn is_page_address(path: &str) -> bool {
+    let first = path.trim_start_matches('/').split('/').next();
+    !matches!(first, Some("api" | "assets"))
+}
+
+/// `true` if the client names HTML, as browsers do when a person opens an address. `*/*` is not enough, because scripts
+/// and command-line programs send it.
+fn accepts_html(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(header::ACCEPT).iter();
+    values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|kind| kind.split(';').next())
+        .any(|kind| kind.trim().eq_ignore_ascii_case("text/html"))
 }
 
 async fn show_reference() -> Result<Html<&'static str>, ApiError> {

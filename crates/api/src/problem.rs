@@ -154,7 +154,7 @@ impl IntoResponse for ApiError {
 }
 
 /// Answers a request for a path without a route (404).
-pub(crate) async fn route_not_found(request: Request) -> ApiError {
+pub(crate) fn route_not_found(request: &Request) -> ApiError {
     let path: String = request.uri().path().chars().take(80).collect();
     let detail = format!("route {} not found", quoted(&path));
     ApiError::new(ProblemKind::NotFound, StatusCode::NOT_FOUND, detail)

@@ -4,6 +4,7 @@ import {
   countdown,
   dayAndTime,
   duration,
+  localTimes,
   longTime,
   money,
   plural,
@@ -37,6 +38,14 @@ describe("dayAndTime", () => {
   it("other_day_has_its_time", () => {
     expect(dayAndTime("2026-11-18T08:00:00Z", NOW, ZONE)).toBe("Wed 09:00");
     expect(dayAndTime("2026-11-19T08:00:00Z", NOW, ZONE)).toBe("09:00");
+  });
+});
+
+describe("localTimes", () => {
+  it("instants_in_a_text_are_those_of_the_reader", () => {
+    const text = "used up until 2026-11-20T00:00:00Z, since 2026-11-19T08:00:00.5Z";
+    expect(localTimes(text, NOW, ZONE)).toBe("used up until Fri 01:00, since 09:00");
+    expect(localTimes("until 24:00Z", NOW, ZONE)).toBe("until 24:00Z");
   });
 });
 

@@ -6,6 +6,7 @@ import type { Automation, Run } from "../api/types";
 import { errorText, sentence } from "../kit/ErrorState";
 import { lookOfRun, wordOf } from "../kit/Status";
 import { toast } from "../kit/Toast";
+import { addressOfAutomation } from "./addresses";
 
 type Named = Pick<Automation, "id" | "name">;
 
@@ -41,6 +42,17 @@ export async function resumeAutomation(automation: Named): Promise<void> {
   } catch (error) {
     report(error);
   }
+}
+
+/** Returns the address of the budget that has paused an automation; null if no budget has. */
+export function addressOfReachedBudget(
+  automation: Pick<Automation, "name" | "pause_reason" | "attention">,
+): string | null {
+  if (automation.pause_reason !== "budget") return null;
+  // Only the sentence says whose budget it is.
+  return /\btenant's budget\b/.test(automation.attention ?? "")
+    ? "/settings/tenants"
+    : `${addressOfAutomation(automation.name)}/edit?open=limits`;
 }
 
 /** Runs an automation now and reports whether the run was queued or skipped. */

@@ -79,7 +79,7 @@ fn index() -> Option<&'static Index> {
 }
 
 /// Serves `index.html` with a nonce of its own. No cache may keep it, because a nonce holds for one response.
-async fn show_page(State(api): State<Api>) -> Result<Response, ApiError> {
+pub(super) async fn show_page(State(api): State<Api>) -> Result<Response, ApiError> {
     let index = index().ok_or_else(|| ApiError::internal("the page is missing in the program"))?;
     let mut random = [0; 16];
     api.shared.entropy.fill(&mut random);

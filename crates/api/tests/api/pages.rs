@@ -130,3 +130,29 @@ async fn paths_outside_the_page_return_problem_404() {
         .await
         .problem(405);
 }
+
+#[tokio::test]
+async fn unknown_path_in_browser_returns_page_with_404() {
+    let world = World::new(Dialect::Sqlite).await;
+    let navigation = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+    for path in ["/nothing", "/conversation/ses_1", "/index.html", "/apis"] {
+        let page = send(&world, "GET", path, &[("accept", navigation)]).await;
+        assert_eq!(page.status, 404, "{path}");
+        assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
+        assert!(!page.text.contains("MATINS_"), "{}", page.text);
+        let policy = page.header("content-security-policy");
+        assert!(policy.starts_with("default-src 'none'"), "{policy}");
+    }
+    // The API and the files of the page answer browsers with problems, too, and so does every path without HTML.
+    for (method, path, accept) in [
+        ("GET", "/api/v1/nothing", navigation),
+        ("GET", "/api", navigation),
+        ("GET", "/assets/nothing.js", navigation),
+        ("POST", "/nothing", navigation),
+        ("GET", "/nothing", "*/*"),
+        ("GET", "/nothing", "application/json"),
+    ] {
+        let answer = send(&world, method, path, &[("accept", accept)]).await;
+        answer.problem(404);
+    }
+}

@@ -9,7 +9,7 @@ import type { AutomationView, BudgetUsage, Page, RunItem, Session } from "../../
 import { Button, IconButton } from "../../kit/Button";
 import { Dialog } from "../../kit/Dialog";
 import { Callout, ErrorState, errorText, sentence } from "../../kit/ErrorState";
-import { count, dayAndTime, longTime, money, plural, readerZone } from "../../kit/format";
+import { count, dayAndTime, localTimes, longTime, money, plural, readerZone } from "../../kit/format";
 import { EmptyState, Panel, Skeleton, Tabs } from "../../kit/layout";
 import { Menu } from "../../kit/Menu";
 import { OutcomeStrip } from "../../kit/OutcomeStrip";
@@ -17,7 +17,12 @@ import { lookOfRun, Status, StatusGlyph, wordOf } from "../../kit/Status";
 import { toast } from "../../kit/Toast";
 import { useKey } from "../../shell/keys";
 import { addressOfAutomation, addressOfRun, addressOfSession } from "../addresses";
-import { fireAutomation, pauseAutomation, resumeAutomation } from "../automation-actions";
+import {
+  addressOfReachedBudget,
+  fireAutomation,
+  pauseAutomation,
+  resumeAutomation,
+} from "../automation-actions";
 import { titleOf } from "../conversations/names";
 import { useFilter } from "../filter";
 import { useRefusal } from "../refusal";
@@ -78,6 +83,7 @@ function Detail({ automation }: { automation: AutomationView }) {
     await fireAutomation(automation);
     setBusy(false);
   };
+  const budget = addressOfReachedBudget(automation);
   const session = automation.session;
   const zones = zonesOf(automation).filter((zone) => zone !== readerZone());
   return (
@@ -137,9 +143,23 @@ function Detail({ automation }: { automation: AutomationView }) {
       {(automation.attention || (paused && automation.pause_reason)) && (
         <Callout
           kind={automation.attention ? "failed" : "plain"}
-          title={paused ? `Paused: ${automation.pause_reason}` : "Needs attention"}
+          title={
+            budget !== null
+              ? "Paused: its budget is used up"
+              : paused
+                ? `Paused: ${automation.pause_reason}`
+                : "Needs attention"
+          }
+          action={
+            budget !== null && (
+              <Link className={css.linkButton} href={budget}>
+                Raise budget
+              </Link>
+            )
+          }
         >
-          {sentence(automation.attention)}
+          {localTimes(sentence(automation.attention?.replace(/^paused itself: /, "")))}
+          {budget !== null && " Raise the budget or wait until then, and resume it."}
         </Callout>
       )}
       <p className={css.summary}>
@@ -231,7 +251,7 @@ function RunsTab({ automation }: { automation: AutomationView }) {
   const strip = rows.map((run) => ({ ...run, run_id: run.id, at: run.scheduled_for ?? run.input_at }));
   return (
     <Panel
-      title="Occurrences"
+      title="History"
       aside={
         <>
           <OutcomeStrip outcomes={strip} />
@@ -263,7 +283,7 @@ function RunsTab({ automation }: { automation: AutomationView }) {
           const at = run.scheduled_for ?? run.input_at;
           const look = lookOfRun(run.status);
           const reason = run.status === "succeeded" ? run.answer : (run.message ?? run.reason);
-          const instants = run.occurrences > 1 ? `${run.occurrences} instants` : null;
+          const times = run.occurrences > 1 ? ` ${run.occurrences} times` : "";
           return (
             <li key={run.id}>
               <StatusGlyph look={look} title={wordOf(look)} />
@@ -271,7 +291,7 @@ function RunsTab({ automation }: { automation: AutomationView }) {
                 {dayAndTime(at)}
               </time>
               <Link className="truncate" href={addressOfRun(run.id)}>
-                {[wordOf(look), instants, reason].filter(Boolean).join(": ")}
+                {[wordOf(look) + times, reason].filter(Boolean).join(": ")}
               </Link>
               <small>{turnTime(run, Date.now())}</small>
             </li>

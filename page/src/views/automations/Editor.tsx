@@ -7,12 +7,15 @@ import { ApiProblem, hasStatus } from "../../api/problem";
 import { keys, queryClient, useAgents, useSessions } from "../../api/queries";
 import type { AutomationView } from "../../api/types";
 import { Button } from "../../kit/Button";
+import { Dialog } from "../../kit/Dialog";
 import { Callout, ErrorState, errorText } from "../../kit/ErrorState";
 import { plural } from "../../kit/format";
 import { EmptyState, Skeleton } from "../../kit/layout";
 import { toast } from "../../kit/Toast";
+import { type LeaveGuard, useLeaveGuard } from "../../shell/leaving";
 import { addressOfAutomation } from "../addresses";
 import { titleOf } from "../conversations/names";
+import { useFilter } from "../filter";
 import { useRefusal } from "../refusal";
 import css from "./automations.module.css";
 import { EditorPreview } from "./EditorPreview";
@@ -100,7 +103,10 @@ export default function Editor({ params }: { params: { name?: string } }) {
 function EditorForm({ stored }: { stored: Stored | null }) {
   const [base, setBase] = useState(stored);
   const name = base?.view.name ?? null;
-  const before = base === null ? EMPTY : formOf(base.view);
+  const agents = useAgents();
+  // The one agent needs no choice, so it is no change either.
+  const onlyAgent = agents.data?.items.length === 1 ? agents.data.items[0]?.name : undefined;
+  const before = base === null ? { ...EMPTY, agent: onlyAgent ?? "" } : formOf(base.view);
   const [restored] = useState(() => readDraft(name));
   const [form, setForm] = useState<Form>(restored ?? before);
   const [problem, setProblem] = useState<{ field: keyof Form | null; text: string; error?: unknown } | null>(
@@ -111,17 +117,16 @@ function EditorForm({ stored }: { stored: Stored | null }) {
   const [creation] = useState(newKey);
   const [, navigate] = useLocation();
   const refusal = useRefusal()("automations:write");
-  const agents = useAgents();
   const sessions = useSessions();
   const fields = useRef<HTMLFormElement>(null);
+  const [opened] = useFilter("open");
   const differs = changed(form, before);
+  const guard = useLeaveGuard(differs.length > 0);
   useEffect(() => {
     if (differs.length === 0) localStorage.removeItem(draftKey(name));
     else localStorage.setItem(draftKey(name), JSON.stringify(form));
   }, [form, differs.length, name]);
-  const onlyAgent = agents.data?.items.length === 1 ? agents.data.items[0]?.name : undefined;
   useEffect(() => {
-    // The one agent needs no choice.
     if (onlyAgent !== undefined && base === null)
       setForm((now) => (now.agent === "" ? { ...now, agent: onlyAgent } : now));
   }, [onlyAgent, base]);
@@ -152,6 +157,7 @@ function EditorForm({ stored }: { stored: Stored | null }) {
       queryClient.invalidateQueries({ queryKey: keys.automations });
       queryClient.invalidateQueries({ queryKey: keys.overview });
       toast(base === null ? `${data.name} is added` : `${data.name} is saved`);
+      guard.release();
       navigate(addressOfAutomation(data.name));
     } catch (error) {
       if (error instanceof FieldError) setProblem({ field: error.field, text: error.message });
@@ -370,7 +376,8 @@ function EditorForm({ stored }: { stored: Stored | null }) {
         </Fold>
         <Fold
           title="Limits"
-          summary={`${form.timeoutMinutes} min a turn, ${form.attempts} attempts${form.dayCost ? `, ${form.dayCost} ${form.currency} a day` : ""}${form.monthCost ? `, ${form.monthCost} ${form.currency} a month` : ""}`}
+          isOpen={opened === "limits"}
+          summary={`${form.timeoutMinutes} min a turn, ${form.attempts} ${form.attempts === "1" ? "attempt" : "attempts"}${form.dayCost ? `, ${form.dayCost} ${form.currency} a day` : ""}${form.monthCost ? `, ${form.monthCost} ${form.currency} a month` : ""}`}
         >
           <NumberRow field="timeoutMinutes" context={context} />
           <NumberRow field="silenceMinutes" context={context} />
@@ -442,7 +449,43 @@ function EditorForm({ stored }: { stored: Stored | null }) {
         </button>
       </form>
       <EditorPreview form={form} before={base?.view ?? null} />
+      {guard.asks && (
+        <LeaveDialog
+          guard={guard}
+          note={
+            name === null
+              ? "The new automation is not added yet."
+              : `${plural(differs.length, "change")} of ${name} ${differs.length === 1 ? "is" : "are"} not saved.`
+          }
+          onDiscard={() => localStorage.removeItem(draftKey(name))}
+        />
+      )}
     </div>
+  );
+}
+
+/** Asks what becomes of the changes. The draft lies in the browser already, so leaving keeps it. */
+function LeaveDialog({ guard, note, onDiscard }: { guard: LeaveGuard; note: string; onDiscard(): void }) {
+  const discard = () => {
+    onDiscard();
+    guard.leave();
+  };
+  return (
+    <Dialog
+      open
+      onClose={guard.stay}
+      title="Leave without saving?"
+      note={`${note} This browser can keep the draft.`}
+      foot={
+        <>
+          <Button onClick={guard.stay}>Keep editing</Button>
+          <Button onClick={guard.leave}>Leave and keep the draft</Button>
+          <Button kind="danger" onClick={discard}>
+            Discard
+          </Button>
+        </>
+      }
+    />
   );
 }
 
@@ -531,9 +574,21 @@ function NumberRow({ field, context, note }: { field: NumberField; context: Cont
   );
 }
 
-function Fold({ title, summary, children }: { title: string; summary: string; children: ReactNode }) {
+interface FoldProps {
+  title: string;
+  summary: string;
+  /** Whether it is open at first, and in view. */
+  isOpen?: boolean;
+  children: ReactNode;
+}
+
+function Fold({ title, summary, isOpen = false, children }: FoldProps) {
+  const fold = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    if (isOpen) fold.current?.scrollIntoView({ block: "center" });
+  }, [isOpen]);
   return (
-    <details className={css.fold}>
+    <details ref={fold} className={css.fold} open={isOpen}>
       <summary>
         <ChevronRight size={16} aria-hidden />
         <strong>{title}</strong>

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { expressionOf, simpleOf } from "./schedule";
+import { expressionOf, simpleOf, triggerWords } from "./schedule";
 
 test("the usual expressions become fields and the same expression again", () => {
   for (const expression of ["30 2 * * *", "0 9 * * 1-5", "5 17 * * 0", "40 * * * *", "*/15 * * * *"]) {
@@ -27,5 +27,16 @@ test("an expression without fields stays as it was written", () => {
     "5 * * * 1",
   ]) {
     expect(simpleOf(expression), expression).toBeNull();
+  }
+});
+
+test("steps of hours are told in words", () => {
+  for (const [expression, words] of [
+    ["0 6-22/2 * * *", "every 2 h, 06:00 to 22:00"],
+    ["15 8-18/3 * * *", "every 3 h, 08:15 to 17:15"],
+    ["5 */4 * * *", "every 4 h at :05"],
+    ["0 6-22/2 * * 1-5", "cron 0 6-22/2 * * 1-5"],
+  ] as const) {
+    expect(triggerWords({ kind: "cron", expression, zone: "UTC" } as never)).toBe(words);
   }
 });

@@ -51,6 +51,21 @@ export function expressionOf(simple: Simple): string {
   }
 }
 
+/** An expression such as `0 6-22/2 * * *` in words; null if it is of another kind. */
+function hourSteps(expression: string): string | null {
+  const found = /^(\d{1,2}) (\*|(\d{1,2})-(\d{1,2}))\/(\d{1,2}) \* \* \*$/.exec(expression.trim());
+  if (found === null) return null;
+  const [minute, first, last, step] = [found[1], found[3], found[4], found[5]].map(Number) as [
+    number,
+    number,
+    number,
+    number,
+  ];
+  if (found[2] === "*") return `every ${step} h at :${two(minute)}`;
+  const end = first + Math.floor((last - first) / step) * step;
+  return `every ${step} h, ${two(first)}:${two(minute)} to ${two(end)}:${two(minute)}`;
+}
+
 function cronWords(expression: string): string {
   const simple = simpleOf(expression);
   switch (simple?.every) {
@@ -65,7 +80,7 @@ function cronWords(expression: string): string {
     case "minutes":
       return `every ${simple.minutes} min`;
     default:
-      return `cron ${expression}`;
+      return hourSteps(expression) ?? `cron ${expression}`;
   }
 }
 

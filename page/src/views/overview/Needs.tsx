@@ -3,20 +3,20 @@ import { Link } from "wouter";
 import type { Automation, FailureGroup, Needs as NeedsData, WaitingApproval } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { sentence } from "../../kit/ErrorState";
-import { clock, dayAndTime, plural } from "../../kit/format";
+import { clock, dayAndTime, localTimes, plural } from "../../kit/format";
 import { type Look, lookOfRun, StatusGlyph, wordOf } from "../../kit/Status";
 import { Countdown } from "../../kit/Time";
 import { addressOfApproval, addressOfAutomation, addressOfRun } from "../addresses";
-import { fireAutomation, resumeAutomation } from "../automation-actions";
+import { addressOfReachedBudget, fireAutomation, resumeAutomation } from "../automation-actions";
 import { asText, mainField } from "../conversations/tools";
 import { useRefusal } from "../refusal";
 import { retryRun } from "../run-actions";
 import css from "./overview.module.css";
 
-/** The rows that are shown before "more". */
-const FIRST_ROWS = 5;
+/** The rows that are shown before "more", so that the first screen holds the whole overview. */
+const FIRST_ROWS = window.innerHeight < 900 ? 4 : 6;
 
-/** What needs a person: approvals by their deadlines, then new failures, then automations that stopped. */
+/** What needs a person: approvals by their deadlines, failures, automations that stopped, and what did not run. */
 export function Needs({ needs }: { needs: NeedsData }) {
   const [whole, setWhole] = useState(false);
   const open = needs.failures.filter((group) => !group.recovered);
@@ -29,11 +29,12 @@ export function Needs({ needs }: { needs: NeedsData }) {
       key: group[0]?.id ?? "",
       row: <ApprovalRow approvals={group} />,
     })),
-    ...failures.map((group) => ({ key: group.last.run_id, row: <FailureRow group={group} /> })),
+    ...failures.filter((group) => !isMissed(group)).map(failureRow),
     ...needs.automations.map((automation) => ({
       key: automation.id,
       row: <StoppedRow automation={automation} />,
     })),
+    ...failures.filter(isMissed).map(failureRow),
   ];
   const shown = whole ? rows : rows.slice(0, FIRST_ROWS);
   const hidden = rows.length - shown.length;
@@ -70,6 +71,10 @@ export function Needs({ needs }: { needs: NeedsData }) {
   );
 }
 
+const isMissed = (group: FailureGroup): boolean => lookOfRun(group.status) === "missed";
+
+const failureRow = (group: FailureGroup) => ({ key: group.last.run_id, row: <FailureRow group={group} /> });
+
 /** The requests of one run together, because one visit answers them. */
 function approvalsByRun(approvals: WaitingApproval[]): WaitingApproval[][] {
   const groups = new Map<string, WaitingApproval[]>();
@@ -79,13 +84,13 @@ function approvalsByRun(approvals: WaitingApproval[]): WaitingApproval[][] {
   return [...groups.values()];
 }
 
-function Row(props: { look: Look; title: ReactNode; note?: ReactNode; children: ReactNode }) {
+function Row(props: { look: Look; title: ReactNode; note?: string; children: ReactNode }) {
   return (
     <div className={css.need}>
       <StatusGlyph look={props.look} title={wordOf(props.look)} />
       <div>
         <p>{props.title}</p>
-        {props.note && <small>{props.note}</small>}
+        {props.note && <small title={props.note}>{props.note}</small>}
       </div>
       <div className={css.needActions}>{props.children}</div>
     </div>
@@ -124,14 +129,12 @@ function FailureRow({ group }: { group: FailureGroup }) {
   const [busy, setBusy] = useState(false);
   const look = lookOfRun(group.status);
   const name = group.automation_name ?? group.session_title ?? "A conversation";
-  const times = group.count > 1 ? ` ${group.count} times` : "";
   const reason = group.last.message ?? group.reason;
-  const note =
-    group.count > 1
-      ? `From ${dayAndTime(group.first_at)} to ${dayAndTime(group.last.at)}.`
-      : look === "missed"
-        ? `Due ${dayAndTime(group.last.at)}.`
-        : `At ${dayAndTime(group.last.at)}.`;
+  const [first, last] = [dayAndTime(group.first_at), dayAndTime(group.last.at)];
+  const when =
+    group.count === 1
+      ? ` at ${last}`
+      : ` ${group.count} times, ${first === last ? `from ${first}` : `${first} to ${last}`}`;
   const act = async (action: () => Promise<unknown>) => {
     setBusy(true);
     await action();
@@ -144,11 +147,10 @@ function FailureRow({ group }: { group: FailureGroup }) {
       title={
         <>
           <strong>{name}</strong> {wordOf(look)}
-          {times}
-          {reason && `: ${reason}`}
+          {when}
         </>
       }
-      note={note}
+      note={localTimes(sentence(reason))}
     >
       {look === "missed" ? (
         id !== null &&
@@ -184,18 +186,25 @@ function FailureRow({ group }: { group: FailureGroup }) {
 function StoppedRow({ automation }: { automation: Automation }) {
   const refusal = useRefusal();
   const paused = automation.state === "paused";
+  const budget = addressOfReachedBudget(automation);
+  const reason = budget === null ? automation.pause_reason : "its budget is used up";
   return (
     <Row
       look={paused ? "paused" : "failed"}
       title={
         <>
-          <strong>{automation.name}</strong>{" "}
-          {paused ? `is paused: ${automation.pause_reason ?? ""}` : "needs attention"}
+          <strong>{automation.name}</strong> {paused ? `is paused: ${reason ?? ""}` : "needs attention"}
         </>
       }
-      note={sentence(automation.attention)}
+      note={localTimes(sentence(automation.attention?.replace(/^paused itself: /, "")))}
     >
-      {paused && (
+      {/* Resumed with the same budget, it would pause itself again. */}
+      {budget !== null && (
+        <Link className={css.ordinaryLink} href={budget}>
+          Raise budget
+        </Link>
+      )}
+      {paused && budget === null && (
         <Button refusal={refusal("automations:write")} onClick={() => resumeAutomation(automation)}>
           Resume
         </Button>

@@ -32,6 +32,10 @@ async function readOverview(since: string | null, signal: AbortSignal): Promise<
 /** Deadlines and next runs pass without an event. */
 const REFETCH_MS = 60_000;
 
+/** The lanes that the first screen has room for, below four rows that need a person. On a phone it scrolls anyway. */
+const LANES =
+  window.innerWidth < 900 ? 8 : Math.min(20, Math.max(5, Math.floor((window.innerHeight - 630) / 24)));
+
 /** The route `/`: what ran, what failed, what waits, what comes next, and what it cost. */
 export function Overview() {
   const since = useLastLook();
@@ -42,7 +46,7 @@ export function Overview() {
   });
   const timeline = useQuery({
     queryKey: keys.timeline,
-    queryFn: ({ signal }) => get<Timeline>("/timeline", { lanes: 8 }, signal),
+    queryFn: ({ signal }) => get<Timeline>("/timeline", { lanes: LANES }, signal),
     refetchInterval: REFETCH_MS,
   });
   const agents = useAgents();
@@ -80,7 +84,9 @@ export function Overview() {
             <NextRuns runs={data.next_runs} now={data.now} />
           </div>
           {timeline.data ? (
-            timeline.data.lanes.length > 0 && <TimelinePanel timeline={timeline.data} />
+            timeline.data.lanes.length > 0 && (
+              <TimelinePanel timeline={timeline.data} approvals={data.needs.approvals} />
+            )
           ) : timeline.error ? (
             <ErrorState error={timeline.error} onRetry={() => timeline.refetch()} />
           ) : (
@@ -96,6 +102,8 @@ export function Overview() {
 function Headline({ overview, looked }: { overview: OverviewData; looked: boolean }) {
   const { counts } = overview;
   const now = new Date(useNow(10_000)).toISOString();
+  // A run that waits for a person is under way, too, but only one of the two words is right.
+  const waiting = new Set(overview.needs.approvals.map((approval) => approval.run_id)).size;
   const ran = counts.succeeded + counts.failed + counts.stalled + counts.cancelled;
   const since = dayAndTime(overview.since);
   const parts: [number, Look, string?][] = [
@@ -108,7 +116,7 @@ function Headline({ overview, looked }: { overview: OverviewData; looked: boolea
       "waits",
       overview.needs.approvals.length === 1 ? "waits for you" : "wait for you",
     ],
-    [counts.running, "running"],
+    [counts.running - waiting, "running"],
     [counts.queued, "queued"],
     [counts.skipped, "skipped"],
     [counts.cancelled, "cancelled"],

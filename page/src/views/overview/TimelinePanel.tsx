@@ -34,8 +34,9 @@ function useWidth(): [(element: HTMLElement | null) => void, number] {
   return [setElement, width];
 }
 
-/** The state of a lane in one glyph: what runs, else the last outcome. */
-function lookOfLane(lane: Lane): Look | null {
+/** The state of a lane in one glyph: what waits or runs, else the last outcome. */
+function lookOfLane(lane: Lane, waiting: ReadonlySet<string>): Look | null {
+  if (lane.runs.some((run) => waiting.has(run.run_id))) return "waits";
   if (lane.state === "paused") return "paused";
   const last = lane.runs.find((run) =>
     ["succeeded", "failed", "missed", "stalled", "running"].includes(run.status),
@@ -49,7 +50,9 @@ function lookOfLane(lane: Lane): Look | null {
 const nameOf = (lane: Lane): string => lane.automation_name ?? "Conversations";
 
 /** The runs of 24 hours and the coming ones of 24 more, a lane for each automation. */
-export function TimelinePanel({ timeline }: { timeline: Timeline }) {
+export function TimelinePanel(props: { timeline: Timeline; approvals: readonly { run_id: string }[] }) {
+  const { timeline } = props;
+  const waiting = new Set(props.approvals.map((approval) => approval.run_id));
   const [setPlot, width] = useWidth();
   const minute = useNow(60_000);
   const now = Math.max(minute, Date.parse(timeline.now));
@@ -110,7 +113,7 @@ export function TimelinePanel({ timeline }: { timeline: Timeline }) {
       <div className={css.lanes}>
         <ul className={css.laneNames}>
           {lanes.map((lane) => {
-            const look = lookOfLane(lane);
+            const look = lookOfLane(lane, waiting);
             const name = nameOf(lane);
             return (
               <li key={lane.automation_id ?? "conversations"}>

@@ -1,0 +1,5 @@
+import { test } from "./fixtures";
+import { testFlows } from "./flows";
+
+test.use({ stackName: "flows-postgresql", database: "postgresql" });
+testFlows();
