@@ -108,7 +108,7 @@ Start the server.
 
 const UPGRADE_AFTER = UPGRADE_BEFORE.replace(
   "Back up the data folder.\n",
-  "Stop the server, then back up the data folder:\n`matins backup ~/matins-0.1`.\n\nTwo settings were renamed. The server names them when it starts.\n",
+  "Stop the server, then back up the data folder:\n`cp -a ~/notes ~/notes-0.1`.\n\nTwo settings were renamed. The server names them when it starts.\n",
 );
 
 const HOSTILE = `<img src=x onerror="document.title='pwned'"> <script>document.title = "pwned"</script>
