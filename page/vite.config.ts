@@ -12,6 +12,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     sourcemap: false,
+    // The server shows the licences of the packages, because it passes the packages on.
+    license: { fileName: "licences.md" },
     chunkSizeWarningLimit: 700,
   },
   worker: { format: "es" },

@@ -1,6 +1,6 @@
 //! The transports of requests: a network, a private socket, or a service in the same process.
 
-use std::{convert::Infallible, fmt, sync::Once, time::Duration};
+use std::{convert::Infallible, fmt, time::Duration};
 
 use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
@@ -41,7 +41,7 @@ pub(crate) enum TransportError {
 impl Transport {
     /// Makes a transport over the network to one server.
     pub(crate) fn network(url: &Url) -> Result<Self, Error> {
-        let builder = client_builder(url.scheme() == "https");
+        let builder = client_builder(url.scheme() == "https")?;
         // A proxy would resolve a loopback address on its own machine, and so would get the token.
         let builder = if is_loopback(url) {
             builder.no_proxy()
@@ -56,7 +56,9 @@ impl Transport {
 
     /// Makes a transport over a private socket.
     pub(crate) fn socket(address: SocketAddress) -> Result<Self, Error> {
-        let builder = client_builder(false).no_proxy().unix_socket(address.path());
+        let builder = client_builder(false)?
+            .no_proxy()
+            .unix_socket(address.path());
         build_client(builder).map(|client| Self::Http {
             client,
             _socket: Some(address),
@@ -145,34 +147,29 @@ pub(crate) async fn read_to_end(mut body: Body) -> Result<Bytes, BoxError> {
 
 /// Returns a builder with the options of all clients. The clients follow no redirects, so that the token reaches no
 /// other server.
-fn client_builder(by_tls: bool) -> reqwest::ClientBuilder {
-    static PROVIDER: Once = Once::new();
-    PROVIDER.call_once(|| {
-        // The call fails if a provider is installed already, which then stays in use.
-        rustls::crypto::ring::default_provider()
-            .install_default()
-            .ok();
-    });
+fn client_builder(by_tls: bool) -> Result<reqwest::ClientBuilder, Error> {
+    let config = if by_tls {
+        tls::client_config()
+    } else {
+        tls::client_config_without_trust()
+    };
     let builder = reqwest::Client::builder()
+        .tls_backend_preconfigured(config.map_err(unreachable)?)
         .redirect(redirect::Policy::none())
         .connect_timeout(CONNECT_TIMEOUT)
         .user_agent(concat!("matins/", env!("CARGO_PKG_VERSION")));
-    if by_tls {
-        return builder;
-    }
-    // Without TLS, an empty store saves the time to read the certificates of the system.
-    builder.tls_backend_preconfigured(
-        rustls::ClientConfig::builder()
-            .with_root_certificates(rustls::RootCertStore::empty())
-            .with_no_client_auth(),
-    )
+    Ok(builder)
 }
 
 fn build_client(builder: reqwest::ClientBuilder) -> Result<reqwest::Client, Error> {
-    builder.build().map_err(|error| Error::Unreachable {
+    builder.build().map_err(unreachable)
+}
+
+fn unreachable(error: impl Into<BoxError>) -> Error {
+    Error::Unreachable {
         server: "any server".to_owned(),
         source: error.into(),
-    })
+    }
 }
 
 fn is_loopback(url: &Url) -> bool {

@@ -15,6 +15,7 @@ use opentelemetry_sdk::{
     trace::{SdkTracerProvider, SpanData, SpanExporter as Exporter},
 };
 use reqwest::{blocking::Client, redirect};
+use tls::TlsError;
 use tracing::{Level, Metadata, Subscriber};
 use tracing_subscriber::{Layer, filter::filter_fn, registry::LookupSpan};
 
@@ -38,6 +39,8 @@ pub struct SpansError {
 
 #[derive(Debug, thiserror::Error)]
 enum SpansErrorSource {
+    #[error("cannot send over TLS")]
+    Tls(#[from] TlsError),
     #[error("cannot create an HTTP client")]
     Client(#[from] reqwest::Error),
     #[error(transparent)]
@@ -110,9 +113,8 @@ fn is_exported(metadata: &Metadata<'_>) -> bool {
 }
 
 fn build_exporter(endpoint: &str) -> Result<SpanExporter, SpansErrorSource> {
-    // The call fails if a provider is installed already, which then stays in use.
-    let _ = rustls::crypto::ring::default_provider().install_default();
     let client = Client::builder()
+        .tls_backend_preconfigured(tls::client_config()?)
         // The collector gets spans directly: neither a proxy of the environment nor a redirect may send them elsewhere.
         .no_proxy()
         .redirect(redirect::Policy::none())

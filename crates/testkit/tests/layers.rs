@@ -10,7 +10,7 @@ use serde_json::Value;
 /// The layers, the lowest first. Crates of one layer never import each other.
 const LAYERS: [&[&str]; 9] = [
     // The demonstration agent is in the lowest layer, because it imports no other crate of the workspace.
-    &["model", "failpoint", "demo-agent"],
+    &["model", "failpoint", "demo-agent", "tls"],
     &["db"],
     &[
         "store",
@@ -40,7 +40,7 @@ const NEVER_SHIPPED: [&str; 3] = ["bench", "chaos", "xtask"];
 const FAILPOINT: &str = "failpoint";
 
 /// External dependencies, each with the only crates that may have it.
-const RESTRICTED_DEPENDENCIES: [(&str, &[&str]); 8] = [
+const RESTRICTED_DEPENDENCIES: [(&str, &[&str]); 11] = [
     // `bench` compares the store with bare statements, and inspects the databases that it has filled. `testkit` creates
     // and drops databases.
     ("sqlx", &["db", "bench", TESTKIT]),
@@ -50,6 +50,10 @@ const RESTRICTED_DEPENDENCIES: [(&str, &[&str]); 8] = [
     ("anstyle", &["cli"]),
     ("comfy-table", &["cli"]),
     ("jiff-sqlx", &["db"]),
+    // One crate decides which certificates are trusted. `chaos` trusts none.
+    ("rustls", &["tls", "chaos"]),
+    ("rustls-native-certs", &["tls"]),
+    ("webpki-roots", &["tls"]),
     // `agent` is the client's side of the protocol, `demo-agent` the agent's side.
     ("agent-client-protocol", &["agent", "demo-agent", TESTKIT]),
 ];

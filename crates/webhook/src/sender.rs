@@ -4,6 +4,7 @@ use std::{error::Error, sync::Arc, time::Duration};
 
 use model::{Timestamp, allowlist::Allowlist, signing_secret::SigningSecret};
 use reqwest::{Client, Response, header, redirect};
+use tls::TlsError;
 
 use crate::{
     InvalidUrl, Lookup, SystemLookup, Target, boxed,
@@ -34,8 +35,14 @@ pub struct Sender {
 
 /// The error of a sender that cannot be made.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot create an HTTP client")]
-pub struct SenderError(#[from] reqwest::Error);
+pub enum SenderError {
+    /// TLS cannot be set up.
+    #[error("cannot send over TLS")]
+    Tls(#[from] TlsError),
+    /// The HTTP client cannot be made.
+    #[error("cannot create an HTTP client")]
+    Client(#[from] reqwest::Error),
+}
 
 /// The response of a receiver.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,16 +96,15 @@ impl Sender {
         limit: Duration,
         lookup: &Arc<dyn Lookup>,
     ) -> Result<Self, SenderError> {
-        // The call fails if a provider is installed already, which then stays in use.
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let allowance = Arc::new(allowance);
-        let client = |excludes_public| {
+        let client = |excludes_public, tls| {
             let address_filter = AddressFilter {
                 lookup: Arc::clone(lookup),
                 allowance: Arc::clone(&allowance),
                 excludes_public,
             };
             Client::builder()
+                .tls_backend_preconfigured::<ClientConfig>(tls)
                 // The client does not resolve hosts that are IP addresses. `Target::parse` checks those.
                 .dns_resolver(Arc::new(address_filter))
                 // A proxy would resolve names itself, without `AddressFilter`.
@@ -116,8 +122,10 @@ impl Sender {
                 .user_agent(concat!("matins/", env!("CARGO_PKG_VERSION")))
         };
         Ok(Self {
-            https_client: client(false).https_only(true).build()?,
-            http_client: client(true).build()?,
+            https_client: client(false, tls::client_config()?)
+                .https_only(true)
+                .build()?,
+            http_client: client(true, tls::client_config_without_trust()?).build()?,
             allowance,
         })
     }

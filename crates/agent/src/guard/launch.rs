@@ -160,7 +160,9 @@ pub(crate) fn launch(tree: &GuardedProcess<'_>) -> io::Result<LaunchedGuard> {
         .env(MARKER_VARIABLE, tree.marker);
     command.current_dir(tree.cwd);
     command.stdin(Stdio::from(OwnedFd::from(guard_socket)));
-    command.stdout(Stdio::null()).stderr(Stdio::null());
+    // A pipe without a reader discards the output. `Stdio::null()` would fail in a container without `/dev/null`.
+    let (_, unread) = io::pipe()?;
+    command.stdout(unread.try_clone()?).stderr(unread);
     let guard = command.spawn()?;
 
     // 3. Watch the guard.

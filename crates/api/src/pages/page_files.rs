@@ -48,6 +48,7 @@ const MIN_COMPRESSED_BYTES: usize = 1024;
 pub(super) fn routes() -> Router<Api> {
     let mut routes = Router::new()
         .route("/", get(show_page))
+        .route("/licences.md", get(show_licences))
         .route("/assets/{file}", get(show_asset));
     for view in VIEWS {
         routes = routes
@@ -99,6 +100,14 @@ pub(super) async fn show_page(State(api): State<Api>) -> Result<Response, ApiErr
         (header::ETAG, format!("\"{}\"", index.version)),
     ];
     Ok((headers, text).into_response())
+}
+
+/// Serves the licences of the packages that the page contains. Each of them demands that its text goes along with copies.
+async fn show_licences() -> Result<Response, ApiError> {
+    let file = PageFiles::get("licences.md")
+        .ok_or_else(|| ApiError::internal("the licences are missing in the program"))?;
+    let headers = [(header::CONTENT_TYPE, "text/markdown; charset=utf-8")];
+    Ok((headers, file.data.into_owned()).into_response())
 }
 
 /// Serves a script or a style sheet. Its name contains the hash of its contents, so that caches may keep it forever.

@@ -110,6 +110,21 @@ async fn assets_are_immutable_and_compressed_on_request() {
 }
 
 #[tokio::test]
+async fn licences_of_page_are_shown() {
+    let world = World::new(Dialect::Sqlite).await;
+    let licences = send(&world, "GET", "/licences.md", &[]).await;
+    assert_eq!(licences.status, 200);
+    assert_eq!(
+        licences.header("content-type"),
+        "text/markdown; charset=utf-8"
+    );
+    for package in ["react-dom", "highlight.js", "@tanstack/query-core"] {
+        let heading = format!("\n## {package} - ");
+        assert!(licences.text.contains(&heading), "{package}");
+    }
+}
+
+#[tokio::test]
 async fn paths_outside_the_page_return_problem_404() {
     let world = World::new(Dialect::Sqlite).await;
     for path in [

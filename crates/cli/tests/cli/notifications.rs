@@ -83,6 +83,30 @@ fn endpoint_is_added_tested_edited_and_deleted() {
     drop(server);
 }
 
+/// An image of a container often has no certificates.
+#[test]
+fn machine_without_certificates_sends_notifications() {
+    let world = TestInstallation::new().with_env("MATINS_WEBHOOK_ALLOW", "127.0.0.1/32");
+    let none = world.path().join("certificates");
+    std::fs::create_dir(&none).unwrap();
+    let world = world.with_env("SSL_CERT_DIR", none.to_str().unwrap());
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/matins", listener.local_addr().unwrap());
+    let _server = world.serve();
+    let add = [
+        "endpoint",
+        "add",
+        "pager",
+        &address,
+        "--event",
+        "run.failed",
+    ];
+    world.run(&add).expect_success();
+    world.run(&["endpoint", "test", "pager"]).expect_success();
+    let (_, body) = receive_request(&listener);
+    assert!(body.contains("endpoint.test"), "{body}");
+}
+
 #[test]
 fn webhook_is_added_and_its_secret_shown_and_rotated() {
     let world = TestInstallation::new();
