@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
-use rustls::{ClientConfig, RootCertStore, crypto::ring};
+pub use rustls::ClientConfig;
+
+use rustls::{RootCertStore, crypto::ring};
 use rustls_native_certs::CertificateResult;
 
 /// The protocol that is negotiated (RFC 7301).

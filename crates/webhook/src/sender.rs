@@ -4,7 +4,7 @@ use std::{error::Error, sync::Arc, time::Duration};
 
 use model::{Timestamp, allowlist::Allowlist, signing_secret::SigningSecret};
 use reqwest::{Client, Response, header, redirect};
-use tls::TlsError;
+use tls::{ClientConfig, TlsError};
 
 use crate::{
     InvalidUrl, Lookup, SystemLookup, Target, boxed,
@@ -97,14 +97,14 @@ impl Sender {
         lookup: &Arc<dyn Lookup>,
     ) -> Result<Self, SenderError> {
         let allowance = Arc::new(allowance);
-        let client = |excludes_public, tls| {
+        let client = |excludes_public, tls: ClientConfig| {
             let address_filter = AddressFilter {
                 lookup: Arc::clone(lookup),
                 allowance: Arc::clone(&allowance),
                 excludes_public,
             };
             Client::builder()
-                .tls_backend_preconfigured::<ClientConfig>(tls)
+                .tls_backend_preconfigured(tls)
                 // The client does not resolve hosts that are IP addresses. `Target::parse` checks those.
                 .dns_resolver(Arc::new(address_filter))
                 // A proxy would resolve names itself, without `AddressFilter`.
