@@ -53,6 +53,7 @@ for (const size of SIZES) {
           "/automations",
           "/automations/standup",
           "/automations/standup?tab=settings",
+          "/automations/standup?tab=usage",
           "/automations/new",
           "/runs",
           `/runs/${run}`,
@@ -66,6 +67,8 @@ for (const size of SIZES) {
           expect(await violations(page), path).toEqual([]);
           const width = await page.evaluate(() => document.documentElement.scrollWidth);
           expect(width, path).toBeLessThanOrEqual(size.width);
+          const hidden = await page.getByRole("main").evaluate((main) => main.scrollWidth - main.clientWidth);
+          expect(hidden, path).toBe(0);
         }
       });
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import {
+  briefReason,
   count,
   countdown,
   dayAndTime,
@@ -38,6 +39,15 @@ describe("dayAndTime", () => {
   it("other_day_has_its_time", () => {
     expect(dayAndTime("2026-11-18T08:00:00Z", NOW, ZONE)).toBe("Wed 09:00");
     expect(dayAndTime("2026-11-19T08:00:00Z", NOW, ZONE)).toBe("09:00");
+  });
+});
+
+describe("briefReason", () => {
+  it("words_of_every_failure_are_left_out", () => {
+    expect(briefReason("the turn failed: the agent ended")).toBe("the agent ended");
+    expect(briefReason("The turn failed: it ended")).toBe("it ended");
+    expect(briefReason("the system was down")).toBe("the system was down");
+    expect(briefReason(null)).toBeNull();
   });
 });
 

@@ -36,6 +36,11 @@ export function dayAndTime(at: string, now = Date.now(), zone = readerZone()): s
   return short === time ? time : `${short} ${time}`;
 }
 
+/** Returns the reason of a failure without the words that each has. */
+export function briefReason(message: string | null): string | null {
+  return message?.replace(/^the turn failed: /i, "") ?? null;
+}
+
 /** Replaces the instants in a text of the server, which are in UTC, by those of the reader. */
 export function localTimes(text: string, now = Date.now(), zone = readerZone()): string {
   return text.replace(/\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z/g, (at) => dayAndTime(at, now, zone));

@@ -9,7 +9,16 @@ import type { AutomationView, BudgetUsage, Page, RunItem, Session } from "../../
 import { Button, IconButton } from "../../kit/Button";
 import { Dialog } from "../../kit/Dialog";
 import { Callout, ErrorState, errorText, sentence } from "../../kit/ErrorState";
-import { count, dayAndTime, localTimes, longTime, money, plural, readerZone } from "../../kit/format";
+import {
+  briefReason,
+  count,
+  dayAndTime,
+  localTimes,
+  longTime,
+  money,
+  plural,
+  readerZone,
+} from "../../kit/format";
 import { EmptyState, Panel, Skeleton, Tabs } from "../../kit/layout";
 import { Menu } from "../../kit/Menu";
 import { OutcomeStrip } from "../../kit/OutcomeStrip";
@@ -269,7 +278,7 @@ function RunsTab({ automation }: { automation: AutomationView }) {
       <ul className={css.history}>
         {only === "" &&
           [...automation.upcoming_runs].reverse().map((run) => (
-            <li key={run.at}>
+            <li key={run.at} className={css.upcoming}>
               <StatusGlyph look={run.in_quiet_hours ? "skipped" : "queued"} title="due" />
               <time dateTime={run.at} title={run.display}>
                 {dayAndTime(run.at)}
@@ -282,7 +291,7 @@ function RunsTab({ automation }: { automation: AutomationView }) {
         {rows.map((run) => {
           const at = run.scheduled_for ?? run.input_at;
           const look = lookOfRun(run.status);
-          const reason = run.status === "succeeded" ? run.answer : (run.message ?? run.reason);
+          const reason = run.status === "succeeded" ? run.answer : briefReason(run.message ?? run.reason);
           const times = run.occurrences > 1 ? ` ${run.occurrences} times` : "";
           return (
             <li key={run.id}>
@@ -347,7 +356,7 @@ function SessionsTab({ automation }: { automation: AutomationView }) {
               {dayAndTime(each.created_at)}
             </time>
             <Link className="truncate" href={addressOfSession(each.id)}>
-              {titleOf(each)}
+              {localTimes(titleOf(each))}
             </Link>
             <small>{each.id === session?.id ? "the next run continues it" : each.state}</small>
           </li>

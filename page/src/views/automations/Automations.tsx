@@ -7,7 +7,7 @@ import { keys } from "../../api/queries";
 import type { Automation, AutomationPage } from "../../api/types";
 import { Button, IconButton } from "../../kit/Button";
 import { Callout, ErrorState } from "../../kit/ErrorState";
-import { dayAndTime, longTime, readerZone } from "../../kit/format";
+import { briefReason, dayAndTime, longTime, readerZone } from "../../kit/format";
 import { EmptyState, Skeleton } from "../../kit/layout";
 import { Menu } from "../../kit/Menu";
 import { OutcomeStrip } from "../../kit/OutcomeStrip";
@@ -218,7 +218,9 @@ function Row({ automation }: { automation: Automation }) {
         <OutcomeStrip outcomes={automation.outcomes} />
         <span className="truncate">
           {automation.attention ??
-            (last ? `${wordOf(lookOfRun(last.status))}${last.message ? `: ${last.message}` : ""}` : "")}
+            (last
+              ? `${wordOf(lookOfRun(last.status))}${last.message ? `: ${briefReason(last.message)}` : ""}`
+              : "")}
         </span>
         {last && (
           <time dateTime={last.at} title={longTime(last.at)}>

@@ -3,7 +3,7 @@ import { Link } from "wouter";
 import type { Automation, FailureGroup, Needs as NeedsData, WaitingApproval } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { sentence } from "../../kit/ErrorState";
-import { clock, dayAndTime, localTimes, plural } from "../../kit/format";
+import { briefReason, clock, dayAndTime, localTimes, plural } from "../../kit/format";
 import { type Look, lookOfRun, StatusGlyph, wordOf } from "../../kit/Status";
 import { Countdown } from "../../kit/Time";
 import { addressOfApproval, addressOfAutomation, addressOfRun } from "../addresses";
@@ -129,7 +129,7 @@ function FailureRow({ group }: { group: FailureGroup }) {
   const [busy, setBusy] = useState(false);
   const look = lookOfRun(group.status);
   const name = group.automation_name ?? group.session_title ?? "A conversation";
-  const reason = group.last.message ?? group.reason;
+  const reason = briefReason(group.last.message ?? group.reason);
   const [first, last] = [dayAndTime(group.first_at), dayAndTime(group.last.at)];
   const when =
     group.count === 1

@@ -4,6 +4,7 @@ import type { Agent, CheckResponse } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { errorText } from "../../kit/ErrorState";
 import { Field } from "../../kit/layout";
+import { TextWithCode } from "../../kit/TextWithCode";
 import { toast } from "../../kit/Toast";
 import { useRefusal } from "../refusal";
 import { ConfirmDialog, FormDialog, List, refetch } from "./parts";
@@ -68,7 +69,7 @@ function AgentRow({ agent, refusal }: { agent: Agent; refusal: string | null }) 
         <code className="truncate">{agent.config.command.join(" ")}</code>
         <small>
           {agent.offers?.name && `${agent.offers.name} ${agent.offers.version ?? ""}. `}
-          {state}
+          <TextWithCode text={state} />
         </small>
       </div>
       <Button size="small" busy={busy} refusal={refusal} onClick={check}>
