@@ -237,7 +237,7 @@ test("reached_budget_says_why_it_pauses_and_how_to_go_on", async ({ page, stack,
   await signIn(page);
   await page.goto("/automations/digest");
   await page.getByRole("button", { name: "Run now" }).click();
-  const why = "the automation's budget of 1 turn a day is used up until";
+  const why = "automation's budget of 1 turn a day is used up until";
   const callout = page.getByRole("alert").filter({ hasText: "Paused: its budget is used up" });
   await expect(callout).toContainText(why);
   await expect(callout).toContainText("Raise the budget or wait until then, and resume it.");

@@ -211,30 +211,33 @@ export function TimelinePanel(props: { timeline: Timeline; approvals: readonly {
       <p className={css.markText} role="status">
         {shown?.text}
       </p>
-      <table className="visually-hidden">
-        <caption>Runs of the last 24 hours and the next ones</caption>
-        <thead>
-          <tr>
-            <th>Automation</th>
-            <th>Ran</th>
-            <th>Next</th>
-          </tr>
-        </thead>
-        <tbody>
-          {lanes.map((lane, index) => (
-            <tr key={lane.automation_id ?? "conversations"}>
-              <th>{nameOf(lane)}</th>
-              <td>
-                {marks[index]
-                  ?.filter((mark) => !isComing(mark))
-                  .map((mark) => mark.text)
-                  .join("; ")}
-              </td>
-              <td>{marks[index]?.find(isComing)?.text}</td>
+      {/* A table itself cannot be narrower than its words, and would widen the page. */}
+      <div className="visually-hidden">
+        <table>
+          <caption>Runs of the last 24 hours and the next ones</caption>
+          <thead>
+            <tr>
+              <th>Automation</th>
+              <th>Ran</th>
+              <th>Next</th>
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            {lanes.map((lane, index) => (
+              <tr key={lane.automation_id ?? "conversations"}>
+                <th>{nameOf(lane)}</th>
+                <td>
+                  {marks[index]
+                    ?.filter((mark) => !isComing(mark))
+                    .map((mark) => mark.text)
+                    .join("; ")}
+                </td>
+                <td>{marks[index]?.find(isComing)?.text}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
     </section>
   );
 }
