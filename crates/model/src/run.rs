@@ -94,6 +94,11 @@ impl RunStatus {
     pub const fn is_over(self) -> bool {
         !self.is_active() && !matches!(self, Self::Deferred)
     }
+
+    /// Returns `true` if a person may retry the run, because its turn was or should have been taken and has no success.
+    pub const fn is_retryable(self) -> bool {
+        matches!(self, Self::Failed | Self::Cancelled | Self::Stalled)
+    }
 }
 
 /// The state of a run, with the data that this state alone has.

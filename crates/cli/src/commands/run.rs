@@ -1,20 +1,20 @@
 //! `matins run`: lists, shows, retries and cancels runs.
 
+mod batch;
+mod filter_args;
+
 use std::fmt;
 
 use api_types::{MAX_PAGE_ITEMS, ProblemKind, Run, RunItem, RunRecord, RunView};
 use clap::Subcommand;
 use client::{PageParams, RunFilter};
-use model::{
-    Clock,
-    run::{Origin, RunStatus},
-};
+use model::run::{Origin, RunStatus};
 use serde::Serialize;
-use server::SystemClock;
 
+use self::{batch::BatchArgs, filter_args::FilterArgs};
 use crate::{
     app::App,
-    commands::{instant_arg::InstantArg, options::format_period},
+    commands::options::format_period,
     error::{CliError, Exit},
     follow,
     output::{clean, excerpt, field_row, short_ids, table},
@@ -32,24 +32,8 @@ enum Command {
     /// List runs, newest first
     #[command(visible_alias = "ls")]
     List {
-        /// Only runs of this session: its key, its ID or a prefix of its ID
-        #[arg(long)]
-        session: Option<String>,
-        /// Only runs of this automation, including skipped and missed ones
-        #[arg(long, value_name = "NAME")]
-        automation: Option<String>,
-        /// Only runs with one of these statuses, separated by commas, such as failed,missed
-        #[arg(long, value_delimiter = ',')]
-        status: Vec<RunStatus>,
-        /// Only runs with this reason, such as timeout
-        #[arg(long)]
-        reason: Option<String>,
-        /// Only runs that were created since this time: 12h, 2026-11-19T22:41, or an instant with an offset
-        #[arg(long, value_name = "TIME")]
-        since: Option<InstantArg>,
-        /// Only runs that were created before this time
-        #[arg(long, value_name = "TIME")]
-        until: Option<InstantArg>,
+        #[command(flatten)]
+        filter: FilterArgs,
         /// List each attempt; without it, the last attempt stands for the others
         #[arg(long)]
         all_attempts: bool,
@@ -63,55 +47,58 @@ enum Command {
         run: String,
     },
     /// Retry a run that failed, was cancelled or is stalled, and print the answer
+    ///
+    /// With options in place of the run, queues all such runs that match them, and leaves them to a server.
     Retry {
         /// The run: its ID or a prefix of its ID
-        run: String,
+        #[arg(required_unless_present = "filter", conflicts_with = "filter")]
+        run: Option<String>,
         /// Only queue the run, and leave it to the server of the data folder
         #[arg(long)]
         queue: bool,
+        #[command(flatten)]
+        batch: BatchArgs,
     },
     /// Cancel a queued or running run
+    ///
+    /// With options in place of the run, cancels all runs that match them and have not ended.
     Cancel {
         /// The run: its ID or a prefix of its ID
-        run: String,
+        #[arg(required_unless_present = "filter", conflicts_with = "filter")]
+        run: Option<String>,
+        #[command(flatten)]
+        batch: BatchArgs,
     },
 }
 
 pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
     match args.command {
         Command::List {
-            session,
-            automation,
-            status,
-            reason,
-            since,
-            until,
+            filter,
             all_attempts,
             limit,
         } => {
-            let now = SystemClock.now();
-            let instant = |option, time: Option<InstantArg>| {
-                time.map(|time| time.resolve(option, now, &app.time))
-                    .transpose()
-            };
             let filter = RunFilter {
-                session,
-                automation,
-                statuses: status,
-                reason,
-                from: instant("--since", since)?,
-                to: instant("--until", until)?,
+                runs: filter.resolve(app)?,
                 all_attempts,
                 ..RunFilter::default()
             };
             list(app, filter, limit).await?;
         }
         Command::Show { run } => show(app, &run).await?,
-        Command::Retry { run, queue } => {
+        Command::Retry {
+            run: None, batch, ..
+        } => return batch::retry(app, batch).await,
+        Command::Retry {
+            run: Some(run),
+            queue,
+            ..
+        } => {
             let again = app.client.retry_run(&run).await?;
             return follow::follow_to_end(app, again, queue).await;
         }
-        Command::Cancel { run } => cancel(app, &run).await?,
+        Command::Cancel { run: None, batch } => return batch::cancel(app, batch).await,
+        Command::Cancel { run: Some(run), .. } => cancel(app, &run).await?,
     }
     Ok(Exit::Done)
 }

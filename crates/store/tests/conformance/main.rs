@@ -340,6 +340,7 @@ behaviours! {
         ]
         run_lists: [
             run_list_has_one_row_for_each_input, run_list_is_filtered_by_reason_and_creation,
+            run_statuses_are_those_of_the_list,
             listed_runs_have_names_of_people, overview_reads_period_due_and_needing_automations,
         ]
         tenants: [

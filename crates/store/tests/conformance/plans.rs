@@ -31,7 +31,8 @@ fn plans() -> Vec<(&'static str, Vec<Param>, &'static [&'static str], bool)> {
             status,
             session,
             automation,
-            50_u32
+            50_u32,
+            300_u32
         ]
     };
     let session = |of_type: Option<&str>, automation: Option<Uuid>| {

@@ -4,7 +4,7 @@ use api_types::{Page, RunItem, Session};
 use axum::Json;
 use model::{access::Permission, run::RunStatus};
 use serde::Deserialize;
-use service::{RunQuery, SessionQuery};
+use service::{RunQuery, RunSelection, SessionQuery};
 use utoipa::IntoParams;
 
 use super::{
@@ -96,8 +96,11 @@ pub(super) async fn list_occurrences(
     let service = caller.authorize(Permission::AutomationsRead)?;
     caller.authorize(Permission::RunsRead)?;
     let query = RunQuery {
-        automation: Some(automation),
-        statuses: part.status.unwrap_or_default(),
+        selection: RunSelection {
+            automation: Some(automation),
+            statuses: part.status.unwrap_or_default(),
+            ..RunSelection::default()
+        },
         occurrences: true,
         after: list_params::parse_cursor(part.after.as_deref())?,
         limit: list_params::page_limit(part.limit)?,
