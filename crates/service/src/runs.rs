@@ -6,7 +6,7 @@ use api_types::{
 use model::{
     InputId, RunId, Timestamp,
     entity::{Run, RunRecord},
-    run::{Origin, RunStatus},
+    run::{Origin, RunSource, RunStatus},
     turn::SubmittedRun,
 };
 use store::RunFilter;
@@ -129,6 +129,7 @@ impl Service {
         let attempts = self.store.attempts(self.scope(), run.input_id).await?;
         let names = self.store.run_names(self.scope(), id).await?;
         Ok(RunView {
+            source: source(&run, &names),
             names: run_names(names),
             blocked_on: self.blocked_on(&run).await?,
             attempts: attempts.into_iter().map(Into::into).collect(),
@@ -232,9 +233,15 @@ pub(crate) fn run_item(mut run: Run, names: store::RunNames) -> RunItem {
         run.content.truncate(end);
     }
     RunItem {
+        source: source(&run, &names),
         run: run.into(),
         names: run_names(names),
     }
+}
+
+fn source(run: &Run, names: &store::RunNames) -> RunSource {
+    let in_channel = names.channel.is_some();
+    RunSource::of(run.origin, names.trigger_kind.as_deref(), in_channel)
 }
 
 fn run_names(names: store::RunNames) -> RunNames {
@@ -243,11 +250,14 @@ fn run_names(names: store::RunNames) -> RunNames {
         session_title,
         agent_name,
         instance_name,
+        trigger_kind: _,
+        channel,
         answer,
     } = names;
     RunNames {
         automation_name,
         session_title,
+        channel,
         agent_name,
         instance_name,
         answer,

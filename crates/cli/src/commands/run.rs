@@ -8,7 +8,7 @@ use std::fmt;
 use api_types::{MAX_PAGE_ITEMS, ProblemKind, Run, RunItem, RunRecord, RunView};
 use clap::Subcommand;
 use client::{PageParams, RunFilter};
-use model::run::{Origin, RunStatus};
+use model::run::{RunSource, RunStatus};
 use serde::Serialize;
 
 use self::{batch::BatchArgs, filter_args::FilterArgs};
@@ -111,9 +111,11 @@ async fn list(app: &App, filter: RunFilter, limit: u32) -> Result<(), CliError> 
     if runs.is_empty() {
         return Ok(app.output.line("No runs.")?);
     }
-    let rows = runs
-        .iter()
-        .map(|item| (&item.run, item.names.automation_name.as_deref()));
+    let rows = runs.iter().map(|item| {
+        let source = format_source(item.source, item.names.channel.as_deref());
+        let name = item.names.automation_name.as_deref();
+        (&item.run, format_subject(&item.run, name, &source))
+    });
     Ok(app.output.line(&runs_table(app, rows))?)
 }
 
@@ -142,20 +144,17 @@ async fn newest_runs(
     Ok(runs)
 }
 
-/// Formats runs with the names of their automations as a table.
+/// Formats runs, each with the text of its source, as a table.
 pub(crate) fn runs_table<'a>(
     app: &App,
-    runs: impl Iterator<Item = (&'a Run, Option<&'a str>)> + Clone,
+    runs: impl Iterator<Item = (&'a Run, String)> + Clone,
 ) -> String {
     let ids = short_ids(runs.clone().map(|(run, _)| run.id));
-    let rows = runs.zip(ids).map(|((run, name), id)| {
+    let rows = runs.zip(ids).map(|((run, source), id)| {
         [
             id,
             run.status.to_string(),
-            match (run.automation_id, name) {
-                (None, _) => format_origin(run.origin).to_owned(),
-                (Some(id), name) => excerpt(name.unwrap_or(&id.to_string()), 40),
-            },
+            source,
             app.time
                 .date_time(run.scheduled_for.unwrap_or(run.input_at)),
             run.attempt.to_string(),
@@ -164,6 +163,19 @@ pub(crate) fn runs_table<'a>(
     });
     let headings = ["RUN", "STATUS", "SOURCE", "TIME", "ATTEMPT", "REASON"];
     table(headings, rows)
+}
+
+/// Formats the automation of a run, with the source of the run if it is not the schedule, or the source alone if the
+/// run has no automation.
+fn format_subject(run: &Run, automation: Option<&str>, source: &str) -> String {
+    let Some(id) = run.automation_id else {
+        return source.to_owned();
+    };
+    let name = excerpt(automation.unwrap_or(&id.to_string()), 40);
+    if source == format_source(RunSource::Schedule, None) {
+        return name;
+    }
+    format!("{name} ({source})")
 }
 
 /// Formats the reason for the status of a run, in a few words.
@@ -185,12 +197,17 @@ fn format_reason(run: &Run) -> String {
     reasons.join(", ")
 }
 
-const fn format_origin(origin: Origin) -> &'static str {
-    match origin {
-        Origin::Person => "you",
-        Origin::Occurrence => "schedule",
-        Origin::Task => "task",
-        Origin::Message => "message",
+/// Formats the source of a run. `channel` is the name of the external chat of its session.
+fn format_source(source: RunSource, channel: Option<&str>) -> String {
+    match (source, channel) {
+        (RunSource::Schedule, _) => "schedule".into(),
+        (RunSource::OnDemand, _) => "on demand".into(),
+        (RunSource::Webhook, _) => "webhook".into(),
+        (RunSource::Person, _) => "you".into(),
+        (RunSource::Channel, None) => "chat".into(),
+        (RunSource::Channel, Some(channel)) => excerpt(channel, 40),
+        (RunSource::Task, _) => "task".into(),
+        (RunSource::Message, _) => "message".into(),
     }
 }
 
@@ -219,11 +236,13 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
     let RunDetails { view, record } = &whole;
     let RunView {
         run,
+        source,
         blocked_on,
         attempts,
         record_trimmed,
         names,
     } = view;
+    let source = format_source(*source, names.channel.as_deref());
     let at = |at: Option<model::Timestamp>| at.map(|at| app.time.date_time(at));
     let fields = [
         ("status", Some(run.status.to_string())),
@@ -231,6 +250,7 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
             "reason",
             Some(format_reason(run)).filter(|reason| !reason.is_empty()),
         ),
+        ("source", Some(source.clone())),
         ("stop reason", run.stop_reason.clone()),
         (
             "session",
@@ -261,9 +281,10 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
             .line(&follow::format_blocked_on(app, blocked_on))?;
     }
     if attempts.len() > 1 {
+        let name = names.automation_name.as_deref();
         let rows = attempts
             .iter()
-            .map(|run| (run, names.automation_name.as_deref()));
+            .map(|run| (run, format_subject(run, name, &source)));
         let table = runs_table(app, rows);
         app.output.line(&format!("\nAttempts\n{table}"))?;
     }

@@ -178,6 +178,10 @@ fn run_show_has_answer_and_names() {
     let shown = world.run(&["run", "show", run]).expect_success();
     let instance = json["instance_name"].as_str().unwrap();
     let named = format!("standup ({})", json["automation_id"].as_str().unwrap());
+    assert_eq!(json["source"], "on_demand");
+    let table = world.run(&["run", "list"]).expect_success();
+    assert!(table.contains("standup (on demand)"), "{table}");
+    assert!(shown.contains("on demand"), "{shown}");
     for part in [&named, "demo", instance, "\nAnswer\n", answer.trim_end()] {
         assert!(shown.contains(part), "{part}: {shown}");
     }

@@ -54,6 +54,10 @@ pub struct RunNames {
     pub agent_name: Option<String>,
     /// The name of the instance that executes the run or did. `None` if no instance has taken the run.
     pub instance_name: Option<String>,
+    /// The kind of the trigger, such as `webhook`. `None` if no trigger created the run.
+    pub trigger_kind: Option<String>,
+    /// The name of the external chat of the session, such as `slack`. `None` if the session belongs to none.
+    pub channel: Option<String>,
     /// The answer, or its beginning. `None` if the run has none, or none yet.
     pub answer: Option<String>,
 }
@@ -226,6 +230,8 @@ async fn read_names(
                 session_title: row.optional("session_title")?,
                 agent_name: row.optional("agent_name")?,
                 instance_name: row.optional("instance_name")?,
+                trigger_kind: row.optional("trigger_kind")?,
+                channel: row.optional("channel")?,
                 answer: row.optional("answer")?,
             },
         );

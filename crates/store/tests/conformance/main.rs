@@ -341,7 +341,8 @@ behaviours! {
         run_lists: [
             run_list_has_one_row_for_each_input, run_list_is_filtered_by_reason_and_creation,
             run_statuses_are_those_of_the_list,
-            listed_runs_have_names_of_people, overview_reads_period_due_and_needing_automations,
+            listed_runs_have_names_of_people,
+            listed_runs_have_kind_of_trigger_and_channel, overview_reads_period_due_and_needing_automations,
         ]
         tenants: [
             tenant_name_and_id_are_unique, tenant_is_readable_by_itself_and_system_only,

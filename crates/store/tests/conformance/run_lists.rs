@@ -175,6 +175,8 @@ pub(crate) async fn listed_runs_have_names_of_people(db: &TestStore) {
             automation_name: Some("daily".into()),
             session_title: Some("Release".into()),
             instance_name: named.instance_name.clone(),
+            trigger_kind: Some("manual".into()),
+            channel: None,
             answer: Some("Two services".into()),
         }
     );
@@ -191,6 +193,43 @@ pub(crate) async fn listed_runs_have_names_of_people(db: &TestStore) {
     assert_eq!(page.await.unwrap()[1].content, whole);
     assert!(unnamed.agent_name.is_some() && named.instance_name.is_some());
     assert_eq!((&unnamed.automation_name, &unnamed.answer), (&None, &None));
+    assert_eq!((&unnamed.trigger_kind, &unnamed.channel), (&None, &None));
+}
+
+pub(crate) async fn listed_runs_have_kind_of_trigger_and_channel(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let hourly = stage
+        .automation_with_triggers("hourly", SessionMode::Fresh, &[hourly()])
+        .await;
+    stage.advance_seconds(3600);
+    stage.fire_due().await;
+    let fired = stage.fire(hourly).await.run_id;
+    let mut new = stage.new_session(None);
+    new.session_type = SessionType::ChannelSlack;
+    new.channel = Some(Channel {
+        channel: "slack".into(),
+        chat_id: "C1".into(),
+        thread: None,
+    });
+    let created = stage.store.create_session(stage.tenant, &new, stage.now());
+    let (chat, _) = created.await.unwrap();
+    let sent = stage.send_message(chat, "one").await.run_id;
+
+    let all = inputs(&[]);
+    let read = stage
+        .store
+        .named_run_page(stage.scope(), &all, Page::first(50), 12);
+    let read = read.await.unwrap();
+    let origins: Vec<_> = read
+        .iter()
+        .map(|(run, names)| (run.id, names.trigger_kind.as_deref(), names.channel.as_deref()))
+        .collect();
+    let [newest, manual, (_, kind, None)] = origins.as_slice() else {
+        panic!("{origins:?}");
+    };
+    assert_eq!(*newest, (sent, None, Some("slack")));
+    assert_eq!(*manual, (fired, Some("manual"), None));
+    assert_eq!(*kind, Some("cron"));
 }
 
 /// The numbers of rows that suffice for these tests.
