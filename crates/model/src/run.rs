@@ -461,8 +461,18 @@ mod tests {
         for (origin, kind, in_channel, source) in [
             (Origin::Occurrence, Some("cron"), false, RunSource::Schedule),
             (Origin::Occurrence, Some("at"), true, RunSource::Schedule),
-            (Origin::Occurrence, Some("manual"), false, RunSource::OnDemand),
-            (Origin::Occurrence, Some("webhook"), true, RunSource::Webhook),
+            (
+                Origin::Occurrence,
+                Some("manual"),
+                false,
+                RunSource::OnDemand,
+            ),
+            (
+                Origin::Occurrence,
+                Some("webhook"),
+                true,
+                RunSource::Webhook,
+            ),
             (Origin::Person, None, false, RunSource::Person),
             (Origin::Person, None, true, RunSource::Channel),
             (Origin::Task, None, true, RunSource::Task),

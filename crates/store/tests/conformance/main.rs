@@ -330,7 +330,7 @@ behaviours! {
         ]
         pages: [
             run_pages_match_every_filter,
-            session_pages_match_every_filter,
+            session_pages_match_every_filter, listed_sessions_have_last_message_and_last_run,
             automation_pages_match_state_and_text,
             automations_are_listed_by_target_session, tenant_pages_and_instance_queues_are_listed,
             unfinished_runs_are_counted_by_status,

@@ -103,6 +103,24 @@ fn plans() -> Vec<(&'static str, Vec<Param>, &'static [&'static str], bool)> {
             false,
         ),
         (
+            "sessions/page_by_change",
+            params![
+                id(),
+                "regular",
+                Timestamp::MAX,
+                Uuid::max(),
+                no_text(),
+                no_text(),
+                None::<Uuid>,
+                no_text(),
+                no_text(),
+                no_text(),
+                50_u32
+            ],
+            &["agent_sessions_by_type"],
+            true,
+        ),
+        (
             "automations/page",
             params![
                 id(),

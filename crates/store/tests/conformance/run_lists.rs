@@ -222,7 +222,13 @@ pub(crate) async fn listed_runs_have_kind_of_trigger_and_channel(db: &TestStore)
     let read = read.await.unwrap();
     let origins: Vec<_> = read
         .iter()
-        .map(|(run, names)| (run.id, names.trigger_kind.as_deref(), names.channel.as_deref()))
+        .map(|(run, names)| {
+            (
+                run.id,
+                names.trigger_kind.as_deref(),
+                names.channel.as_deref(),
+            )
+        })
         .collect();
     let [newest, manual, (_, kind, None)] = origins.as_slice() else {
         panic!("{origins:?}");
