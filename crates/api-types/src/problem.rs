@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{BoundAutomation, OpenSession};
+use crate::{BoundAutomation, Count, OpenSession};
 
 /// The kind of a problem: the last part of the problem's `type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
@@ -111,10 +111,14 @@ pub struct Problem {
     /// The open sessions that prevent the removal of an agent. Absent in all other problems.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<Vec<OpenSession>>,
+    /// The number of runs that the request would have changed, if it is not the expected one. Absent in all other
+    /// problems.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs: Option<Count>,
 }
 
 impl Problem {
-    /// Makes a problem without a hint, a field, automations or sessions.
+    /// Makes a problem without a hint, a field, automations, sessions or a number of runs.
     pub fn new(kind: ProblemKind, status: u16, detail: impl Into<String>) -> Self {
         Self {
             type_uri: format!("/api/v1/docs#problem-{}", kind.as_str()),
@@ -126,6 +130,7 @@ impl Problem {
             field: None,
             automations: None,
             sessions: None,
+            runs: None,
         }
     }
 }

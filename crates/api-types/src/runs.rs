@@ -3,7 +3,7 @@
 use model::{
     AutomationId, InputId, RunId, SeatId, SessionId, TenantId, Timestamp, TriggerId, WorkerId,
     entity, prompt,
-    run::{self, Origin, RunState, RunStatus},
+    run::{self, Origin, RunSource, RunState, RunStatus},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -250,6 +250,8 @@ pub struct RunNames {
     pub automation_name: Option<String>,
     /// The title of the session. Null if the run has no session, or if the session has no title.
     pub session_title: Option<String>,
+    /// The name of the external chat of the session, such as `slack`. Null if the session belongs to none.
+    pub channel: Option<String>,
     /// The name of the agent.
     pub agent_name: Option<String>,
     /// The name of the instance that executes the run or did. Null if no instance has taken the run.
@@ -265,6 +267,8 @@ pub struct RunItem {
     /// The run. Its `content` is cut to [`MAX_LISTED_CHARS`] characters.
     #[serde(flatten)]
     pub run: Run,
+    /// The event behind the input.
+    pub source: RunSource,
     /// The names of the run's objects, and the beginning of its answer.
     #[serde(flatten)]
     pub names: RunNames,
@@ -279,6 +283,8 @@ pub struct RunView {
     /// The run.
     #[serde(flatten)]
     pub run: Run,
+    /// The event behind the input.
+    pub source: RunSource,
     /// The cause of the run's wait. Null if the run does not wait.
     pub blocked_on: Option<BlockedOn>,
     /// All attempts at the same input, in order.

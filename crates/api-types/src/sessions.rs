@@ -11,7 +11,8 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::{
-    BlockedOn, Change, Channel, ChannelRequest, Message, Run, SeatSettings, SeatSettingsRequest,
+    BlockedOn, Change, Channel, ChannelRequest, Message, MessageRole, Run, RunOutcome,
+    SeatSettings, SeatSettingsRequest,
 };
 
 /// A request that creates a session.
@@ -111,6 +112,34 @@ pub struct Session {
     pub created_at: Timestamp,
     /// The instant of the last change of the session.
     pub updated_at: Timestamp,
+}
+
+/// The maximum number of characters of the last message in a list of sessions.
+pub const MAX_LINE_CHARS: usize = 200;
+
+/// A session of a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SessionItem {
+    /// The session.
+    #[serde(flatten)]
+    pub session: Session,
+    /// The last message of the transcript. Null if there is none yet.
+    #[serde(default)]
+    pub last_message: Option<LastMessage>,
+    /// The last run that has begun or ended, with its outcome so far. Null if there is none yet.
+    #[serde(default)]
+    pub last_run: Option<RunOutcome>,
+}
+
+/// The last message of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LastMessage {
+    /// The author of the message.
+    pub role: MessageRole,
+    /// The beginning of the text on one line, at most 200 characters.
+    pub text: String,
+    /// The instant at which the message was written.
+    pub at: Timestamp,
 }
 
 impl From<entity::Session> for Session {

@@ -116,14 +116,19 @@ impl From<service::Error> for ApiError {
         let mut api_error = Self::new(kind, status, detail);
         api_error.problem.field = field;
         api_error.problem.hint = hint;
-        if let service::Error::AgentInUse {
-            automations,
-            sessions,
-            ..
-        } = error
-        {
-            api_error.problem.automations = Some(automations);
-            api_error.problem.sessions = Some(sessions);
+        match error {
+            service::Error::AgentInUse {
+                automations,
+                sessions,
+                ..
+            } => {
+                api_error.problem.automations = Some(automations);
+                api_error.problem.sessions = Some(sessions);
+            }
+            service::Error::OtherNumberOfRuns { actual, .. } => {
+                api_error.problem.runs = Some(actual);
+            }
+            _ => {}
         }
         api_error
     }

@@ -19,9 +19,10 @@ Exit codes:
        operation
     5  the turn did not succeed
     6  the database, the data folder or the environment does not work
-    7  the session was not deleted, because automations are bound to it
+    7  nothing was done, because it needs your consent: automations are bound
+       to the session, or an operation on many runs is not confirmed
     8  not signed in, the token lacks a permission, or an agent runs the
-     command
+       command
   130  interrupted by Ctrl-C
 
 With --json, results are JSON documents: one document per line from demo,
@@ -45,7 +46,8 @@ pub(crate) enum Exit {
     TurnFailed,
     /// The database, the data folder or the environment does not work.
     Environment,
-    /// The session was not deleted, because automations are bound to it and the user did not confirm their deletion.
+    /// Nothing was done, because the user did not confirm the deletion of bound automations or an operation on many
+    /// runs.
     Blocked,
     /// The request has no valid token, the token lacks the permission, or an agent runs the command.
     NotAllowed,

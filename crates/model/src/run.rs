@@ -94,6 +94,11 @@ impl RunStatus {
     pub const fn is_over(self) -> bool {
         !self.is_active() && !matches!(self, Self::Deferred)
     }
+
+    /// Returns `true` if a person may retry the run, because its turn was or should have been taken and has no success.
+    pub const fn is_retryable(self) -> bool {
+        matches!(self, Self::Failed | Self::Cancelled | Self::Stalled)
+    }
 }
 
 /// The state of a run, with the data that this state alone has.
@@ -387,6 +392,42 @@ text_enum! {
     }
 }
 
+text_enum! {
+    /// The event behind an input, as people know it: an [`Origin`] with the kind of its trigger or of its chat.
+    RunSource, "a source of a run" {
+        /// A due instant of a schedule.
+        Schedule = "schedule",
+        /// A person's or a program's request to run the automation now.
+        OnDemand = "on_demand",
+        /// A request to the webhook of the automation.
+        Webhook = "webhook",
+        /// A message of a person.
+        Person = "person",
+        /// A message of a person in an external chat, such as Slack.
+        Channel = "channel",
+        /// A task of a goal.
+        Task = "task",
+        /// A message of another agent.
+        Message = "message",
+    }
+}
+
+impl RunSource {
+    /// Returns the source of an input. `trigger_kind` is the word for the kind of the trigger, and `in_channel` is
+    /// `true` if the session belongs to an external chat.
+    pub fn of(origin: Origin, trigger_kind: Option<&str>, in_channel: bool) -> Self {
+        match (origin, trigger_kind) {
+            (Origin::Occurrence, Some("manual")) => Self::OnDemand,
+            (Origin::Occurrence, Some("webhook")) => Self::Webhook,
+            (Origin::Occurrence, _) => Self::Schedule,
+            (Origin::Person, _) if in_channel => Self::Channel,
+            (Origin::Person, _) => Self::Person,
+            (Origin::Task, _) => Self::Task,
+            (Origin::Message, _) => Self::Message,
+        }
+    }
+}
+
 impl Origin {
     /// Returns the rank of waiting inputs: inputs of people (0) start before all others (1).
     pub const fn priority(self) -> i64 {
@@ -413,5 +454,36 @@ text_enum! {
         Paused = "paused",
         /// The precheck declined the run.
         Precheck = "precheck",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn source_tells_kind_of_trigger_and_chat() {
+        for (origin, kind, in_channel, source) in [
+            (Origin::Occurrence, Some("cron"), false, RunSource::Schedule),
+            (Origin::Occurrence, Some("at"), true, RunSource::Schedule),
+            (
+                Origin::Occurrence,
+                Some("manual"),
+                false,
+                RunSource::OnDemand,
+            ),
+            (
+                Origin::Occurrence,
+                Some("webhook"),
+                true,
+                RunSource::Webhook,
+            ),
+            (Origin::Person, None, false, RunSource::Person),
+            (Origin::Person, None, true, RunSource::Channel),
+            (Origin::Task, None, true, RunSource::Task),
+            (Origin::Message, None, true, RunSource::Message),
+        ] {
+            assert_eq!(RunSource::of(origin, kind, in_channel), source);
+        }
     }
 }

@@ -9,7 +9,7 @@ use model::{
 
 use webhook::InvalidUrl;
 
-use api_types::{BoundAutomation, OpenSession};
+use api_types::{BoundAutomation, Count, MAX_COUNT, OpenSession};
 
 use crate::{ProbeError, text::quoted};
 
@@ -114,6 +114,16 @@ pub enum Error {
         /// `true` if there are more than those.
         more: bool,
     },
+    /// The number of runs that an operation on many runs would change is not the expected one.
+    #[error("expected {expected} runs, but {actual} of the matching runs can be {operation}")]
+    OtherNumberOfRuns {
+        /// The operation, such as "retried".
+        operation: &'static str,
+        /// The number in the request.
+        expected: u32,
+        /// The number in the database.
+        actual: Count,
+    },
     /// The session is closed and accepts no more inputs.
     #[error("the session {} is {state} and accepts no more inputs", quoted(.session))]
     SessionClosed {
@@ -196,6 +206,7 @@ impl Error {
             Self::NotFound { .. } | Self::Ambiguous { .. } => ErrorKind::NotFound,
             Self::CannotRestore { .. }
             | Self::AgentInUse { .. }
+            | Self::OtherNumberOfRuns { .. }
             | Self::SessionClosed { .. }
             | Self::Refused(_)
             | Self::Store(
@@ -264,6 +275,12 @@ impl Error {
                  sessions with `matins session complete SESSION`"
                     .into(),
             ),
+            Self::OtherNumberOfRuns { actual, .. } if actual.more => Some(format!(
+                "narrow the filter, for example by a time: one request changes up to {MAX_COUNT} runs"
+            )),
+            Self::OtherNumberOfRuns { .. } => {
+                Some("list the runs, and send the request with their present number".into())
+            }
             Self::SessionClosed { .. } => {
                 Some("`matins session list` lists the open sessions".into())
             }

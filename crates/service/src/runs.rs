@@ -1,19 +1,21 @@
 //! Runs: listing, reading, retrying and cancelling.
 
-use api_types::{LiveText, MAX_LISTED_CHARS, Page, RunCancelled, RunItem, RunNames, RunView};
+use api_types::{
+    LiveText, MAX_LISTED_CHARS, Page, RunCancelled, RunFilterRequest, RunItem, RunNames, RunView,
+};
 use model::{
     InputId, RunId, Timestamp,
     entity::{Run, RunRecord},
-    run::{Origin, RunStatus},
+    run::{Origin, RunSource, RunStatus},
     turn::SubmittedRun,
 };
 use store::RunFilter;
 
 use crate::{Error, Service, boxed, sessions};
 
-/// The filters and the page of a list of runs.
+/// The filters of lists of runs and of operations on many runs.
 #[derive(Debug, Clone, Default)]
-pub struct RunQuery {
+pub struct RunSelection {
     /// The session: its key, its ID or an ID prefix.
     pub session: Option<String>,
     /// The automation: its name, its ID or an ID prefix.
@@ -28,6 +30,36 @@ pub struct RunQuery {
     pub created_from: Option<Timestamp>,
     /// The instant before which the runs were created.
     pub created_before: Option<Timestamp>,
+}
+
+impl From<RunFilterRequest> for RunSelection {
+    fn from(request: RunFilterRequest) -> Self {
+        let RunFilterRequest {
+            session,
+            automation,
+            status,
+            origin,
+            reason,
+            from,
+            to,
+        } = request;
+        Self {
+            session,
+            automation,
+            statuses: status,
+            origin,
+            reason,
+            created_from: from,
+            created_before: to,
+        }
+    }
+}
+
+/// The filters and the page of a list of runs.
+#[derive(Debug, Clone, Default)]
+pub struct RunQuery {
+    /// The filters.
+    pub selection: RunSelection,
     /// `true` to list only occurrences, including skipped and missed ones.
     pub occurrences: bool,
     /// `true` to list each attempt at an input. Otherwise the last attempt stands for the input.
@@ -42,24 +74,10 @@ impl Service {
     /// Lists runs with their names, the newest first.
     #[boxed]
     pub async fn runs(&self, query: &RunQuery) -> Result<Page<RunItem>, Error> {
-        let session = match &query.session {
-            Some(given) => Some(self.find_session(given).await?.id),
-            None => None,
-        };
-        let automation = match &query.automation {
-            Some(given) => Some(self.find_automation(given).await?.id),
-            None => None,
-        };
         let filter = RunFilter {
-            session,
-            automation,
-            statuses: query.statuses.clone(),
-            origin: query.origin,
-            reason: query.reason.clone(),
-            created_from: query.created_from,
-            created_before: query.created_before,
             occurrences_only: query.occurrences,
             last_attempts_only: !query.all_attempts,
+            ..self.run_filter(&query.selection).await?
         };
         let page = store::Page {
             after: query.after,
@@ -71,6 +89,29 @@ impl Service {
             .await?;
         let page = Page::of(found, query.limit, |(run, _)| run.id.to_string());
         Ok(page.map(|(run, names)| run_item(run, names)))
+    }
+
+    /// Returns the filter of a selection: its session and its automation are found by what the caller gave.
+    pub(crate) async fn run_filter(&self, selection: &RunSelection) -> Result<RunFilter, Error> {
+        let session = match &selection.session {
+            Some(given) => Some(self.find_session(given).await?.id),
+            None => None,
+        };
+        let automation = match &selection.automation {
+            Some(given) => Some(self.find_automation(given).await?.id),
+            None => None,
+        };
+        Ok(RunFilter {
+            session,
+            automation,
+            statuses: selection.statuses.clone(),
+            origin: selection.origin,
+            reason: selection.reason.clone(),
+            created_from: selection.created_from,
+            created_before: selection.created_before,
+            occurrences_only: false,
+            last_attempts_only: true,
+        })
     }
 
     /// Returns one run with its attempts, its answer and the names of its objects, by its ID or an ID prefix.
@@ -88,6 +129,7 @@ impl Service {
         let attempts = self.store.attempts(self.scope(), run.input_id).await?;
         let names = self.store.run_names(self.scope(), id).await?;
         Ok(RunView {
+            source: source(&run, &names),
             names: run_names(names),
             blocked_on: self.blocked_on(&run).await?,
             attempts: attempts.into_iter().map(Into::into).collect(),
@@ -138,7 +180,11 @@ impl Service {
     /// stopped. Returns the status after the request.
     #[boxed]
     pub async fn cancel_run(&self, given: &str) -> Result<RunCancelled, Error> {
-        let run_id = self.find_run(given).await?;
+        let run = self.find_run(given).await?;
+        self.cancel_run_by_id(run).await
+    }
+
+    pub(crate) async fn cancel_run_by_id(&self, run_id: RunId) -> Result<RunCancelled, Error> {
         let status = self
             .store
             .cancel_run(self.scope(), run_id, sessions::CANCEL_REASON, self.now())
@@ -187,9 +233,15 @@ pub(crate) fn run_item(mut run: Run, names: store::RunNames) -> RunItem {
         run.content.truncate(end);
     }
     RunItem {
+        source: source(&run, &names),
         run: run.into(),
         names: run_names(names),
     }
+}
+
+fn source(run: &Run, names: &store::RunNames) -> RunSource {
+    let in_channel = names.channel.is_some();
+    RunSource::of(run.origin, names.trigger_kind.as_deref(), in_channel)
 }
 
 fn run_names(names: store::RunNames) -> RunNames {
@@ -198,11 +250,14 @@ fn run_names(names: store::RunNames) -> RunNames {
         session_title,
         agent_name,
         instance_name,
+        trigger_kind: _,
+        channel,
         answer,
     } = names;
     RunNames {
         automation_name,
         session_title,
+        channel,
         agent_name,
         instance_name,
         answer,

@@ -1,10 +1,10 @@
 //! Sessions: creating, listing, reading, sending messages, cancelling, editing and deleting.
 
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::collections::BTreeMap;
 
 use api_types::{
-    ChannelRequest, Messages, OpenRun, Page, SessionCancelled, SessionDeleted, SessionEdit,
-    SessionRequest, SessionView,
+    ChannelRequest, LastMessage, MAX_LINE_CHARS, Messages, OpenRun, Page, SessionCancelled,
+    SessionDeleted, SessionEdit, SessionItem, SessionRequest, SessionView,
 };
 use model::{
     InputId, RunId, SessionId,
@@ -12,12 +12,20 @@ use model::{
     run::RunStatus,
     session::{Admission, SessionEvent, SessionKind, SessionStatus, SessionType},
 };
-use store::{Automations, NewSession, RunFilter, SessionDeletion, SessionFilter};
+use store::{
+    Automations, ChangeCursor, NewSession, RunFilter, SessionDeletion, SessionFilter, SessionOrder,
+};
 
-use crate::{Error, Service, boxed, naming, working_directory};
+use crate::{
+    Error, Service, automations::run_outcome, boxed, naming, text::plain_line, working_directory,
+};
 
 /// The number of a session's open runs that are read at once.
 const OPEN_RUNS_PAGE_SIZE: u32 = 200;
+
+/// The number of characters of a session's last message that are read for a list. White space counts among them, and
+/// the line has none of it.
+const READ_MESSAGE_CHARS: u32 = 1000;
 
 /// The channel whose sessions have a session type of their own.
 const SLACK_CHANNEL: &str = "slack";
@@ -38,12 +46,27 @@ pub struct SessionQuery {
     pub automation: Option<String>,
     /// A text that the title, the key or the ID contains.
     pub text: Option<String>,
-    /// `true` to list the most recently changed sessions first. Such a list has only one page.
-    pub by_change: bool,
-    /// The last session of the previous page.
-    pub after: Option<SessionId>,
+    /// The order of the list, with the last session of the previous page.
+    pub order: SessionOrder,
     /// The highest number of sessions on the page.
     pub limit: u32,
+}
+
+fn session_item(item: store::SessionItem) -> SessionItem {
+    let store::SessionItem {
+        session,
+        last_message,
+        last_run,
+    } = item;
+    SessionItem {
+        session: session.into(),
+        last_message: last_message.map(|message| LastMessage {
+            role: message.role.into(),
+            text: plain_line(&message.content, MAX_LINE_CHARS),
+            at: message.created_at,
+        }),
+        last_run: last_run.map(run_outcome),
+    }
 }
 
 impl Service {
@@ -105,9 +128,10 @@ impl Service {
         Ok(self.store.session(self.scope(), id).await?)
     }
 
-    /// Lists sessions: the newest first, or the most recently changed first.
+    /// Lists sessions, each with its last message and its last run: the newest first, or the most recently changed
+    /// first.
     #[boxed]
-    pub async fn sessions(&self, query: &SessionQuery) -> Result<Page<Session>, Error> {
+    pub async fn sessions(&self, query: &SessionQuery) -> Result<Page<SessionItem>, Error> {
         let automation = match &query.automation {
             Some(given) => Some(self.find_automation(given).await?.id),
             None => None,
@@ -124,45 +148,25 @@ impl Service {
             automation,
             text: query.text.clone(),
         };
-        if query.by_change {
-            if let Some(after) = query.after {
-                let problem = "a list in the order of changes has one page";
-                return Err(Error::invalid("after", &after.to_string(), problem));
+        let found = self
+            .store
+            .session_items(
+                self.tenant,
+                &filter,
+                query.order,
+                query.limit + 1,
+                READ_MESSAGE_CHARS,
+            )
+            .await?;
+        let page = Page::of(found, query.limit, |item| match query.order {
+            SessionOrder::Created { .. } => item.session.id.to_string(),
+            SessionOrder::Changed { .. } => ChangeCursor {
+                at: item.session.updated_at,
+                id: item.session.id,
             }
-            return self.sessions_by_change(&filter, query.limit).await;
-        }
-        let page = store::Page {
-            after: query.after,
-            limit: query.limit + 1,
-        };
-        let found = self.store.session_page(self.tenant, &filter, page).await?;
-        Ok(Page::of(found, query.limit, |session| {
-            session.id.to_string()
-        }))
-    }
-
-    /// Lists the most recently changed sessions.
-    async fn sessions_by_change(
-        &self,
-        filter: &SessionFilter,
-        limit: u32,
-    ) -> Result<Page<Session>, Error> {
-        if filter.kind.is_some() || filter.state.is_some() || filter.text.is_some() {
-            let problem = "it accepts no filters but `type` and `automation`";
-            return Err(Error::invalid("order", "changed", problem));
-        }
-        let mut sessions = Vec::new();
-        // One query for each type, because the statement filters by a single type. Each query returns a full page, so
-        // the merged list can be cut to one.
-        for session_type in &filter.types {
-            let found =
-                self.store
-                    .sessions(self.scope(), Some(*session_type), filter.automation, limit);
-            sessions.extend(found.await?);
-        }
-        sessions.sort_by_key(|session| Reverse((session.updated_at, session.id)));
-        sessions.truncate(limit as usize);
-        Ok(Page::whole(sessions))
+            .to_string(),
+        });
+        Ok(page.map(session_item))
     }
 
     /// Returns one session with its open runs, by its key, its ID or an ID prefix.

@@ -31,9 +31,30 @@ pub fn excerpt(text: &str, chars: usize) -> String {
     cut
 }
 
+/// Returns the beginning of a text on one line, no longer than `chars` characters and without control characters. For
+/// programs: nothing is escaped, so a command must escape the line before it prints it.
+pub(crate) fn plain_line(text: &str, chars: usize) -> String {
+    let words: Vec<_> = text.split_whitespace().collect();
+    let line = words.join(" ");
+    let mut shown = line.chars().filter(|c| !c.is_control());
+    let mut cut: String = shown.by_ref().take(chars).collect();
+    if shown.next().is_some() {
+        cut.pop();
+        cut.push('…');
+    }
+    cut
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn plain_line_has_no_breaks_and_no_control_characters() {
+        assert_eq!(plain_line("a\n\n b\u{1b}[1m", 20), "a b[1m");
+        assert_eq!(plain_line("žluťák", 4), "žlu…");
+        assert_eq!(plain_line("žluť\u{7}", 4), "žluť");
+    }
 
     #[test]
     fn terminal_control_characters_are_escaped() {

@@ -101,8 +101,8 @@ pub use runs::{FireReport, PromotionReport, RunFilter, RunNames, WebhookReceipt}
 pub use scheduler_status::{QueueDepth, SchedulerStatus};
 pub use seat_messages::{NewSeatMessage, Recipients, SeatMessage, SeatMessageStream};
 pub use sessions::{
-    EarlierMessages, LiveText, LogEntry, SessionDeletion, SessionEdit, SessionFilter,
-    SessionUpdates,
+    ChangeCursor, EarlierMessages, InvalidCursor, LastMessage, LiveText, LogEntry, SessionDeletion,
+    SessionEdit, SessionFilter, SessionItem, SessionOrder, SessionUpdates,
 };
 pub use store::Store;
 pub use tokens::{NewBrowserToken, NewToken, RevocationExtent, TokenRevocation};

@@ -5,6 +5,7 @@ use model::{
     approval::Approval,
     budget::{Account, BudgetPeriods, RunUsage},
     entity::Run,
+    limits::CONTENT_BYTES,
     run::RunStatus,
 };
 use serde_json::Value;
@@ -155,7 +156,14 @@ impl Store {
         Ok(OverviewRows {
             outcomes: outcomes(tx, tenant, period, None, limits.outcomes).await?,
             open: scheduler_status::read_queue_depth(tx, scope).await?,
-            running: runs::read_page(tx, scope, &running, Page::first(limits.running)).await?,
+            running: runs::read_page(
+                tx,
+                scope,
+                &running,
+                Page::first(limits.running),
+                CONTENT_BYTES,
+            )
+            .await?,
             approvals: approvals::read_page(tx, tenant, pending, Page::first(limits.approvals))
                 .await?,
             needing: automations::items_by_id(tx, tenant, &needing, 1).await?,

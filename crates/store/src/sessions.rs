@@ -5,6 +5,7 @@
 
 mod delete;
 mod edit;
+mod list_items;
 mod page;
 mod read;
 mod updates;
@@ -36,7 +37,8 @@ use crate::{
 
 pub use delete::SessionDeletion;
 pub use edit::SessionEdit;
-pub use page::SessionFilter;
+pub use list_items::{LastMessage, SessionItem};
+pub use page::{ChangeCursor, InvalidCursor, SessionFilter, SessionOrder};
 pub use read::EarlierMessages;
 pub use updates::{LiveText, LogEntry, SessionUpdates};
 

@@ -2,7 +2,7 @@
 import { QueryClient, useQuery } from "@tanstack/react-query";
 import { get } from "./client";
 import { ApiProblem } from "./problem";
-import type { Agent, Approval, Automation, Page, Permission, ServerInfo, Session, Whoami } from "./types";
+import type { Agent, Approval, Automation, Page, Permission, ServerInfo, SessionItem, Whoami } from "./types";
 
 export const queryClient = new QueryClient({
   defaultOptions: {
@@ -46,7 +46,7 @@ export const useSessions = () =>
   useQuery({
     queryKey: keys.sessions,
     queryFn: ({ signal }) =>
-      get<Page<Session>>("/sessions", { type: "regular", order: "changed", limit: 100 }, signal),
+      get<Page<SessionItem>>("/sessions", { type: "regular", order: "changed", limit: 100 }, signal),
   });
 
 export const useAutomations = () =>

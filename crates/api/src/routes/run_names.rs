@@ -15,6 +15,7 @@ pub(super) fn redact<'a>(caller: &Caller, names: impl IntoIterator<Item = &'a mu
     for names in names {
         if hides_sessions {
             names.session_title = None;
+            names.channel = None;
             names.answer = None;
         }
         if hides_automations {

@@ -51,3 +51,95 @@ pub(crate) async fn run_list_filters_by_statuses_reason_and_time(world: &World) 
         assert_eq!(refused.json()["field"], field, "{detail}");
     }
 }
+
+/// Sends a message to a new session and cancels its run, which can then be retried.
+async fn cancelled_run(world: &World) -> String {
+    let session = world.session().await;
+    let path = format!("/sessions/{session}/messages");
+    let sent = world.post(&path, json!({ "text": "Hello" })).await;
+    let run = sent.expect(202)["id"].as_str().unwrap().to_owned();
+    let cancelled = world.post(&format!("/runs/{run}/cancel"), json!({})).await;
+    cancelled.expect(200);
+    run
+}
+
+pub(crate) async fn many_runs_are_changed_only_with_their_number(world: &World) {
+    let answered = answered_message(world, "Hello").await;
+    let runs = [cancelled_run(world).await, cancelled_run(world).await];
+    let counts = async |query: &str| world.get(&format!("/runs/count{query}")).await.expect(200);
+    let number = |count: u32| json!({ "count": count, "more": false });
+    assert_eq!(
+        counts("").await,
+        json!({ "matching": number(3), "retryable": number(2), "cancellable": number(0) })
+    );
+    let of_status = counts("?status=succeeded,queued&from=2001-01-01T00:00:00Z").await;
+    assert_eq!(of_status["matching"], number(1));
+    assert_eq!(of_status["retryable"], number(0));
+
+    // 1. Another number changes nothing, and the response has the right one.
+    let filter = json!({ "status": ["cancelled", "succeeded"], "from": "2001-01-01T00:00:00Z" });
+    let request = |expected: u32| json!({ "filter": filter, "expected": expected });
+    let refused = world.post("/runs/retry", request(3)).await;
+    let detail = refused.problem(409);
+    assert!(detail.contains("expected 3 runs, but 2"), "{detail}");
+    assert_eq!(refused.json()["runs"], number(2));
+    assert_eq!(counts("").await["retryable"], number(2));
+
+    // 2. A repeated request gets the first response.
+    let post = async |path: &str, body: Value| {
+        let key = [("idempotency-key", path)];
+        let sent = world.request_as(&world.admin, "POST", path, Some(&body), &key);
+        sent.await.expect(200)
+    };
+    let retried = post("/runs/retry", request(2)).await;
+    assert_eq!(post("/runs/retry", request(2)).await, retried);
+    assert_eq!(retried["refused"], json!([]));
+    let mut attempts = Vec::new();
+    for (run, retried) in runs.iter().zip(retried["retried"].as_array().unwrap()) {
+        assert_eq!(retried["run_id"], run.as_str());
+        let attempt = retried["attempt_id"].as_str().unwrap();
+        let shown = world.get(&format!("/runs/{attempt}")).await.expect(200);
+        assert_eq!(
+            (&shown["attempt"], &shown["status"]),
+            (&json!(2), &retried["status"])
+        );
+        attempts.push(attempt.to_owned());
+    }
+    let open = json!({ "filter": { "session": null }, "expected": 2 });
+    let cancelled = post("/runs/cancel", open).await;
+    let cancelled = cancelled["cancelled"].as_array().unwrap();
+    assert_eq!(cancelled.len(), 2);
+    for run in cancelled {
+        assert_eq!(run["status"], "cancelled");
+        assert!(
+            attempts
+                .iter()
+                .any(|attempt| run["run_id"] == attempt.as_str())
+        );
+    }
+    let run = world.get(&format!("/runs/{answered}")).await.expect(200);
+    assert_eq!(run["attempts"].as_array().unwrap().len(), 1);
+
+    // 3. The error of an invalid request names the field.
+    for (body, status, field) in [
+        (json!({ "filter": {}, "expected": 0 }), 422, "expected"),
+        (json!({ "filter": {}, "expected": 501 }), 422, "expected"),
+        (
+            json!({ "filter": { "status": ["gone"] }, "expected": 1 }),
+            400,
+            "filter.status[0]",
+        ),
+        (
+            json!({ "filter": { "all": true }, "expected": 1 }),
+            400,
+            "filter.all",
+        ),
+    ] {
+        let refused = world.post("/runs/retry", body.clone()).await;
+        refused.problem(status);
+        assert_eq!(refused.json()["field"], field, "{body}");
+    }
+    let unknown = json!({ "filter": { "automation": "nobody" }, "expected": 1 });
+    world.post("/runs/cancel", unknown).await.problem(404);
+    world.get("/runs/count?limit=3").await.problem(400);
+}

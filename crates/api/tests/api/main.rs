@@ -142,7 +142,7 @@ on_both! {
         overview_and_timeline_refuse_periods_out_of_range,
     ]
     lists: [
-        run_list_filters_by_statuses_reason_and_time,
+        run_list_filters_by_statuses_reason_and_time, many_runs_are_changed_only_with_their_number,
     ]
     prechecks: [
         precheck_requires_agents_write,

@@ -46,6 +46,9 @@ fn body(id: &str) -> Option<Value> {
         "create_session" => json!({ "agent": "good" }),
         "edit_session" => json!({ "title": "Mine now" }),
         "send_message" => json!({ "text": "Hello" }),
+        "retry_runs" | "cancel_runs" => {
+            json!({ "filter": { "status": ["failed", "queued"] }, "expected": 1 })
+        }
         "create_automation" | "replace_automation" => {
             json!({ "prompt": "Look.", "agent": "good", "name": "mine" })
         }

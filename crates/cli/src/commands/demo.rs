@@ -3,7 +3,8 @@
 use std::{collections::HashSet, path::PathBuf, time::Duration};
 
 use api_types::{
-    AutomationRequest, AutomationView, ProblemKind, SessionTarget, TriggerRequest, TriggerSpec,
+    AutomationRequest, AutomationView, ProblemKind, RunFilterRequest, SessionTarget,
+    TriggerRequest, TriggerSpec,
 };
 use client::{MessageRange, PageParams, RunFilter};
 use config::Config;
@@ -253,7 +254,10 @@ impl ConversationPrinter<'_> {
     /// Returns the number of turns that have ended since this process began.
     async fn count_ended_turns(&mut self) -> Result<usize, CliError> {
         let filter = RunFilter {
-            automation: Some(AUTOMATION_NAME.into()),
+            runs: RunFilterRequest {
+                automation: Some(AUTOMATION_NAME.into()),
+                ..RunFilterRequest::default()
+            },
             page: PageParams::first(MAX_POLLED_RUNS),
             ..RunFilter::default()
         };

@@ -1,20 +1,20 @@
 //! `matins run`: lists, shows, retries and cancels runs.
 
+mod batch;
+mod filter_args;
+
 use std::fmt;
 
 use api_types::{MAX_PAGE_ITEMS, ProblemKind, Run, RunItem, RunRecord, RunView};
 use clap::Subcommand;
 use client::{PageParams, RunFilter};
-use model::{
-    Clock,
-    run::{Origin, RunStatus},
-};
+use model::run::{RunSource, RunStatus};
 use serde::Serialize;
-use server::SystemClock;
 
+use self::{batch::BatchArgs, filter_args::FilterArgs};
 use crate::{
     app::App,
-    commands::{instant_arg::InstantArg, options::format_period},
+    commands::options::format_period,
     error::{CliError, Exit},
     follow,
     output::{clean, excerpt, field_row, short_ids, table},
@@ -32,24 +32,8 @@ enum Command {
     /// List runs, newest first
     #[command(visible_alias = "ls")]
     List {
-        /// Only runs of this session: its key, its ID or a prefix of its ID
-        #[arg(long)]
-        session: Option<String>,
-        /// Only runs of this automation, including skipped and missed ones
-        #[arg(long, value_name = "NAME")]
-        automation: Option<String>,
-        /// Only runs with one of these statuses, separated by commas, such as failed,missed
-        #[arg(long, value_delimiter = ',')]
-        status: Vec<RunStatus>,
-        /// Only runs with this reason, such as timeout
-        #[arg(long)]
-        reason: Option<String>,
-        /// Only runs that were created since this time: 12h, 2026-11-19T22:41, or an instant with an offset
-        #[arg(long, value_name = "TIME")]
-        since: Option<InstantArg>,
-        /// Only runs that were created before this time
-        #[arg(long, value_name = "TIME")]
-        until: Option<InstantArg>,
+        #[command(flatten)]
+        filter: FilterArgs,
         /// List each attempt; without it, the last attempt stands for the others
         #[arg(long)]
         all_attempts: bool,
@@ -63,55 +47,58 @@ enum Command {
         run: String,
     },
     /// Retry a run that failed, was cancelled or is stalled, and print the answer
+    ///
+    /// With options in place of the run, queues all such runs that match them, and leaves them to a server.
     Retry {
         /// The run: its ID or a prefix of its ID
-        run: String,
+        #[arg(required_unless_present = "filter", conflicts_with = "filter")]
+        run: Option<String>,
         /// Only queue the run, and leave it to the server of the data folder
         #[arg(long)]
         queue: bool,
+        #[command(flatten)]
+        batch: BatchArgs,
     },
     /// Cancel a queued or running run
+    ///
+    /// With options in place of the run, cancels all runs that match them and have not ended.
     Cancel {
         /// The run: its ID or a prefix of its ID
-        run: String,
+        #[arg(required_unless_present = "filter", conflicts_with = "filter")]
+        run: Option<String>,
+        #[command(flatten)]
+        batch: BatchArgs,
     },
 }
 
 pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
     match args.command {
         Command::List {
-            session,
-            automation,
-            status,
-            reason,
-            since,
-            until,
+            filter,
             all_attempts,
             limit,
         } => {
-            let now = SystemClock.now();
-            let instant = |option, time: Option<InstantArg>| {
-                time.map(|time| time.resolve(option, now, &app.time))
-                    .transpose()
-            };
             let filter = RunFilter {
-                session,
-                automation,
-                statuses: status,
-                reason,
-                from: instant("--since", since)?,
-                to: instant("--until", until)?,
+                runs: filter.resolve(app)?,
                 all_attempts,
                 ..RunFilter::default()
             };
             list(app, filter, limit).await?;
         }
         Command::Show { run } => show(app, &run).await?,
-        Command::Retry { run, queue } => {
+        Command::Retry {
+            run: None, batch, ..
+        } => return batch::retry(app, batch).await,
+        Command::Retry {
+            run: Some(run),
+            queue,
+            ..
+        } => {
             let again = app.client.retry_run(&run).await?;
             return follow::follow_to_end(app, again, queue).await;
         }
-        Command::Cancel { run } => cancel(app, &run).await?,
+        Command::Cancel { run: None, batch } => return batch::cancel(app, batch).await,
+        Command::Cancel { run: Some(run), .. } => cancel(app, &run).await?,
     }
     Ok(Exit::Done)
 }
@@ -124,9 +111,11 @@ async fn list(app: &App, filter: RunFilter, limit: u32) -> Result<(), CliError> 
     if runs.is_empty() {
         return Ok(app.output.line("No runs.")?);
     }
-    let rows = runs
-        .iter()
-        .map(|item| (&item.run, item.names.automation_name.as_deref()));
+    let rows = runs.iter().map(|item| {
+        let source = format_source(item.source, item.names.channel.as_deref());
+        let name = item.names.automation_name.as_deref();
+        (&item.run, format_subject(&item.run, name, &source))
+    });
     Ok(app.output.line(&runs_table(app, rows))?)
 }
 
@@ -155,20 +144,17 @@ async fn newest_runs(
     Ok(runs)
 }
 
-/// Formats runs with the names of their automations as a table.
+/// Formats runs, each with the text of its source, as a table.
 pub(crate) fn runs_table<'a>(
     app: &App,
-    runs: impl Iterator<Item = (&'a Run, Option<&'a str>)> + Clone,
+    runs: impl Iterator<Item = (&'a Run, String)> + Clone,
 ) -> String {
     let ids = short_ids(runs.clone().map(|(run, _)| run.id));
-    let rows = runs.zip(ids).map(|((run, name), id)| {
+    let rows = runs.zip(ids).map(|((run, source), id)| {
         [
             id,
             run.status.to_string(),
-            match (run.automation_id, name) {
-                (None, _) => format_origin(run.origin).to_owned(),
-                (Some(id), name) => excerpt(name.unwrap_or(&id.to_string()), 40),
-            },
+            source,
             app.time
                 .date_time(run.scheduled_for.unwrap_or(run.input_at)),
             run.attempt.to_string(),
@@ -177,6 +163,19 @@ pub(crate) fn runs_table<'a>(
     });
     let headings = ["RUN", "STATUS", "SOURCE", "TIME", "ATTEMPT", "REASON"];
     table(headings, rows)
+}
+
+/// Formats the automation of a run, with the source of the run if it is not the schedule, or the source alone if the
+/// run has no automation.
+fn format_subject(run: &Run, automation: Option<&str>, source: &str) -> String {
+    let Some(id) = run.automation_id else {
+        return source.to_owned();
+    };
+    let name = excerpt(automation.unwrap_or(&id.to_string()), 40);
+    if source == format_source(RunSource::Schedule, None) {
+        return name;
+    }
+    format!("{name} ({source})")
 }
 
 /// Formats the reason for the status of a run, in a few words.
@@ -198,12 +197,17 @@ fn format_reason(run: &Run) -> String {
     reasons.join(", ")
 }
 
-const fn format_origin(origin: Origin) -> &'static str {
-    match origin {
-        Origin::Person => "you",
-        Origin::Occurrence => "schedule",
-        Origin::Task => "task",
-        Origin::Message => "message",
+/// Formats the source of a run. `channel` is the name of the external chat of its session.
+fn format_source(source: RunSource, channel: Option<&str>) -> String {
+    match (source, channel) {
+        (RunSource::Schedule, _) => "schedule".into(),
+        (RunSource::OnDemand, _) => "on demand".into(),
+        (RunSource::Webhook, _) => "webhook".into(),
+        (RunSource::Person, _) => "you".into(),
+        (RunSource::Channel, None) => "chat".into(),
+        (RunSource::Channel, Some(channel)) => excerpt(channel, 40),
+        (RunSource::Task, _) => "task".into(),
+        (RunSource::Message, _) => "message".into(),
     }
 }
 
@@ -232,11 +236,13 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
     let RunDetails { view, record } = &whole;
     let RunView {
         run,
+        source,
         blocked_on,
         attempts,
         record_trimmed,
         names,
     } = view;
+    let source = format_source(*source, names.channel.as_deref());
     let at = |at: Option<model::Timestamp>| at.map(|at| app.time.date_time(at));
     let fields = [
         ("status", Some(run.status.to_string())),
@@ -244,6 +250,7 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
             "reason",
             Some(format_reason(run)).filter(|reason| !reason.is_empty()),
         ),
+        ("source", Some(source.clone())),
         ("stop reason", run.stop_reason.clone()),
         (
             "session",
@@ -274,9 +281,10 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
             .line(&follow::format_blocked_on(app, blocked_on))?;
     }
     if attempts.len() > 1 {
+        let name = names.automation_name.as_deref();
         let rows = attempts
             .iter()
-            .map(|run| (run, names.automation_name.as_deref()));
+            .map(|run| (run, format_subject(run, name, &source)));
         let table = runs_table(app, rows);
         app.output.line(&format!("\nAttempts\n{table}"))?;
     }

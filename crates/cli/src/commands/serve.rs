@@ -7,7 +7,7 @@ use std::{
 };
 
 use agent::GracePeriods;
-use api_types::AutomationView;
+use api_types::{AutomationView, RunFilterRequest};
 use client::{Client, PageParams, RunFilter};
 use config::Config;
 use model::run::RunStatus;
@@ -236,7 +236,10 @@ async fn stop(
     config: &Config,
 ) -> Result<(), CliError> {
     let filter = RunFilter {
-        statuses: vec![RunStatus::Running],
+        runs: RunFilterRequest {
+            status: vec![RunStatus::Running],
+            ..RunFilterRequest::default()
+        },
         page: PageParams::first(MAX_LISTED_RUNS),
         ..RunFilter::default()
     };

@@ -6,7 +6,7 @@ mod show;
 
 use std::path::PathBuf;
 
-use api_types::{ProblemKind, Run, SessionRequest};
+use api_types::{ProblemKind, Run, SessionItem, SessionRequest};
 use clap::Subcommand;
 use client::{PageParams, SessionFilter, SessionMove};
 use model::session::SessionType;
@@ -147,18 +147,28 @@ async fn list(app: &App, filter: &SessionFilter) -> Result<(), CliError> {
         };
         return Ok(app.output.line(&format!("No sessions.{more}"))?);
     }
-    let ids = short_ids(sessions.iter().map(|session| session.id));
-    let rows = sessions.iter().zip(ids).map(|(session, id)| {
+    let ids = short_ids(sessions.iter().map(|item| item.session.id));
+    let rows = sessions.iter().zip(ids).map(|(item, id)| {
+        let session = &item.session;
+        let last_run = item.last_run.as_ref();
         [
             id,
             session.state.to_string(),
             session.session_type.to_string(),
             app.time.date_time(session.updated_at),
-            excerpt(show::title(session), 50),
+            last_run.map_or_else(|| "-".into(), |run| run.status.to_string()),
+            excerpt(title_or_message(item), 50),
         ]
     });
-    let headings = ["SESSION", "STATE", "TYPE", "CHANGED", "TITLE"];
+    let headings = ["SESSION", "STATE", "TYPE", "CHANGED", "LAST RUN", "TITLE"];
     Ok(app.output.line(&table(headings, rows))?)
+}
+
+/// Returns the title of a session. Without a title, the last message tells a person which session it is.
+fn title_or_message(item: &SessionItem) -> &str {
+    let message = item.last_message.as_ref().map(|message| &message.text);
+    let title = item.session.title.as_ref();
+    title.or(message).map_or("", String::as_str)
 }
 
 async fn send_message(app: &App, args: SendArgs) -> Result<Exit, CliError> {

@@ -48,6 +48,49 @@ fn queued_run_is_cancelled_and_retried() {
 }
 
 #[test]
+fn many_runs_are_retried_and_cancelled_after_confirmation() {
+    let world = TestInstallation::new();
+    let runs = [queue_run(&world, "demo"), queue_run(&world, "demo")];
+    let named = ["run", "cancel", runs[0].as_str(), "--status", "queued"];
+    assert_eq!(world.run(&named).code, 2);
+    assert_eq!(world.run(&["run", "cancel", "--yes"]).code, 2);
+
+    let cancel = ["run", "cancel", "--status", "queued,deferred"];
+    let with = |more: &[&str]| world.run(&[&cancel[..], more].concat());
+    let unconfirmed = with(&[]);
+    assert_eq!(unconfirmed.code, 7, "{unconfirmed:#?}");
+    for part in ["Nothing was cancelled", "2 can be", "--expect 2", "--yes"] {
+        assert!(
+            unconfirmed.stdout.contains(part),
+            "{part}: {unconfirmed:#?}"
+        );
+    }
+    let other = with(&["--expect", "3"]);
+    assert_eq!(other.code, 4, "{other:#?}");
+    assert!(
+        other.stderr.contains("expected 3 runs, but 2"),
+        "{other:#?}"
+    );
+    let told = with(&["--expect", "2"]).expect_success();
+    assert_eq!(told, "Cancelled 2 runs.\n");
+    let told = with(&["--yes"]).expect_success();
+    assert_eq!(told, "Cancelled 0 runs.\n");
+
+    let retry = ["run", "retry", "--status", "cancelled", "--since", "1h"];
+    let unconfirmed = world.run(&[&retry[..], &["--json"]].concat());
+    assert_eq!(unconfirmed.code, 7, "{unconfirmed:#?}");
+    let counts: Value = serde_json::from_str(&unconfirmed.stdout).unwrap();
+    assert_eq!(counts["retryable"]["count"], 2);
+    let result = world.json(&[&retry[..], &["--yes"]].concat());
+    for (run, retried) in runs.iter().zip(result["retried"].as_array().unwrap()) {
+        assert_eq!(retried["run_id"], run.as_str());
+        let shown = world.json(&["run", "show", run]);
+        assert_eq!(shown["attempts"][1]["id"], retried["attempt_id"]);
+        assert_eq!(shown["attempts"][1]["status"], "queued");
+    }
+}
+
+#[test]
 fn run_list_shows_outcome_of_each_input() {
     let world = TestInstallation::new();
     let run = queue_run(&world, "demo");
@@ -135,6 +178,10 @@ fn run_show_has_answer_and_names() {
     let shown = world.run(&["run", "show", run]).expect_success();
     let instance = json["instance_name"].as_str().unwrap();
     let named = format!("standup ({})", json["automation_id"].as_str().unwrap());
+    assert_eq!(json["source"], "on_demand");
+    let table = world.run(&["run", "list"]).expect_success();
+    assert!(table.contains("standup (on demand)"), "{table}");
+    assert!(shown.contains("on demand"), "{shown}");
     for part in [&named, "demo", instance, "\nAnswer\n", answer.trim_end()] {
         assert!(shown.contains(part), "{part}: {shown}");
     }

@@ -1,31 +1,18 @@
 //! Operations on runs.
 
-use api_types::{LiveText, Page, Run, RunCancelled, RunItem, RunRecordView, RunView};
-use model::{
-    Timestamp,
-    run::{Origin, RunStatus},
+use api_types::{
+    LiveText, Page, Run, RunBatchRequest, RunCancelled, RunCounts, RunFilterRequest, RunItem,
+    RunRecordView, RunView, RunsCancelled, RunsRetried,
 };
 
 use super::{PageParams, comma_separated};
-use crate::{Client, Error, boxed};
+use crate::{Client, Error, boxed, request::Call};
 
 /// The filter of a list of runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunFilter {
-    /// The session of the runs, by its key, its ID or a prefix of its ID.
-    pub session: Option<String>,
-    /// The automation of the runs, by its name, its ID or a prefix of its ID.
-    pub automation: Option<String>,
-    /// The accepted statuses. Empty to accept all.
-    pub statuses: Vec<RunStatus>,
-    /// The source of the runs' inputs.
-    pub origin: Option<Origin>,
-    /// The accepted reason, in one word.
-    pub reason: Option<String>,
-    /// The instant from which on the runs were created.
-    pub from: Option<Timestamp>,
-    /// The instant before which the runs were created.
-    pub to: Option<Timestamp>,
+    /// The filter that lists of runs and operations on many runs share.
+    pub runs: RunFilterRequest,
     /// `true` to list each attempt, not only the last one at each input.
     pub all_attempts: bool,
     /// The requested part of the list.
@@ -36,18 +23,33 @@ impl Client {
     /// Lists runs, the newest first.
     #[boxed]
     pub async fn runs(&self, filter: &RunFilter) -> Result<Page<RunItem>, Error> {
-        self.get(&["runs"])
-            .query_param("session", filter.session.as_ref())
-            .query_param("automation", filter.automation.as_ref())
-            .query_param("status", comma_separated(&filter.statuses))
-            .query_param("origin", filter.origin)
-            .query_param("reason", filter.reason.as_ref())
-            .query_param("from", filter.from)
-            .query_param("to", filter.to)
+        filter_runs(self.get(&["runs"]), &filter.runs)
             .flag("all_attempts", filter.all_attempts)
             .page(&filter.page)
             .fetch()
             .await
+    }
+
+    /// Counts the runs that match a filter, and those of them that can be retried and cancelled.
+    #[boxed]
+    pub async fn count_runs(&self, filter: &RunFilterRequest) -> Result<RunCounts, Error> {
+        filter_runs(self.get(&["runs", "count"]), filter)
+            .fetch()
+            .await
+    }
+
+    /// Retries the runs that match a filter, if their number is the expected one.
+    #[boxed]
+    pub async fn retry_runs(&self, request: &RunBatchRequest) -> Result<RunsRetried, Error> {
+        let call = self.post(&["runs", "retry"]).json(request);
+        call.idempotent().fetch().await
+    }
+
+    /// Cancels the runs that match a filter, if their number is the expected one.
+    #[boxed]
+    pub async fn cancel_runs(&self, request: &RunBatchRequest) -> Result<RunsCancelled, Error> {
+        let call = self.post(&["runs", "cancel"]).json(request);
+        call.idempotent().fetch().await
     }
 
     /// Returns a run and all attempts at the same input, by its ID or a prefix of its ID.
@@ -85,4 +87,15 @@ impl Client {
     pub async fn cancel_run(&self, run: &str) -> Result<RunCancelled, Error> {
         self.post(&["runs", run, "cancel"]).fetch().await
     }
+}
+
+/// Adds a filter of runs to the query of a request.
+fn filter_runs<'a>(call: Call<'a>, filter: &RunFilterRequest) -> Call<'a> {
+    call.query_param("session", filter.session.as_ref())
+        .query_param("automation", filter.automation.as_ref())
+        .query_param("status", comma_separated(&filter.status))
+        .query_param("origin", filter.origin)
+        .query_param("reason", filter.reason.as_ref())
+        .query_param("from", filter.from)
+        .query_param("to", filter.to)
 }

@@ -2,7 +2,7 @@
 
 use api_types::{
     ExportFormat, Messages, Page, Replay, Run, Seat, SendMessageRequest, Session, SessionCancelled,
-    SessionDeleted, SessionPatch, SessionRequest, SessionView, StateChangeRequest,
+    SessionDeleted, SessionItem, SessionPatch, SessionRequest, SessionView, StateChangeRequest,
 };
 use http::Method;
 use model::{
@@ -26,7 +26,7 @@ pub struct SessionFilter {
     pub automation: Option<String>,
     /// A text that the title, the key or the ID contains.
     pub text: Option<String>,
-    /// `true` to sort by the last change, the latest first. Such a list has one page only.
+    /// `true` to sort by the last change, the latest first.
     pub by_change: bool,
     /// The requested part of the list.
     pub page: PageParams,
@@ -73,9 +73,9 @@ impl SessionMove {
 }
 
 impl Client {
-    /// Lists sessions.
+    /// Lists sessions, each with its last message and its last run.
     #[boxed]
-    pub async fn sessions(&self, filter: &SessionFilter) -> Result<Page<Session>, Error> {
+    pub async fn sessions(&self, filter: &SessionFilter) -> Result<Page<SessionItem>, Error> {
         self.get(&["sessions"])
             .query_param("type", comma_separated(&filter.types))
             .query_param("kind", filter.kind)

@@ -1,6 +1,6 @@
 //! The requests that the client sends, and the results that it makes of responses, over every transport.
 
-use api_types::{ProblemKind, TokenRequest};
+use api_types::{ProblemKind, RunFilterRequest, TokenRequest};
 use axum::Json;
 use client::{
     AutomationFilter, Client, Error, MessageRange, PageParams, RunFilter, SessionFilter,
@@ -88,8 +88,11 @@ async fn list_request_sends_only_set_query_params() {
     };
     client.sessions(&filter).await.unwrap();
     let filter = RunFilter {
-        session: Some("web:7".into()),
-        statuses: vec![model::run::RunStatus::Failed],
+        runs: RunFilterRequest {
+            session: Some("web:7".into()),
+            status: vec![model::run::RunStatus::Failed],
+            ..RunFilterRequest::default()
+        },
         ..RunFilter::default()
     };
     client.runs(&filter).await.unwrap();

@@ -11,6 +11,7 @@ mod export;
 mod id_forms;
 mod preview;
 mod replay;
+mod run_batches;
 mod sessions;
 mod trace_events;
 mod turns;

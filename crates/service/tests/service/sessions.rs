@@ -10,6 +10,7 @@ use model::{
 use serde_json::json;
 use service::{Error, ErrorKind, SessionQuery};
 use store::Scope;
+use store::SessionOrder;
 
 use crate::world::{NOW, World, error_chain, request};
 
@@ -212,7 +213,7 @@ async fn session_list_defaults_to_sessions_of_people() {
         let shown = sessions
             .items
             .iter()
-            .map(|session| (session.id, session.session_type));
+            .map(|item| (item.session.id, item.session.session_type));
         shown.collect::<Vec<_>>()
     };
     let regular = vec![(conversation.id, SessionType::Regular)];
@@ -371,17 +372,82 @@ async fn open_runs_are_listed_beyond_one_page() {
 }
 
 #[tokio::test]
-async fn session_list_by_change_has_one_page() {
+async fn session_list_has_last_message_and_last_run() {
     let world = World::new().await;
-    let session = world.conversation().await;
-    let query = SessionQuery {
-        by_change: true,
-        after: Some(session.id),
-        ..session_query(false)
+    let asked = world.conversation().await.id.to_string();
+    let quiet = world.conversation().await.id;
+    let run = world.send_message(&asked, "Look\n\nat  this").await;
+    let listed = async || {
+        let query = SessionQuery {
+            order: SessionOrder::Changed { after: None },
+            ..session_query(false)
+        };
+        world.service.sessions(&query).await.unwrap().items
     };
-    let refused = world.service.sessions(&query).await.unwrap_err();
+    let items = listed().await;
+    assert_eq!(items[0].session.id.to_string(), asked);
     assert_eq!(
-        (refused.kind(), refused.field()),
-        (ErrorKind::Invalid, Some("after"))
+        (items[0].last_run.as_ref(), items[1].session.id),
+        (None, quiet)
     );
+
+    world.begin_turn(run).await;
+    let item = &listed().await[0];
+    let message = item.last_message.as_ref().unwrap();
+    assert_eq!(
+        (message.role, message.text.as_str()),
+        (MessageRole::User, "Look at this")
+    );
+    let last_run = item.last_run.as_ref().unwrap();
+    assert_eq!(
+        (last_run.run_id, last_run.status),
+        (run, RunStatus::Running)
+    );
+
+    world.record_tool_calls(run, &["cargo test"]).await;
+    let long = "It works. ".repeat(100);
+    world.finish_with_answer(run, &long).await;
+    world.send_message(&asked, "And now?").await;
+    let item = &listed().await[0];
+    let message = item.last_message.as_ref().unwrap();
+    assert_eq!(message.role, MessageRole::Assistant);
+    assert_eq!(message.text.chars().count(), 200);
+    assert!(
+        message.text.starts_with("It works. It works."),
+        "{message:?}"
+    );
+    let last_run = item.last_run.as_ref().unwrap();
+    assert_eq!(
+        (last_run.run_id, last_run.status),
+        (run, RunStatus::Succeeded)
+    );
+    assert!(last_run.ended_at.is_some());
+}
+
+#[tokio::test]
+async fn session_list_by_change_continues_after_its_cursor() {
+    let world = World::new().await;
+    let mut sessions = Vec::new();
+    for _ in 0..5 {
+        let id = world.conversation().await.id;
+        world.send_message(&id.to_string(), "Hello").await;
+        sessions.insert(0, id);
+    }
+    let changed = sessions.remove(3);
+    world.send_message(&changed.to_string(), "Again").await;
+    sessions.insert(0, changed);
+
+    let (mut after, mut listed) = (None, Vec::new());
+    loop {
+        let query = SessionQuery {
+            order: SessionOrder::Changed { after },
+            limit: 2,
+            ..session_query(false)
+        };
+        let page = world.service.sessions(&query).await.unwrap();
+        listed.extend(page.items.iter().map(|item| item.session.id));
+        let Some(next) = page.next else { break };
+        after = Some(next.parse().unwrap());
+    }
+    assert_eq!(listed, sessions);
 }

@@ -9,7 +9,7 @@ use std::{
 use model::{
     AutomationId, InputId, RunId, SessionId, Timestamp,
     entity::{Run, RunRecord},
-    limits::ANSWER_BYTES,
+    limits::{ANSWER_BYTES, CONTENT_BYTES},
     run::{Origin, RunStatus},
 };
 use uuid::Uuid;
@@ -54,13 +54,17 @@ pub struct RunNames {
     pub agent_name: Option<String>,
     /// The name of the instance that executes the run or did. `None` if no instance has taken the run.
     pub instance_name: Option<String>,
+    /// The kind of the trigger, such as `webhook`. `None` if no trigger created the run.
+    pub trigger_kind: Option<String>,
+    /// The name of the external chat of the session, such as `slack`. `None` if the session belongs to none.
+    pub channel: Option<String>,
     /// The answer, or its beginning. `None` if the run has none, or none yet.
     pub answer: Option<String>,
 }
 
 /// The parameters of a statement that lists runs, all of which have the same names.
 macro_rules! page_params {
-    ($file:literal, $scope:expr, $filter:expr, $page:expr, $status:expr) => {
+    ($file:literal, $scope:expr, $filter:expr, $page:expr, $content_chars:expr, $status:expr) => {
         params! { $file;
             tenant: $scope.tenant(),
             first_id: first_id($filter),
@@ -75,6 +79,7 @@ macro_rules! page_params {
             session: $filter.session,
             automation: $filter.automation,
             limit: $page.limit,
+            content_chars: $content_chars,
         }
     };
 }
@@ -140,28 +145,42 @@ impl Store {
         page: Page<RunId>,
     ) -> Result<Vec<Run>, Error> {
         let mut tx = self.db.begin_read(scope).await?;
-        read_page(&mut tx, scope, filter, page).await
+        read_page(&mut tx, scope, filter, page, CONTENT_BYTES).await
     }
 
-    /// Lists one page of runs with their names, the newest first. At most `answer_chars` characters of each answer are
-    /// read.
+    /// Lists one page of runs with their names, the newest first. At most `chars` characters of each input and of each
+    /// answer are read.
     #[boxed]
     pub async fn named_run_page(
         &self,
         scope: Scope,
         filter: &RunFilter,
         page: Page<RunId>,
-        answer_chars: usize,
+        chars: usize,
     ) -> Result<Vec<(Run, RunNames)>, Error> {
         let mut tx = self.db.begin_read(scope).await?;
-        let runs = read_page(&mut tx, scope, filter, page).await?;
+        let runs = read_page(&mut tx, scope, filter, page, chars).await?;
         let ids: Vec<_> = runs.iter().map(|run| run.id).collect();
-        let mut names = read_names(&mut tx, scope, &ids, answer_chars).await?;
+        let mut names = read_names(&mut tx, scope, &ids, chars).await?;
         let named = runs.into_iter().map(|run| {
             let names = names.remove(&run.id).unwrap_or_default();
             (run, names)
         });
         Ok(named.collect())
+    }
+
+    /// Returns the IDs and the statuses of the newest runs, the newest first, at most `limit`. Reads no texts, so that
+    /// counting many runs is cheap.
+    #[boxed]
+    pub async fn run_statuses(
+        &self,
+        scope: Scope,
+        filter: &RunFilter,
+        limit: u32,
+    ) -> Result<Vec<(RunId, RunStatus)>, Error> {
+        let mut tx = self.db.begin_read(scope).await?;
+        let runs = read_page(&mut tx, scope, filter, Page::first(limit), 0).await?;
+        Ok(runs.iter().map(|run| (run.id, run.status())).collect())
     }
 
     /// Lists the attempts at an input, the first one first.
@@ -211,6 +230,8 @@ async fn read_names(
                 session_title: row.optional("session_title")?,
                 agent_name: row.optional("agent_name")?,
                 instance_name: row.optional("instance_name")?,
+                trigger_kind: row.optional("trigger_kind")?,
+                channel: row.optional("channel")?,
                 answer: row.optional("answer")?,
             },
         );
@@ -218,20 +239,25 @@ async fn read_names(
     Ok(names)
 }
 
-/// Reads a page of each accepted status and merges the pages, so that an index serves each status.
+/// Reads a page of each accepted status and merges the pages, so that an index serves each status. At most
+/// `content_chars` characters of each input are read.
 pub(crate) async fn read_page(
     tx: &mut Tx,
     scope: Scope,
     filter: &RunFilter,
     page: Page<RunId>,
+    content_chars: usize,
 ) -> Result<Vec<Run>, Error> {
+    let content_chars = i64::try_from(content_chars).unwrap_or(i64::MAX);
     if filter.statuses.is_empty() {
-        return read_page_of_status(tx, scope, filter, page, None).await;
+        return read_page_of_status(tx, scope, filter, page, content_chars, None).await;
     }
     let statuses: BTreeSet<_> = filter.statuses.iter().copied().collect();
     let mut runs = Vec::new();
     for status in statuses {
-        runs.extend(read_page_of_status(tx, scope, filter, page, Some(status)).await?);
+        runs.extend(
+            read_page_of_status(tx, scope, filter, page, content_chars, Some(status)).await?,
+        );
     }
     runs.sort_by_key(|run| Reverse(run.id));
     runs.truncate(usize::try_from(page.limit).unwrap_or(usize::MAX));
@@ -243,32 +269,61 @@ async fn read_page_of_status(
     scope: Scope,
     filter: &RunFilter,
     page: Page<RunId>,
+    content_chars: i64,
     status: Option<RunStatus>,
 ) -> Result<Vec<Run>, Error> {
     let (statement, params) = match (filter.session, filter.automation, status) {
         (Some(_), _, _) => (
             sql!("runs/page_of_session"),
-            page_params!("runs/page_of_session", scope, filter, page, status),
+            page_params!(
+                "runs/page_of_session",
+                scope,
+                filter,
+                page,
+                content_chars,
+                status
+            ),
         ),
         (None, Some(_), _) => (
             sql!("runs/page_of_automation"),
-            page_params!("runs/page_of_automation", scope, filter, page, status),
+            page_params!(
+                "runs/page_of_automation",
+                scope,
+                filter,
+                page,
+                content_chars,
+                status
+            ),
         ),
         (None, None, Some(open)) if !open.is_over() => (
             sql!("runs/page_open"),
-            page_params!("runs/page_open", scope, filter, page, status),
+            page_params!("runs/page_open", scope, filter, page, content_chars, status),
         ),
         (None, None, _) if scope == Scope::System => (
             sql!("runs/page_of_all"),
-            page_params!("runs/page_of_all", scope, filter, page, status),
+            page_params!(
+                "runs/page_of_all",
+                scope,
+                filter,
+                page,
+                content_chars,
+                status
+            ),
         ),
         (None, None, Some(over)) if over != RunStatus::Succeeded => (
             sql!("runs/page_without_success"),
-            page_params!("runs/page_without_success", scope, filter, page, status),
+            page_params!(
+                "runs/page_without_success",
+                scope,
+                filter,
+                page,
+                content_chars,
+                status
+            ),
         ),
         (None, None, _) => (
             sql!("runs/page"),
-            page_params!("runs/page", scope, filter, page, status),
+            page_params!("runs/page", scope, filter, page, content_chars, status),
         ),
     };
     let found = tx.fetch_all(statement, params).await?;

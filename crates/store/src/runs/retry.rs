@@ -118,10 +118,11 @@ fn check_retryable(run: &Run, newest: Option<&Run>) -> Result<(), Error> {
         let state = format!("followed by {}, which {status}", newest.id);
         return Err(not_retryable(run, state));
     }
-    match run.status() {
-        RunStatus::Failed | RunStatus::Cancelled | RunStatus::Stalled => Ok(()),
-        status => Err(not_retryable(run, status.to_string())),
+    let status = run.status();
+    if status.is_retryable() {
+        return Ok(());
     }
+    Err(not_retryable(run, status.to_string()))
 }
 
 fn not_retryable(run: &Run, state: String) -> Error {

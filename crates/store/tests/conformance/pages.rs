@@ -1,6 +1,9 @@
 //! Lists that are read page by page, from the newest to the oldest.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use model::{
     AutomationId, RunId, SessionId,
@@ -10,12 +13,16 @@ use model::{
     policy::SessionMode,
     run::{Origin, RunStatus},
     session::{SessionEvent, SessionKind, SessionStatus, SessionType},
+    turn::Role,
 };
-use store::{AutomationFilter, Page, RunFilter, Scope, SessionFilter, SessionSelector};
+use store::{
+    AutomationFilter, ChangeCursor, Page, RunFilter, Scope, SessionFilter, SessionOrder,
+    SessionSelector,
+};
 
 use crate::{
     fixtures::TestStore,
-    stage::{Stage, hourly, instance},
+    stage::{Stage, answer, hourly, instance},
 };
 
 /// Reads a list to its end, two items per page, and returns its IDs.
@@ -162,12 +169,40 @@ pub(crate) async fn run_pages_match_every_filter(db: &TestStore) {
 }
 
 async fn read_sessions(stage: &Stage, filter: &SessionFilter) -> Vec<Session> {
-    let ids = to_its_end!(|page| stage.store.session_page(stage.tenant, filter, page));
-    let mut sessions = Vec::with_capacity(ids.len());
-    for id in ids {
-        sessions.push(stage.store.session(stage.scope(), id).await.unwrap());
+    let mut sessions: Vec<Session> = Vec::new();
+    loop {
+        let after = sessions.last().map(|session| session.id);
+        let page = list(stage, filter, SessionOrder::Created { after }).await;
+        if page.is_empty() {
+            assert!(sessions.is_sorted_by(|one, next| one.id > next.id));
+            return sessions;
+        }
+        sessions.extend(page);
     }
-    sessions
+}
+
+/// Reads a list in the order of changes to its end.
+async fn read_by_change(stage: &Stage, filter: &SessionFilter) -> Vec<Session> {
+    let mut sessions: Vec<Session> = Vec::new();
+    loop {
+        let after = sessions.last().map(|session| ChangeCursor {
+            at: session.updated_at,
+            id: session.id,
+        });
+        let page = list(stage, filter, SessionOrder::Changed { after }).await;
+        if page.is_empty() {
+            return sessions;
+        }
+        sessions.extend(page);
+    }
+}
+
+/// Reads a page of two sessions.
+async fn list(stage: &Stage, filter: &SessionFilter, order: SessionOrder) -> Vec<Session> {
+    let read = stage.store.session_items(stage.tenant, filter, order, 2, 9);
+    let page = read.await.unwrap();
+    assert!(page.len() <= 2);
+    page.into_iter().map(|item| item.session).collect()
 }
 
 async fn with_text(stage: &Stage, text: &str) -> Vec<Session> {
@@ -235,6 +270,13 @@ pub(crate) async fn session_pages_match_every_filter(db: &TestStore) {
                     let expected: Vec<&Session> = every.iter().filter(shows).collect();
                     let listed = read_sessions(&stage, &filter).await;
                     assert_eq!(listed.iter().collect::<Vec<_>>(), expected, "{filter:?}");
+                    let mut by_change: Vec<Session> = expected.into_iter().cloned().collect();
+                    by_change.sort_by_key(|session| Reverse((session.updated_at, session.id)));
+                    assert_eq!(
+                        read_by_change(&stage, &filter).await,
+                        by_change,
+                        "{filter:?}"
+                    );
                 }
             }
         }
@@ -277,8 +319,13 @@ pub(crate) async fn session_pages_match_every_filter(db: &TestStore) {
             automation,
             ..SessionFilter::default()
         };
-        let read = stage.store.session_page(other, &filter, Page::first(9));
-        assert!(read.await.unwrap().is_empty());
+        for order in [
+            SessionOrder::Created { after: None },
+            SessionOrder::Changed { after: None },
+        ] {
+            let read = stage.store.session_items(other, &filter, order, 9, 9);
+            assert!(read.await.unwrap().is_empty());
+        }
     }
 }
 
@@ -310,6 +357,53 @@ async fn automations_by(stage: &Stage, filter: AutomationFilter) -> Vec<Automati
         })
     };
     to_its_end!(|page| read(page))
+}
+
+pub(crate) async fn listed_sessions_have_last_message_and_last_run(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage.session().await;
+    let empty = stage.session().await;
+    let first = stage.send_message(session, "one").await.run_id;
+    stage.start(first).await;
+    stage.fail(first, FailureKind::AgentError).await;
+    let older = stage.send_message(session, "two").await.run_id;
+    let newer = stage.send_message(session, "three").await.run_id;
+    stage.start(older).await;
+    let items = async || {
+        let filter = SessionFilter::default();
+        let order = SessionOrder::Created { after: None };
+        let read = stage
+            .store
+            .session_items(stage.tenant, &filter, order, 9, 4);
+        read.await.unwrap()
+    };
+    let read = items().await;
+    assert_eq!(read[0].session.id, empty);
+    assert_eq!((&read[0].last_message, &read[0].last_run), (&None, &None));
+    let run = read[1].last_run.clone().unwrap();
+    assert_eq!((run.run, run.status), (older, RunStatus::Running));
+    let message = read[1].last_message.clone().unwrap();
+    assert_eq!(
+        (message.role, message.content.as_str()),
+        (Role::User, "two")
+    );
+
+    stage.advance_seconds(1);
+    let cancelled = stage
+        .store
+        .cancel_run(stage.scope(), newer, "enough", stage.now());
+    cancelled.await.unwrap();
+    stage.advance_seconds(1);
+    stage.end(older, &answer("Two services changed")).await;
+    let read = items().await;
+    let run = read[1].last_run.clone().unwrap();
+    assert_eq!((run.run, run.status), (older, RunStatus::Succeeded));
+    assert_eq!(run.ended_at, Some(stage.now()));
+    let message = read[1].last_message.clone().unwrap();
+    assert_eq!(
+        (message.role, message.content.as_str()),
+        (Role::Assistant, "Two ")
+    );
 }
 
 pub(crate) async fn automation_pages_match_state_and_text(db: &TestStore) {

@@ -31,7 +31,8 @@ fn plans() -> Vec<(&'static str, Vec<Param>, &'static [&'static str], bool)> {
             status,
             session,
             automation,
-            50_u32
+            50_u32,
+            300_u32
         ]
     };
     let session = |of_type: Option<&str>, automation: Option<Uuid>| {
@@ -100,6 +101,24 @@ fn plans() -> Vec<(&'static str, Vec<Param>, &'static [&'static str], bool)> {
             session(None, Some(id())),
             &["agent_sessions_by_schedule"],
             false,
+        ),
+        (
+            "sessions/page_by_change",
+            params![
+                id(),
+                "regular",
+                Timestamp::MAX,
+                Uuid::max(),
+                no_text(),
+                no_text(),
+                None::<Uuid>,
+                no_text(),
+                no_text(),
+                no_text(),
+                50_u32
+            ],
+            &["agent_sessions_by_type"],
+            true,
         ),
         (
             "automations/page",

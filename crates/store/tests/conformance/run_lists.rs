@@ -8,7 +8,9 @@ use model::{
     policy::SessionMode,
     run::RunStatus::{self, Deferred, Failed, Missed, Queued, Skipped, Stalled, Succeeded},
 };
-use store::{OverviewLimits, PAUSED_BY_PERSON, Page, Period, RunFilter, RunNames, SessionEdit};
+use store::{
+    OverviewLimits, PAUSED_BY_PERSON, Page, Period, RunFilter, RunNames, Scope, SessionEdit,
+};
 
 use crate::{
     fixtures::TestStore,
@@ -108,6 +110,31 @@ pub(crate) async fn run_list_is_filtered_by_reason_and_creation(db: &TestStore) 
     assert_eq!(listed(&stage, &bounds).await, [second, first]);
 }
 
+pub(crate) async fn run_statuses_are_those_of_the_list(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let failed = stage
+        .send_message(stage.session().await, "one")
+        .await
+        .run_id;
+    stage.start(failed).await;
+    stage.fail(failed, FailureKind::AgentError).await;
+    let session = stage.session().await;
+    let first = stage.send_message(session, "two").await.run_id;
+    let second = stage.send_message(session, "three").await.run_id;
+    let read = async |scope, statuses: &[RunStatus], limit| {
+        let found = stage.store.run_statuses(scope, &inputs(statuses), limit);
+        found.await.unwrap()
+    };
+    let all = [(second, Deferred), (first, Queued), (failed, Failed)];
+    assert_eq!(read(stage.scope(), &[], 50).await, all);
+    assert_eq!(read(stage.scope(), &[], 2).await, all[..2]);
+    assert_eq!(read(stage.scope(), &[Queued, Failed], 50).await, all[1..]);
+    let other = stage.store.ensure_tenant("other", stage.now());
+    let other = Scope::Tenant(other.await.unwrap());
+    assert_eq!(read(other, &[], 50).await, []);
+    assert_eq!(read(other, &[Queued, Failed], 50).await, []);
+}
+
 pub(crate) async fn listed_runs_have_names_of_people(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let daily = stage.automation("daily", SessionMode::Continuous).await;
@@ -148,11 +175,67 @@ pub(crate) async fn listed_runs_have_names_of_people(db: &TestStore) {
             automation_name: Some("daily".into()),
             session_title: Some("Release".into()),
             instance_name: named.instance_name.clone(),
+            trigger_kind: Some("manual".into()),
+            channel: None,
             answer: Some("Two services".into()),
         }
     );
+    // The texts of the list are cut, those of a page of runs are whole.
+    assert_eq!(newest.content, "one");
+    let whole = stage.store.run(stage.scope(), fired).await.unwrap().content;
+    assert!(whole.len() > 5, "{whole}");
+    let short = stage
+        .store
+        .named_run_page(stage.scope(), &all, Page::first(50), 5);
+    let short = &short.await.unwrap()[1].0.content;
+    assert_eq!(*short, whole[..5]);
+    let page = stage.store.run_page(stage.scope(), &all, Page::first(50));
+    assert_eq!(page.await.unwrap()[1].content, whole);
     assert!(unnamed.agent_name.is_some() && named.instance_name.is_some());
     assert_eq!((&unnamed.automation_name, &unnamed.answer), (&None, &None));
+    assert_eq!((&unnamed.trigger_kind, &unnamed.channel), (&None, &None));
+}
+
+pub(crate) async fn listed_runs_have_kind_of_trigger_and_channel(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let hourly = stage
+        .automation_with_triggers("hourly", SessionMode::Fresh, &[hourly()])
+        .await;
+    stage.advance_seconds(3600);
+    stage.fire_due().await;
+    let fired = stage.fire(hourly).await.run_id;
+    let mut new = stage.new_session(None);
+    new.session_type = SessionType::ChannelSlack;
+    new.channel = Some(Channel {
+        channel: "slack".into(),
+        chat_id: "C1".into(),
+        thread: None,
+    });
+    let created = stage.store.create_session(stage.tenant, &new, stage.now());
+    let (chat, _) = created.await.unwrap();
+    let sent = stage.send_message(chat, "one").await.run_id;
+
+    let all = inputs(&[]);
+    let read = stage
+        .store
+        .named_run_page(stage.scope(), &all, Page::first(50), 12);
+    let read = read.await.unwrap();
+    let origins: Vec<_> = read
+        .iter()
+        .map(|(run, names)| {
+            (
+                run.id,
+                names.trigger_kind.as_deref(),
+                names.channel.as_deref(),
+            )
+        })
+        .collect();
+    let [newest, manual, (_, kind, None)] = origins.as_slice() else {
+        panic!("{origins:?}");
+    };
+    assert_eq!(*newest, (sent, None, Some("slack")));
+    assert_eq!(*manual, (fired, Some("manual"), None));
+    assert_eq!(*kind, Some("cron"));
 }
 
 /// The numbers of rows that suffice for these tests.

@@ -71,7 +71,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         let at = || None::<Timestamp>;
         let ids = params![none(), Uuid::nil(), Uuid::max(), at(), at()];
         let filters = params![text(), text(), false, true, status];
-        [ids, filters, params![session, automation, 50_u32]].concat()
+        [ids, filters, params![session, automation, 50_u32, 300_u32]].concat()
     };
     let approvals =
         |extra: Vec<Param>| [params![none(), Uuid::max(), text(), 50_u32], extra].concat();
@@ -165,6 +165,11 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         "sessions/keys_like_ids" => params![none(), Uuid::nil(), 50_u32],
         "sessions/list" => params![none(), text(), none(), 50_u32],
         "sessions/page" => sessions(Some("regular"), None),
+        "sessions/page_by_change" => {
+            let begin = params![none(), "regular", Timestamp::MAX, Uuid::max()];
+            let filters = params![text(), text(), none(), text(), text(), text(), 50_u32];
+            [begin, filters].concat()
+        }
         "sessions/page_of_automation" => sessions(None, Some(automation)),
         "tenants/by_id" => params![none(), world.tenant],
         "tokens/by_id" | "tokens/lock" => params![none(), world.id("api_tokens")],

@@ -1,13 +1,11 @@
-import { useQuery } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
 import { memo, useSyncExternalStore } from "react";
 import { Link, useLocation, useRoute } from "wouter";
-import { get } from "../../api/client";
-import { keys, useApprovals, usePermission, useSessions } from "../../api/queries";
-import type { Page, Run, Session } from "../../api/types";
+import { useApprovals, usePermission, useSessions } from "../../api/queries";
+import type { Session, SessionItem } from "../../api/types";
 import { IconButton } from "../../kit/Button";
 import { EmptyState, Skeleton } from "../../kit/layout";
-import { type Look, lookOfSession, StatusGlyph, wordOf } from "../../kit/Status";
+import { type Look, lookOfRun, lookOfSession, StatusGlyph, wordOf } from "../../kit/Status";
 import { Time } from "../../kit/Time";
 import { VirtualList } from "../../kit/VirtualList";
 import { useKey } from "../../shell/keys";
@@ -16,21 +14,13 @@ import { titleOf } from "./names";
 import { onSeen, seenAt } from "./seen";
 
 const ROW_HEIGHT = matchMedia("(max-width: 640px)").matches ? 44 : 36;
-/** With a second line for the state. */
+/** With a second line for the state or the last message. */
 const TALL_ROW_HEIGHT = 48;
-
-/** The runs at work now, for the marks in the list. */
-const useRunningRuns = () =>
-  useQuery({
-    queryKey: [...keys.runs, "running"],
-    queryFn: ({ signal }) => get<Page<Run>>("/runs", { status: "running", limit: 100 }, signal),
-  });
 
 /** The conversations, the latest change first. */
 export function ConversationList() {
   const sessions = useSessions();
   const approvals = useApprovals();
-  const running = useRunningRuns();
   const may = usePermission();
   const [, navigate] = useLocation();
   const [, parameters] = useRoute("/conversations/:id");
@@ -39,9 +29,7 @@ export function ConversationList() {
   useKey("n", () => canCreate && navigate("/conversations?new=1"));
   const items = sessions.data?.items ?? [];
   const asking = new Set(approvals.data?.items.map((approval) => approval.session_id));
-  const atWork = new Set(running.data?.items.map((run) => run.session_id));
-  const lookOf = (session: Session): Look | null =>
-    asking.has(session.id) ? "waits" : atWork.has(session.id) ? "running" : lookOfSession(session.state);
+  const lookOf = (session: SessionItem) => lookOfItem(session, asking.has(session.id));
   const move = (step: number) => {
     const index = items.findIndex((session) => session.id === parameters?.id);
     const next = items[Math.max(0, Math.min(items.length - 1, index + step))];
@@ -64,7 +52,7 @@ export function ConversationList() {
       {items.length > 0 && (
         <VirtualList
           items={items}
-          rowHeight={(session) => (lookOf(session) ? TALL_ROW_HEIGHT : ROW_HEIGHT)}
+          rowHeight={(session) => (lookOf(session) || session.last_message ? TALL_ROW_HEIGHT : ROW_HEIGHT)}
           keyOf={(session) => session.id}
           label="Conversations"
           className={css.rows ?? ""}
@@ -88,13 +76,31 @@ export function isUnread(session: Session, seen: Record<string, string>): boolea
   return at !== undefined && session.updated_at > at;
 }
 
+/** What a person must see of a conversation: a question, a turn at work, a state, or a last turn without success. */
+export function lookOfItem(session: SessionItem, asks: boolean): Look | null {
+  if (asks) return "waits";
+  const last = session.last_run?.status;
+  if (last === "running") return "running";
+  const state = lookOfSession(session.state);
+  return state ?? (last === undefined || last === "succeeded" ? null : lookOfRun(last));
+}
+
+/** The words beside the glyph: the last message, unless the state says more. */
+export function secondLine(session: SessionItem, look: Look | null): string {
+  if (look === "waits") return "asks for permission";
+  const message = session.last_message?.text;
+  if (look === "failed" || look === "stalled") return session.last_run?.message ?? wordOf(look);
+  return message ?? (look ? wordOf(look) : "");
+}
+
 const ListRow = memo(function ListRow(props: {
-  session: Session;
+  session: SessionItem;
   look: Look | null;
   current: boolean;
   unread: boolean;
 }) {
   const { session, look, current, unread } = props;
+  const second = secondLine(session, look);
   return (
     <Link
       href={`/conversations/${session.id}`}
@@ -107,10 +113,10 @@ const ListRow = memo(function ListRow(props: {
         {unread && <i role="img" aria-label="unread" />}
         <Time at={session.updated_at} />
       </span>
-      {look && (
+      {second !== "" && (
         <span className={css.second} data-look={look}>
-          <StatusGlyph look={look} size={12} />
-          {look === "waits" ? "asks for permission" : wordOf(look)}
+          {look && <StatusGlyph look={look} size={12} title={wordOf(look)} />}
+          <span className="truncate">{second}</span>
         </span>
       )}
     </Link>

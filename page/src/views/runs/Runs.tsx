@@ -4,7 +4,7 @@ import { lazy, Suspense } from "react";
 import { Link, useLocation } from "wouter";
 import { get } from "../../api/client";
 import { keys, useAutomations } from "../../api/queries";
-import type { Page, RunItem } from "../../api/types";
+import type { Page, RunItem, RunStatus } from "../../api/types";
 import { IconButton } from "../../kit/Button";
 import { ErrorState } from "../../kit/ErrorState";
 import { dayAndTime, longTime } from "../../kit/format";
@@ -18,6 +18,7 @@ import { usageText } from "../conversations/usage";
 import { useFilter } from "../filter";
 import { useRefusal } from "../refusal";
 import { cancelRun, retryRun } from "../run-actions";
+import { MatchingRuns } from "./MatchingRuns";
 import css from "./runs.module.css";
 import { canRetry, isOpen, originOf, subjectOf, turnTime } from "./words";
 
@@ -124,6 +125,15 @@ function Ledger() {
           />
           Each attempt
         </label>
+        <MatchingRuns
+          filter={{
+            ...(statuses !== "" && { status: statuses.split(",") as RunStatus[] }),
+            ...(automation !== "" && { automation }),
+            ...(reason !== "" && { reason }),
+          }}
+          from={() => startOf(hours)}
+          narrow={filtered}
+        />
         {reason !== "" && (
           <button
             type="button"
@@ -201,7 +211,7 @@ function RunRow({ run, attempts }: { run: RunItem; attempts: boolean }) {
         <Status look={look} />
         <span className={css.what}>
           <strong className="truncate">{name}</strong>
-          {run.origin !== "occurrence" && <small>{originOf(run)}</small>}
+          {run.source !== "schedule" && <small>{originOf(run)}</small>}
         </span>
         <span className={`truncate ${css.result}`}>{result.filter(Boolean).join(" · ")}</span>
         <span>{turnTime(run, now)}</span>

@@ -12,14 +12,23 @@ export function subjectOf(run: Named): string {
   return run.session_id ? `Conversation ${shortId(run.session_id)}` : "Run";
 }
 
-export function originOf(run: Pick<Run, "origin">): string {
-  switch (run.origin) {
+/** The event behind a run, as people know it. */
+export function originOf(run: Pick<RunItem, "source" | "channel">): string {
+  switch (run.source) {
+    case "schedule":
+      return "its schedule";
+    case "on_demand":
+      return "a run on demand";
+    case "webhook":
+      return "a webhook";
     case "person":
       return "a person";
-    case "occurrence":
-      return "an automation";
-    default:
-      return `a ${run.origin}`;
+    case "channel":
+      return run.channel ? `a person in ${run.channel}` : "a person in a chat";
+    case "task":
+      return "a task";
+    case "message":
+      return "a message of an agent";
   }
 }
 

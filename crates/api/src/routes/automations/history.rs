@@ -1,10 +1,11 @@
 //! The sessions and the occurrences of an automation.
 
-use api_types::{Page, RunItem, Session};
+use api_types::{Page, RunItem, SessionItem};
 use axum::Json;
 use model::{access::Permission, run::RunStatus};
 use serde::Deserialize;
-use service::{RunQuery, SessionQuery};
+use service::{RunQuery, RunSelection, SessionQuery};
+use store::SessionOrder;
 use utoipa::IntoParams;
 
 use super::{
@@ -32,30 +33,32 @@ pub(super) struct AutomationSessionsParams {
 
 /// List the sessions of an automation
 ///
-/// Returns the sessions that an automation created, the newest first. The caller needs the permission `sessions:read`
-/// as well.
+/// Returns the sessions that an automation created, the newest first, each with the beginning of its last message and the
+/// outcome of its last run. The caller needs the permission `sessions:read` as well.
 #[utoipa::path(
     get,
     path = "/automations/{automation}/sessions",
     tag = "automations",
     params(("automation" = String, Path, description = AUTOMATION_PARAM_DESCRIPTION), AutomationSessionsParams),
-    responses((status = OK, description = "A page of sessions", body = Page<Session>)),
+    responses((status = OK, description = "A page of sessions", body = Page<SessionItem>)),
     security(("token" = ["automations:read"]), ("browser" = []))
 )]
 pub(super) async fn list_sessions_of_automation(
     caller: Caller,
     Path([automation]): Path<1>,
     Query(part): Query<AutomationSessionsParams>,
-) -> Result<Json<Page<Session>>, ApiError> {
+) -> Result<Json<Page<SessionItem>>, ApiError> {
     let service = caller.authorize(Permission::AutomationsRead)?;
     caller.authorize(Permission::SessionsRead)?;
     let query = SessionQuery {
         automation: Some(automation),
-        after: list_params::parse_cursor(part.after.as_deref())?,
+        order: SessionOrder::Created {
+            after: list_params::parse_cursor(part.after.as_deref())?,
+        },
         limit: list_params::page_limit(part.limit)?,
         ..SessionQuery::default()
     };
-    Ok(Json(service.sessions(&query).await?.map(Into::into)))
+    Ok(Json(service.sessions(&query).await?))
 }
 
 /// The query parameters of the list of occurrences.
@@ -96,8 +99,11 @@ pub(super) async fn list_occurrences(
     let service = caller.authorize(Permission::AutomationsRead)?;
     caller.authorize(Permission::RunsRead)?;
     let query = RunQuery {
-        automation: Some(automation),
-        statuses: part.status.unwrap_or_default(),
+        selection: RunSelection {
+            automation: Some(automation),
+            statuses: part.status.unwrap_or_default(),
+            ..RunSelection::default()
+        },
         occurrences: true,
         after: list_params::parse_cursor(part.after.as_deref())?,
         limit: list_params::page_limit(part.limit)?,

@@ -8,7 +8,7 @@ use model::{
     run::{Origin, RunStatus},
 };
 use serde::Deserialize;
-use service::RunQuery;
+use service::{RunQuery, RunSelection};
 use utoipa::IntoParams;
 
 use super::super::{list_params, run_names};
@@ -66,13 +66,15 @@ pub(super) async fn list_runs(
 ) -> Result<Json<Page<RunItem>>, ApiError> {
     let service = caller.authorize(Permission::RunsRead)?;
     let query = RunQuery {
-        session: filter.session,
-        automation: filter.automation,
-        statuses: filter.status.unwrap_or_default(),
-        origin: filter.origin,
-        reason: filter.reason,
-        created_from: filter.from,
-        created_before: filter.to,
+        selection: RunSelection {
+            session: filter.session,
+            automation: filter.automation,
+            statuses: filter.status.unwrap_or_default(),
+            origin: filter.origin,
+            reason: filter.reason,
+            created_from: filter.from,
+            created_before: filter.to,
+        },
         occurrences: false,
         all_attempts: filter.all_attempts,
         after: list_params::parse_cursor(filter.after.as_deref())?,

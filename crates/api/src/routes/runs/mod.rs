@@ -1,5 +1,7 @@
 //! Runs: attempts at inputs, with their outcomes.
 
+mod batch;
+mod count;
 mod list;
 mod path_param;
 mod show;
@@ -12,6 +14,9 @@ use crate::Api;
 pub(super) fn routes() -> OpenApiRouter<Api> {
     OpenApiRouter::new()
         .routes(routes!(list::list_runs))
+        .routes(routes!(count::count_runs))
+        .routes(routes!(batch::retry_runs))
+        .routes(routes!(batch::cancel_runs))
         .routes(routes!(show::show_run))
         .routes(routes!(show::show_record))
         .routes(routes!(show::show_live_text))

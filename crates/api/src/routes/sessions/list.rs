@@ -1,6 +1,6 @@
 //! `GET /sessions`: lists sessions.
 
-use api_types::{Page, Session};
+use api_types::{Page, SessionItem};
 use axum::Json;
 use model::{
     access::Permission,
@@ -8,6 +8,7 @@ use model::{
 };
 use serde::Deserialize;
 use service::SessionQuery;
+use store::SessionOrder;
 use utoipa::IntoParams;
 
 use super::super::list_params;
@@ -35,12 +36,10 @@ pub(super) struct ListSessionsParams {
     /// A text that the title, the key or the ID of each session contains.
     text: Option<String>,
     /// The order of the list: `made` begins with the newest session, and `changed` with the session that changed
-    /// last. The default is `made`. The order `changed` has one page and accepts no filters but `type` and
-    /// `automation`.
+    /// last. The default is `made`.
     #[param(inline)]
-    order: Option<SessionOrder>,
+    order: Option<OrderParam>,
     /// The value of `next` of the previous page. Without it, the response is the first page.
-    #[param(value_type = Option<model::SessionId>)]
     after: Option<String>,
     /// The maximum number of items on the page. The default is 50.
     #[param(minimum = 1, maximum = 500)]
@@ -49,37 +48,46 @@ pub(super) struct ListSessionsParams {
 
 #[derive(Clone, Copy, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum SessionOrder {
+pub(super) enum OrderParam {
     Made,
     Changed,
 }
 
 /// List sessions
 ///
-/// Returns sessions. Without filters it returns the sessions that people created; set `type` or `automation` to get
-/// sessions of chat channels and of automations.
+/// Returns sessions, each with the beginning of its last message and the outcome of its last run. Without filters it
+/// returns the sessions that people created; set `type` or `automation` to get sessions of chat channels and of
+/// automations.
 #[utoipa::path(
     get,
     path = "/sessions",
     tag = "sessions",
     params(ListSessionsParams),
-    responses((status = OK, description = "A page of sessions", body = Page<Session>)),
+    responses((status = OK, description = "A page of sessions", body = Page<SessionItem>)),
     security(("token" = ["sessions:read"]), ("browser" = []))
 )]
 pub(super) async fn list_sessions(
     caller: Caller,
     Query(filter): Query<ListSessionsParams>,
-) -> Result<Json<Page<Session>>, ApiError> {
+) -> Result<Json<Page<SessionItem>>, ApiError> {
     let service = caller.authorize(Permission::SessionsRead)?;
+    let after = filter.after.as_deref();
+    let order = match filter.order {
+        None | Some(OrderParam::Made) => SessionOrder::Created {
+            after: list_params::parse_cursor(after)?,
+        },
+        Some(OrderParam::Changed) => SessionOrder::Changed {
+            after: list_params::parse_cursor(after)?,
+        },
+    };
     let query = SessionQuery {
         types: filter.types,
         kind: filter.kind,
         state: filter.state,
         automation: filter.automation,
         text: filter.text,
-        by_change: matches!(filter.order, Some(SessionOrder::Changed)),
-        after: list_params::parse_cursor(filter.after.as_deref())?,
+        order,
         limit: list_params::page_limit(filter.limit)?,
     };
-    Ok(Json(service.sessions(&query).await?.map(Into::into)))
+    Ok(Json(service.sessions(&query).await?))
 }

@@ -250,8 +250,9 @@ pub(super) async fn print_details(app: &App, view: &AutomationView) -> Result<()
 
 fn print_last_runs(app: &App, view: &AutomationView) -> Result<(), CliError> {
     if !view.last_runs.is_empty() {
-        let name = Some(view.automation.name.as_str());
-        let runs = runs_table(app, view.last_runs.iter().map(|run| (run, name)));
+        let name = excerpt(&view.automation.name, 40);
+        let rows = view.last_runs.iter().map(|run| (run, name.clone()));
+        let runs = runs_table(app, rows);
         app.output.line(&format!("\nLast runs\n{runs}"))?;
     }
     Ok(())

@@ -1,7 +1,9 @@
--- Reads the names of the objects to which runs belong, and the beginning of their answers, the newest one of each.
+-- Reads the names of the objects to which runs belong, the kind of their triggers, and the beginning of their answers,
+-- the newest one of each.
 -- Each row: $1 run. $2 the maximum number of characters of an answer, $3 tenant or null
 with item (id) as (values /* row */ ($1))
-select r.id, a.name as automation_name, s.title as session_title, h.name as agent_name, i.name as instance_name, (
+select r.id, a.name as automation_name, s.title as session_title, h.name as agent_name, i.name as instance_name,
+    t.kind as trigger_kind, s.channel, (
     select substr(m.content, 1, cast($2 as integer))
     from agent_messages m
     where m.run_id = r.id and m.role = 'assistant' and m.kind = 'message'
@@ -11,6 +13,7 @@ select r.id, a.name as automation_name, s.title as session_title, h.name as agen
 from item
 join agent_runs r on r.id = item.id and ($3 is null or r.tenant_id = $3)
 left join automations a on a.id = r.automation_id
+left join automation_triggers t on t.id = r.trigger_id
 left join agent_sessions s on s.id = r.session_id
 left join agent_definitions d on d.id = r.seat_id
 left join harnesses h on h.id = coalesce(d.harness_id, a.harness_id)

@@ -1,0 +1,189 @@
+//! Operations on many runs: counting, retrying and cancelling the runs that match a filter.
+//!
+//! Each run goes through the transition of the operation on a single run, in a transaction of its own. The expected
+//! number protects people from a filter that matches more than they have seen.
+
+use api_types::{Count, MAX_COUNT, RunCounts, RunRefused, RunRetried, RunsCancelled, RunsRetried};
+use model::{RunId, run::RunStatus};
+use store::RunFilter;
+
+use crate::{Error, ErrorKind, RunSelection, Service, boxed};
+
+/// An operation on many runs.
+#[derive(Clone, Copy)]
+enum Operation {
+    Retry,
+    Cancel,
+}
+
+impl Operation {
+    /// Returns `true` if the operation can change a run with this status.
+    fn applies_to(self, status: RunStatus) -> bool {
+        match self {
+            Self::Retry => status.is_retryable(),
+            Self::Cancel => !status.is_over(),
+        }
+    }
+
+    /// Returns the word for the operation in errors, such as "can be retried".
+    const fn participle(self) -> &'static str {
+        match self {
+            Self::Retry => "retried",
+            Self::Cancel => "cancelled",
+        }
+    }
+}
+
+impl Service {
+    /// Counts the runs that match a selection, and those of them that can be retried and cancelled. Each count stops at
+    /// [`MAX_COUNT`].
+    #[boxed]
+    pub async fn count_runs(&self, selection: &RunSelection) -> Result<RunCounts, Error> {
+        let filter = self.run_filter(selection).await?;
+        let matching = self.read_statuses(&filter).await?;
+        let retryable = self
+            .select_applicable(&filter, &matching, Operation::Retry)
+            .await?;
+        let cancellable = self
+            .select_applicable(&filter, &matching, Operation::Cancel)
+            .await?;
+        Ok(RunCounts {
+            matching: Count::of_read(matching.len()),
+            retryable: Count::of_read(retryable.len()),
+            cancellable: Count::of_read(cancellable.len()),
+        })
+    }
+
+    /// Retries the runs that match a selection and can be retried, the oldest first, so that the inputs of a session
+    /// keep their order.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::OtherNumberOfRuns`] if their number is not `expected`.
+    #[boxed]
+    pub async fn retry_runs(
+        &self,
+        selection: &RunSelection,
+        expected: u32,
+    ) -> Result<RunsRetried, Error> {
+        let runs = self
+            .expected_runs(selection, expected, Operation::Retry)
+            .await?;
+        let (mut retried, mut refused) = (Vec::new(), Vec::new());
+        for (run_id, _) in runs.into_iter().rev() {
+            let now = self.now();
+            match self.store.retry_run(self.scope(), run_id, None, now).await {
+                Ok(submitted) => retried.push(RunRetried {
+                    run_id,
+                    attempt_id: submitted.run_id,
+                    status: submitted.status,
+                }),
+                Err(error) => refused.push(refusal(run_id, error.into())?),
+            }
+        }
+        Ok(RunsRetried { retried, refused })
+    }
+
+    /// Cancels the runs that match a selection and have not ended, the deferred ones first. Otherwise the end of another
+    /// run would start one of them.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::OtherNumberOfRuns`] if their number is not `expected`.
+    #[boxed]
+    pub async fn cancel_runs(
+        &self,
+        selection: &RunSelection,
+        expected: u32,
+    ) -> Result<RunsCancelled, Error> {
+        let mut runs = self
+            .expected_runs(selection, expected, Operation::Cancel)
+            .await?;
+        runs.sort_by_key(|(_, status)| *status != RunStatus::Deferred);
+        let (mut cancelled, mut refused) = (Vec::new(), Vec::new());
+        for (run_id, _) in runs {
+            match self.cancel_run_by_id(run_id).await {
+                Ok(run) => cancelled.push(run),
+                Err(error) => refused.push(refusal(run_id, error)?),
+            }
+        }
+        Ok(RunsCancelled { cancelled, refused })
+    }
+
+    /// Returns the runs of a selection that an operation can change, the newest first, if their number is `expected`.
+    async fn expected_runs(
+        &self,
+        selection: &RunSelection,
+        expected: u32,
+        operation: Operation,
+    ) -> Result<Vec<(RunId, RunStatus)>, Error> {
+        if !(1..=MAX_COUNT).contains(&expected) {
+            let problem = format!("accepted are 1 to {MAX_COUNT}");
+            return Err(Error::invalid("expected", &expected.to_string(), problem));
+        }
+        let filter = self.run_filter(selection).await?;
+        let runs = self.read_applicable(&filter, operation).await?;
+        let actual = Count::of_read(runs.len());
+        if actual.more || actual.count != expected {
+            return Err(Error::OtherNumberOfRuns {
+                operation: operation.participle(),
+                expected,
+                actual,
+            });
+        }
+        Ok(runs)
+    }
+
+    /// Returns the runs of a filter that an operation can change, at most one more than [`MAX_COUNT`]. `matching` are
+    /// all runs of the filter, or the newest ones.
+    async fn select_applicable(
+        &self,
+        filter: &RunFilter,
+        matching: &[(RunId, RunStatus)],
+        operation: Operation,
+    ) -> Result<Vec<(RunId, RunStatus)>, Error> {
+        if Count::of_read(matching.len()).more {
+            return self.read_applicable(filter, operation).await;
+        }
+        let applicable = matching.iter().copied();
+        Ok(applicable
+            .filter(|(_, status)| operation.applies_to(*status))
+            .collect())
+    }
+
+    async fn read_applicable(
+        &self,
+        filter: &RunFilter,
+        operation: Operation,
+    ) -> Result<Vec<(RunId, RunStatus)>, Error> {
+        let accepts = |status: &RunStatus| {
+            operation.applies_to(*status)
+                && (filter.statuses.is_empty() || filter.statuses.contains(status))
+        };
+        let statuses: Vec<_> = RunStatus::ALL.iter().copied().filter(accepts).collect();
+        if statuses.is_empty() {
+            return Ok(Vec::new());
+        }
+        let filter = RunFilter {
+            statuses,
+            ..filter.clone()
+        };
+        self.read_statuses(&filter).await
+    }
+
+    /// Reads the runs of a filter, at most one more than [`MAX_COUNT`].
+    async fn read_statuses(&self, filter: &RunFilter) -> Result<Vec<(RunId, RunStatus)>, Error> {
+        let limit = MAX_COUNT + 1;
+        Ok(self.store.run_statuses(self.scope(), filter, limit).await?)
+    }
+}
+
+/// Returns the entry of a run that was refused. Returns the error itself if the database failed, because the next runs
+/// would fail in the same way.
+fn refusal(run_id: RunId, error: Error) -> Result<RunRefused, Error> {
+    if error.kind() == ErrorKind::Database {
+        return Err(error);
+    }
+    let reason = error.chain();
+    Ok(RunRefused { run_id, reason })
+}

@@ -1,0 +1,164 @@
+//! Operations on many runs: their expected number, their order, and the runs that are refused.
+
+use api_types::{Count, RunCounts};
+use model::{
+    RunId,
+    run::RunStatus::{Cancelled, Deferred, Queued},
+    session::SessionEvent,
+};
+use service::{Error, ErrorKind, RunSelection};
+
+use crate::world::World;
+
+fn all() -> RunSelection {
+    RunSelection::default()
+}
+
+fn count(count: u32) -> Count {
+    Count { count, more: false }
+}
+
+/// Sends a message to a new session and cancels its run. Returns the session and the run.
+async fn cancelled_run(world: &World) -> (String, RunId) {
+    let session = world.conversation().await.id.to_string();
+    let run = world.send_message(&session, "Hello").await;
+    world.service.cancel_run(&run.to_string()).await.unwrap();
+    (session, run)
+}
+
+async fn counts(world: &World) -> RunCounts {
+    world.service.count_runs(&all()).await.unwrap()
+}
+
+#[tokio::test]
+async fn runs_are_retried_oldest_first_if_their_number_is_expected() {
+    let world = World::new().await;
+    let (_, first) = cancelled_run(&world).await;
+    let (_, second) = cancelled_run(&world).await;
+    let waiting = world.conversation().await.id.to_string();
+    world.send_message(&waiting, "Hello").await;
+    let before = RunCounts {
+        matching: count(3),
+        retryable: count(2),
+        cancellable: count(1),
+    };
+    assert_eq!(counts(&world).await, before);
+
+    for expected in [1, 3] {
+        let refused = world
+            .service
+            .retry_runs(&all(), expected)
+            .await
+            .unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Refused);
+        let actual = match &refused {
+            Error::OtherNumberOfRuns { actual, .. } => *actual,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(actual, count(2));
+        assert_eq!(counts(&world).await, before, "nothing was retried");
+    }
+    for expected in [0, 501] {
+        let refused = world
+            .service
+            .retry_runs(&all(), expected)
+            .await
+            .unwrap_err();
+        assert_eq!(refused.field(), Some("expected"));
+        assert!(refused.to_string().contains("1 to 500"), "{refused}");
+    }
+
+    let retried = world.service.retry_runs(&all(), 2).await.unwrap();
+    let runs: Vec<_> = retried.retried.iter().map(|run| run.run_id).collect();
+    assert_eq!(runs, [first, second]);
+    assert_eq!(retried.refused, []);
+    for run in &retried.retried {
+        let attempt = world.service.run_by_id(run.attempt_id).await.unwrap();
+        assert_eq!((attempt.attempt, attempt.status()), (2, run.status));
+        assert_eq!(run.status, Queued);
+    }
+    let after = RunCounts {
+        matching: count(3),
+        retryable: count(0),
+        cancellable: count(3),
+    };
+    assert_eq!(counts(&world).await, after);
+}
+
+#[tokio::test]
+async fn run_that_cannot_be_retried_is_listed_and_stops_no_other() {
+    let world = World::new().await;
+    let (closed, first) = cancelled_run(&world).await;
+    let (_, second) = cancelled_run(&world).await;
+    let complete = SessionEvent::Complete;
+    let moved = world.service.move_session(&closed, complete, None);
+    moved.await.unwrap();
+    let retried = world.service.retry_runs(&all(), 2).await.unwrap();
+    let runs: Vec<_> = retried.retried.iter().map(|run| run.run_id).collect();
+    assert_eq!(runs, [second]);
+    let [refused] = retried.refused.as_slice() else {
+        panic!("{retried:?}");
+    };
+    assert_eq!(refused.run_id, first);
+    let single = world.service.retry_run(&first.to_string(), None).await;
+    assert_eq!(refused.reason, single.unwrap_err().chain());
+}
+
+#[tokio::test]
+async fn cancellation_of_many_runs_starts_none_of_them() {
+    let world = World::new().await;
+    let session = world.conversation().await.id.to_string();
+    let mut runs = Vec::new();
+    for text in ["one", "two", "three"] {
+        runs.push(world.send_message(&session, text).await);
+    }
+    let other = world.conversation().await.id.to_string();
+    let other = world.send_message(&other, "Hello").await;
+    let selection = RunSelection {
+        session: Some(session),
+        statuses: vec![Deferred, Queued, Cancelled],
+        ..all()
+    };
+    let cancelled = world.service.cancel_runs(&selection, 3).await.unwrap();
+    let order: Vec<_> = cancelled.cancelled.iter().map(|run| run.run_id).collect();
+    assert_eq!(order, [runs[2], runs[1], runs[0]]);
+    for run in runs {
+        let attempts = world.service.run(&run.to_string()).await.unwrap().attempts;
+        assert_eq!(attempts.len(), 1);
+        assert_eq!(attempts[0].status, Cancelled);
+        assert_eq!(attempts[0].started_at, None);
+    }
+    let other = world.service.run_by_id(other).await.unwrap();
+    assert_eq!(other.status(), Queued);
+    let none = world.service.cancel_runs(&selection, 1).await.unwrap_err();
+    assert!(none.to_string().contains("but 0 of the"), "{none}");
+}
+
+#[tokio::test]
+async fn counts_stop_at_500_and_no_request_changes_more() {
+    let world = World::new().await;
+    let session = world.conversation().await.id.to_string();
+    for _ in 0..501 {
+        world.send_message(&session, "Hello").await;
+    }
+    let more = Count {
+        count: 500,
+        more: true,
+    };
+    let expected = RunCounts {
+        matching: more,
+        retryable: count(0),
+        cancellable: more,
+    };
+    assert_eq!(counts(&world).await, expected);
+    let refused = world.service.cancel_runs(&all(), 500).await.unwrap_err();
+    assert!(refused.to_string().contains("but 500+ of the"), "{refused}");
+    let hint = refused.hint().unwrap();
+    assert!(hint.contains("up to 500 runs"), "{hint}");
+    let deferred = RunSelection {
+        statuses: vec![Deferred],
+        ..all()
+    };
+    let deferred = world.service.count_runs(&deferred).await.unwrap();
+    assert_eq!(deferred.cancellable, count(500));
+}

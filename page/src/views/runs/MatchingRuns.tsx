@@ -1,0 +1,132 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { get, newKey, post } from "../../api/client";
+import { hasStatus } from "../../api/problem";
+import { keys } from "../../api/queries";
+import type { RunCounts, RunFilter, RunsCancelled, RunsRetried } from "../../api/types";
+import { Button } from "../../kit/Button";
+import { Dialog } from "../../kit/Dialog";
+import { errorText } from "../../kit/ErrorState";
+import { plural } from "../../kit/format";
+import { toast } from "../../kit/Toast";
+import { useRefusal } from "../refusal";
+import { refetchRuns } from "../run-actions";
+import css from "./runs.module.css";
+
+type Action = "retry" | "cancel";
+type Count = RunCounts["matching"];
+
+/** What the dialog asks. It keeps the filter and the number of the moment at which it was opened. */
+interface Question {
+  action: Action;
+  filter: RunFilter;
+  count: Count;
+}
+
+const countText = ({ count, more }: Count): string => `${count}${more ? "+" : ""}`;
+
+/**
+ * The number of runs that match the filter of the ledger, and the actions on all of them. The actions are offered only
+ * with a filter, because nobody means all runs there ever were.
+ */
+export function MatchingRuns(props: { filter: RunFilter; from(): string | null; narrow: boolean }) {
+  const refusal = useRefusal();
+  const [question, setQuestion] = useState<Question | null>(null);
+  const counts = useQuery({
+    queryKey: [...keys.runs, "count", props.filter, props.from()],
+    queryFn: ({ signal }) =>
+      get<RunCounts>(
+        "/runs/count",
+        { ...props.filter, status: props.filter.status?.join(","), from: props.from() },
+        signal,
+      ),
+  });
+  const ask = (action: Action, count: Count) => {
+    const from = props.from();
+    setQuestion({ action, count, filter: { ...props.filter, ...(from !== null && { from }) } });
+  };
+  if (!counts.data) return null;
+  const { matching, retryable, cancellable } = counts.data;
+  return (
+    <>
+      <span className={css.count}>{countText(matching)}</span>
+      {props.narrow && retryable.count > 0 && (
+        <Button refusal={refusal("runs:write")} onClick={() => ask("retry", retryable)}>
+          Retry {countText(retryable)}
+        </Button>
+      )}
+      {props.narrow && cancellable.count > 0 && (
+        <Button refusal={refusal("runs:write")} onClick={() => ask("cancel", cancellable)}>
+          Cancel {countText(cancellable)}
+        </Button>
+      )}
+      {question && <Confirm {...question} onClose={() => setQuestion(null)} />}
+    </>
+  );
+}
+
+function Confirm({ action, filter, count, onClose }: Question & { onClose(): void }) {
+  const [key] = useState(newKey);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<string | null>(null);
+  const runs = plural(count.count, "run");
+  const act = async () => {
+    setBusy(true);
+    setError(null);
+    try {
+      const options = { body: { filter, expected: count.count }, idempotencyKey: key };
+      if (action === "retry") {
+        const { retried, refused } = await post<RunsRetried>("/runs/retry", options);
+        toast(result(`${plural(retried.length, "run")} queued again`, refused));
+      } else {
+        const { cancelled, refused } = await post<RunsCancelled>("/runs/cancel", options);
+        toast(result(`${plural(cancelled.length, "run")} cancelled`, refused));
+      }
+      refetchRuns();
+      onClose();
+    } catch (problem) {
+      // The number has changed: the ledger shows the present one.
+      if (hasStatus(problem, 409)) refetchRuns();
+      setError(errorText(problem));
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title={action === "retry" ? `Retry ${runs}?` : `Cancel ${runs}?`}
+      note={
+        count.more
+          ? `More than ${count.count} runs match. Narrow the filter first.`
+          : action === "retry"
+            ? "Each gets one more attempt, the oldest first. If another number of runs matches by then, nothing happens."
+            : "Those that wait end at once, the others when their agents have stopped. If another number of runs matches by then, nothing happens."
+      }
+      foot={
+        <>
+          <Button onClick={onClose}>Keep</Button>
+          <Button
+            kind={action === "retry" ? "primary" : "danger"}
+            busy={busy}
+            disabled={count.more}
+            onClick={act}
+          >
+            {action === "retry" ? `Retry ${runs}` : `Cancel ${runs}`}
+          </Button>
+        </>
+      }
+    >
+      {error && (
+        <p className={css.failure} role="alert">
+          {error}
+        </p>
+      )}
+    </Dialog>
+  );
+}
+
+function result(done: string, refused: RunsRetried["refused"]): string {
+  const first = refused[0];
+  return first === undefined ? done : `${done}, ${refused.length} not: ${first.reason}`;
+}
