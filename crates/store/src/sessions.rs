@@ -118,14 +118,14 @@ impl Store {
         automation: Option<AutomationId>,
         limit: u32,
     ) -> Result<Vec<Session>, Error> {
-        let mut tx = self.db.begin_read(scope).await?;
+        let statement = match (scope, session_type) {
+            (Scope::Tenant(_), Some(_)) => sql!("sessions/list_of_type"),
+            _ => sql!("sessions/list"),
+        };
         let session_type = session_type.map(SessionType::as_str);
-        let found = tx
-            .fetch_all(
-                sql!("sessions/list"),
-                params![scope.tenant(), session_type, automation, limit],
-            )
-            .await?;
+        let params = params![scope.tenant(), session_type, automation, limit];
+        let mut tx = self.db.begin_read(scope).await?;
+        let found = tx.fetch_all(statement, params).await?;
         found.iter().map(rows::session).collect()
     }
 

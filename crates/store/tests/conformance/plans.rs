@@ -102,6 +102,12 @@ fn plans() -> Vec<(&'static str, Vec<Param>, &'static [&'static str], bool)> {
             false,
         ),
         (
+            "sessions/list_of_type",
+            params![id(), "regular", none(), 50_u32],
+            &["agent_sessions_by_type"],
+            true,
+        ),
+        (
             "automations/page",
             params![
                 id(),

@@ -164,6 +164,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         "sessions/by_key" => stored("agent_sessions", "session_key"),
         "sessions/keys_like_ids" => params![none(), Uuid::nil(), 50_u32],
         "sessions/list" => params![none(), text(), none(), 50_u32],
+        "sessions/list_of_type" => params![none(), "regular", none(), 50_u32],
         "sessions/page" => sessions(Some("regular"), None),
         "sessions/page_of_automation" => sessions(None, Some(automation)),
         "tenants/by_id" => params![none(), world.tenant],
