@@ -85,8 +85,10 @@ impl Service {
             .await?;
         let PeriodOutcomes { outcomes, cut } = found.outcomes;
         let failures = failure_groups(&outcomes, failures_since);
+        // Only the groups that are shown need names: a bad day may have hundreds.
         let ids = failures
             .iter()
+            .take(MAX_FAILURE_GROUPS)
             .map(|group| group.last.outcome.run)
             .chain(found.approvals.iter().map(|approval| approval.run_id))
             .chain(found.running.iter().map(|run| run.id));

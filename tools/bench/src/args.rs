@@ -17,6 +17,8 @@ pub(crate) enum Subject {
     Due,
     /// Time that ten people wait for each message to twenty sessions whose turns begin and end meanwhile
     People,
+    /// Time of the web page's requests with a thousand automations and a hundred thousand runs
+    Page,
     /// Lag between the due instants and the claims of runs that are due at each of 60 seconds, on PostgreSQL
     Lag,
     /// Latency from a commit to a reader in another process, compared with a bare notification, on PostgreSQL
@@ -56,6 +58,9 @@ pub struct Args {
     /// Number of messages that the people send
     #[arg(long, default_value_t = 5000)]
     pub(crate) messages: usize,
+    /// Number of times that each request of the page is sent
+    #[arg(long, default_value_t = 300)]
+    pub(crate) requests: usize,
     /// Number of triggers that are due at the same instant
     #[arg(long, default_value_t = 100_000)]
     pub(crate) triggers: u32,
@@ -92,7 +97,7 @@ pub struct Args {
     /// Number of triggers in the long history; none of them is due
     #[arg(long, default_value_t = 1_000_000)]
     pub(crate) idle_triggers: u64,
-    /// Database of the benchmarks that need no server process; both by default
+    /// Database of the benchmarks that run on both; both by default
     #[arg(long, value_enum)]
     pub(crate) database: Option<DatabaseKind>,
     /// Folder for the databases; its disk is the measured one

@@ -125,18 +125,26 @@ const ANY_LOCAL_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOS
 impl ServerProcess {
     /// Starts a server on a free port, and waits until it prints its address.
     async fn start(programs: &Programs, folder: &Path, log: &str) -> Result<Self> {
-        Self::start_at(programs, folder, log, ANY_LOCAL_PORT).await
+        Self::start_at(programs, folder, log, ANY_LOCAL_PORT, None).await
     }
 
-    /// Starts a server on an address, and waits until it prints the address.
+    /// Starts a server on an address, and waits until it prints the address. Its database is the file of its data folder
+    /// if `database` names none.
     pub(crate) async fn start_at(
         programs: &Programs,
         folder: &Path,
         log: &str,
         address: SocketAddr,
+        database: Option<&str>,
     ) -> Result<Self> {
         let mut child = Command::new(&programs.matins)
             .args(["--data".as_ref(), folder.as_os_str()])
+            .args(
+                database
+                    .map(|url| ["--database", url])
+                    .into_iter()
+                    .flatten(),
+            )
             .args(["serve", "--listen", &address.to_string()])
             .env("MATINS_LOG", log)
             .stdout(Stdio::piped())

@@ -2,8 +2,9 @@
 //!
 //! - `args`: the benchmarks ([`Args`]) and their sizes.
 //! - `lib` and `on_postgres`: run the benchmarks on SQLite and on PostgreSQL, and print the reports.
-//! - `turn`, `idle_server`, `throughput`, `drain`, `due`, `due_burst`, `people`, `lag`, `notify`, `history`, `traces`:
-//!   one benchmark each.
+//! - `turn`, `idle_server`, `throughput`, `drain`, `due`, `due_burst`, `people`, `page`, `lag`, `notify`, `history`,
+//!   `traces`: one benchmark each.
+//! - `month`, `month_inputs`, `month_rows`, `set_insert`: the history that `page` needs.
 //! - `bare_client`, `sql_baseline`, `riverqueue`, `peers`: the baselines.
 //! - `fixture`, `loops`, `postgres`, `programs`: the database, loops and processes that the benchmarks need.
 //!
@@ -31,13 +32,18 @@ mod instant_agent;
 mod lag;
 mod loops;
 mod machine;
+mod month;
+mod month_inputs;
+mod month_rows;
 mod notify;
 mod on_postgres;
+mod page;
 mod peers;
 mod people;
 mod postgres;
 mod programs;
 mod riverqueue;
+mod set_insert;
 mod sql_baseline;
 mod statistics;
 mod throughput;
@@ -89,6 +95,11 @@ pub async fn run(args: &Args) -> Result<()> {
     if wanted(Subject::People) && on(DatabaseKind::Sqlite) {
         let measured = people::measure_sqlite(&folder, args.messages).await?;
         on_postgres::print_people("SQLite", &measured);
+    }
+    if wanted(Subject::Page) && on(DatabaseKind::Sqlite) {
+        let programs = Programs::build()?;
+        let measured = page::measure_sqlite(&programs, &folder, args.requests).await?;
+        page::print("SQLite", &measured);
     }
     if on(DatabaseKind::Postgres) && on_postgres::POSTGRES_SUBJECTS.into_iter().any(wanted) {
         on_postgres::run(&folder, args, &wanted).await?;

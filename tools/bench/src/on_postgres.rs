@@ -11,9 +11,10 @@ use super::{
     fixture::Fixture,
     folder::new_folder,
     history::{self, HistoryMeasurement, HistorySize},
-    lag, notify,
+    lag, notify, page,
     peers::{self, PeerPrograms},
     people::{self, PeopleMeasurement},
+    programs::Programs,
     sql_baseline,
     statistics::quantile,
     throughput::{self, MAX_IN_FLIGHT},
@@ -38,12 +39,13 @@ const SERVER_SETTINGS: &[&str] = &[
 ];
 
 /// The benchmarks that need the server.
-pub(crate) const POSTGRES_SUBJECTS: [Subject; 8] = [
+pub(crate) const POSTGRES_SUBJECTS: [Subject; 9] = [
     Subject::Throughput,
     Subject::Drain,
     Subject::LongRead,
     Subject::Due,
     Subject::People,
+    Subject::Page,
     Subject::Lag,
     Subject::Notify,
     Subject::History,
@@ -78,6 +80,11 @@ pub(crate) async fn run(
         let measured = people::measure_postgres(&server, folder, args.messages).await?;
         print_people("PostgreSQL", &measured);
     }
+    if wanted(Subject::Page) {
+        let programs = Programs::build()?;
+        let measured = page::measure_postgres(&programs, &server, folder, args.requests).await?;
+        page::print("PostgreSQL", &measured);
+    }
     if wanted(Subject::Lag) {
         lag(&server, folder, args).await?;
     }
@@ -96,7 +103,7 @@ fn ms(time: Duration) -> f64 {
 }
 
 /// Formats the median, the 99th percentile and the maximum.
-fn format_quantiles(sorted: &[Duration]) -> String {
+pub(crate) fn format_quantiles(sorted: &[Duration]) -> String {
     let at = |part| ms(quantile(sorted, part));
     format!(
         "p50 {:8.2} ms, p99 {:8.2} ms, max {:8.2} ms",

@@ -10,7 +10,7 @@ use model::{
     schedule::Spec,
     session::SessionEvent,
 };
-use service::{Error, ErrorKind, RunQuery};
+use service::{Error, ErrorKind, RunQuery, RunSelection};
 use store::Scope;
 
 use crate::world::{NOW, World, at, cron, error_chain, every, request};
@@ -417,8 +417,11 @@ async fn runs_are_listed_by_automation_name() {
         .unwrap();
     let fired = world.service.fire("news", None).await.unwrap();
     let query = |automation: &str, statuses| RunQuery {
-        automation: Some(automation.into()),
-        statuses,
+        selection: RunSelection {
+            automation: Some(automation.into()),
+            statuses,
+            ..RunSelection::default()
+        },
         limit: 10,
         ..RunQuery::default()
     };

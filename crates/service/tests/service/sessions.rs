@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api_types::{BlockedOn, SessionRequest, SessionTarget};
+use api_types::{BlockedOn, MessageRole, SessionRequest, SessionTarget};
 use model::{
     run::{Origin, RunStatus},
     session::{SessionEvent, SessionStatus, SessionType},
