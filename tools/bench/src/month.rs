@@ -238,12 +238,10 @@ async fn plan_inputs(
     planned: &[PlannedAutomation],
     end: Timestamp,
 ) -> Result<(Vec<Source>, Vec<Input>)> {
-    let created = world.store.automation_items(
-        world.tenant,
-        &AutomationFilter::default(),
-        Page::first(AUTOMATIONS),
-        0,
-    );
+    let all = AutomationFilter::default();
+    let created = world
+        .store
+        .automation_items(world.tenant, &all, Page::first(AUTOMATIONS), 0);
     let created: HashMap<String, (AutomationId, TriggerId)> = created
         .await?
         .readable

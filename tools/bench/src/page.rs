@@ -14,7 +14,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use api_types::{Change, SessionPatch};
+use api_types::{Change, RunFilterRequest, SessionPatch};
 use client::{
     ApprovalFilter, ApprovalStates, AutomationFilter, Client, PageParams, RunFilter, SessionFilter,
     TimelineFilter,
@@ -391,51 +391,72 @@ fn requests(month: &Month) -> Vec<Request> {
         runs(
             "runs that failed or stalled",
             RunFilter {
-                statuses: vec![RunStatus::Failed, RunStatus::Stalled],
+                runs: RunFilterRequest {
+                    status: vec![RunStatus::Failed, RunStatus::Stalled],
+                    ..RunFilterRequest::default()
+                },
                 ..any()
             },
         ),
         runs(
             "runs that run",
             RunFilter {
-                statuses: vec![RunStatus::Running],
+                runs: RunFilterRequest {
+                    status: vec![RunStatus::Running],
+                    ..RunFilterRequest::default()
+                },
                 ..any()
             },
         ),
         runs(
             "runs of an automation",
             RunFilter {
-                automation: Some(month.hourly.clone()),
+                runs: RunFilterRequest {
+                    automation: Some(month.hourly.clone()),
+                    ..RunFilterRequest::default()
+                },
                 ..any()
             },
         ),
         runs(
             "runs of an automation that failed",
             RunFilter {
-                automation: Some(month.hourly.clone()),
-                statuses: vec![RunStatus::Failed],
+                runs: RunFilterRequest {
+                    automation: Some(month.hourly.clone()),
+                    status: vec![RunStatus::Failed],
+                    ..RunFilterRequest::default()
+                },
                 ..any()
             },
         ),
         runs(
             "runs of a day, a week ago",
             RunFilter {
-                from: Some(before(7 * 24)),
-                to: Some(before(6 * 24)),
+                runs: RunFilterRequest {
+                    from: Some(before(7 * 24)),
+                    to: Some(before(6 * 24)),
+                    ..RunFilterRequest::default()
+                },
                 ..any()
             },
         ),
         runs(
             "runs with a reason",
             RunFilter {
-                reason: Some("sign_in".into()),
+                runs: RunFilterRequest {
+                    reason: Some("sign_in".into()),
+                    ..RunFilterRequest::default()
+                },
                 ..any()
             },
         ),
         runs(
             "runs of people",
             RunFilter {
-                origin: Some(Origin::Person),
+                runs: RunFilterRequest {
+                    origin: Some(Origin::Person),
+                    ..RunFilterRequest::default()
+                },
                 ..any()
             },
         ),
