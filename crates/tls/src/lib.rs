@@ -74,8 +74,6 @@ fn trusted_roots(found: CertificateResult) -> Result<RootCertStore, TlsError> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
-
     use std::{error::Error as _, fs, path::Path};
 
     use rustls_native_certs::load_certs_from_paths;

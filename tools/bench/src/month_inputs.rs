@@ -55,7 +55,7 @@ impl Input {
     }
 }
 
-/// Returns a number that looks random, for a counter: the steps of SplitMix64.
+/// Returns a number that looks random, for a counter: the steps of `SplitMix64`.
 fn scatter(number: usize) -> usize {
     let mut mixed = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -112,7 +112,7 @@ impl Turn {
 
     /// Returns the usage. One agent in three reports none.
     pub(crate) fn usage(&self, input: &Input) -> Value {
-        if self.ended_at.is_none() || self.started_at.is_none() || input.random % 3 == 0 {
+        if self.ended_at.is_none() || self.started_at.is_none() || input.random.is_multiple_of(3) {
             return json!({});
         }
         let tokens = 2000 + input.random % 60_000;

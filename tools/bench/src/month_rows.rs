@@ -313,8 +313,8 @@ impl RowMaker {
             self.add_event(place, ("run", run.uuid()), change, ended);
         }
         let asks = match turn.status {
-            RunStatus::Running => input.random % RUNNING_PER_UNASKED > 0,
-            _ => input.random % TURNS_PER_APPROVAL == 0,
+            RunStatus::Running => !input.random.is_multiple_of(RUNNING_PER_UNASKED),
+            _ => input.random.is_multiple_of(TURNS_PER_APPROVAL),
         };
         if asks {
             self.add_approval(input, run, started, turn.ended_at, place);

@@ -30,28 +30,39 @@ pub fn run_of_process(pid: u32) -> io::Result<Option<String>> {
         if parent(process).is_none() {
             return Err(no_process());
         }
-        if let Some(found) = read_upward(process)? {
-            return Ok(found);
+        match read_upward(process)? {
+            Ancestors::Marked(run) => return Ok(Some(run)),
+            Ancestors::Unmarked => return Ok(None),
+            Ancestors::Changed => {}
         }
     }
     Err(io::Error::other("the processes above it change too fast"))
 }
 
-/// Reads the markers from a process upward. Returns `None` if one of the processes ended meanwhile: its child has
-/// another parent by now.
-fn read_upward(from: Pid) -> io::Result<Option<Option<String>>> {
+/// What a process and those above it show.
+enum Ancestors {
+    /// The nearest marker.
+    Marked(String),
+    /// None of them has a marker.
+    Unmarked,
+    /// One of them ended meanwhile, so that its child has another parent by now.
+    Changed,
+}
+
+/// Reads the markers from a process upward.
+fn read_upward(from: Pid) -> io::Result<Ancestors> {
     let mut process = from;
     for _ in 0..MAX_ANCESTORS {
         if let Some(marker) = marker(process) {
-            return Ok(Some(Some(marker)));
+            return Ok(Ancestors::Marked(marker));
         }
         let Some(above) = parent(process) else {
-            return Ok(None);
+            return Ok(Ancestors::Changed);
         };
         match Pid::from_raw(above) {
             Some(above) => process = above,
             // The first process of the machine, or of this container.
-            None => return Ok(Some(None)),
+            None => return Ok(Ancestors::Unmarked),
         }
     }
     Err(io::Error::other("too many processes stand above it"))

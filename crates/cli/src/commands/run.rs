@@ -310,17 +310,22 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
         ))?;
     }
     if let Some(record) = record {
-        if let Some(prompt) = &record.rendered_prompt {
-            app.output
-                .line(&format!("\nSent\n{}", clean(prompt.trim_end())))?;
-        }
-        if let Some(precheck) = format_precheck(record) {
-            app.output.line(&format!("\nPrecheck\n{precheck}"))?;
-        }
-        if let Some(error) = &record.error {
-            app.output
-                .line(&format!("\nError\n{}", clean(error.trim_end())))?;
-        }
+        show_record(app, record)?;
+    }
+    Ok(())
+}
+
+fn show_record(app: &App, record: &RunRecord) -> Result<(), CliError> {
+    if let Some(prompt) = &record.rendered_prompt {
+        app.output
+            .line(&format!("\nSent\n{}", clean(prompt.trim_end())))?;
+    }
+    if let Some(precheck) = format_precheck(record) {
+        app.output.line(&format!("\nPrecheck\n{precheck}"))?;
+    }
+    if let Some(error) = &record.error {
+        app.output
+            .line(&format!("\nError\n{}", clean(error.trim_end())))?;
     }
     Ok(())
 }

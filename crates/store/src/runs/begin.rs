@@ -112,8 +112,7 @@ impl Store {
                 let (tenants, unsupported_tenants) = usage::lock_budgets(tx, &ids).await?;
                 let prechecked = all.iter().filter(|request| request.precheck_done);
                 let prechecked: HashSet<RunId> = prechecked.map(|request| request.run).collect();
-                let secrets = all.iter().filter_map(|one| Some((one.run, one.secret?)));
-                let secrets: HashMap<RunId, [u8; 32]> = secrets.collect();
+                let secrets = secrets_of(all);
                 let mut locked = lock_runs(tx, &ids).await?;
                 // 2. Read the rows on which the decisions depend.
                 let (sessions, seats) = read_sessions_and_seats(tx, &locked).await?;
@@ -139,6 +138,7 @@ impl Store {
                             run,
                             session,
                             seat: seat.seat,
+                            secret: secrets.get(&id).copied(),
                             accounts,
                             is_supported,
                         })
@@ -183,10 +183,9 @@ impl Store {
                 // 4. Write: begin the turns that can begin.
                 let rows = (&context, &locked.automations);
                 let mut started = self
-                    .begin_ready_turns(tx, &mut log, ready, &secrets, rows, (worker, instance), now)
+                    .begin_ready_turns(tx, &mut log, ready, rows, (worker, instance), now)
                     .await?;
-                let again = begin_again(tx, begun, &secrets, rows, worker, now);
-                started.extend(again.await?);
+                started.extend(begin_again(tx, begun, rows, worker, now).await?);
                 for assignment in started {
                     let id = assignment.run.id;
                     replies.insert(id, StartReply::Started(Box::new(assignment)));
@@ -278,7 +277,6 @@ impl Store {
         tx: &mut Tx,
         log: &mut SessionLogWriter,
         ready: Vec<StartCandidate>,
-        secrets: &HashMap<RunId, [u8; 32]>,
         (context, automations): (&TurnContext, &HashMap<AutomationId, Automation>),
         (worker, instance): (&WorkerId, InstanceId),
         now: Timestamp,
@@ -289,10 +287,10 @@ impl Store {
         // 1. Render the prompts.
         let mut prompts = HashMap::with_capacity(ready.len());
         let mut begins = Vec::with_capacity(ready.len());
-        for StartCandidate { run, .. } in &ready {
+        for StartCandidate { run, secret, .. } in &ready {
             let automation = run.automation_id.and_then(|id| automations.get(&id));
             let prompt = context.render_prompt(run, automation)?;
-            let secret = secrets.get(&run.id).map(|hash| hash.to_vec());
+            let secret = secret.map(|hash| hash.to_vec());
             begins.push(params![run.id, json!(prompt.prompt_ref), secret]);
             prompts.insert(run.id, prompt);
         }
@@ -317,6 +315,7 @@ impl Store {
             mut run,
             session,
             mut seat,
+            secret,
             accounts,
             is_supported: _,
         } in ready
@@ -366,6 +365,7 @@ impl Store {
                 run,
                 session,
                 seat,
+                secret,
                 accounts,
                 is_supported: true,
             };
@@ -413,6 +413,14 @@ impl Store {
         };
         self.new_entry(Role::User, EntryKind::Message, text, metadata, now)
     }
+}
+
+/// Returns the hashes of the secrets of runs.
+fn secrets_of(requests: &[StartRequest]) -> HashMap<RunId, [u8; 32]> {
+    let secrets = requests.iter();
+    secrets
+        .filter_map(|one| Some((one.run, one.secret?)))
+        .collect()
 }
 
 /// Requeues a claimed run, so that another server can claim it.

@@ -22,13 +22,12 @@ use crate::{
 pub(super) async fn begin_again(
     tx: &mut Tx,
     begun: Vec<StartCandidate>,
-    secrets: &HashMap<RunId, [u8; 32]>,
     (context, automations): (&TurnContext, &HashMap<AutomationId, Automation>),
     worker: &WorkerId,
     now: Timestamp,
 ) -> Result<Vec<Assignment>, Error> {
     let known = begun.iter().filter_map(|turn| {
-        let hash = secrets.get(&turn.run.id)?;
+        let hash = turn.secret?;
         Some(params![turn.run.id, hash.to_vec()])
     });
     let known: Vec<_> = known.collect();

@@ -144,7 +144,7 @@ pub(super) async fn read_page(
     }
     match order {
         SessionOrder::Created { .. } => {
-            sessions.sort_unstable_by_key(|session| Reverse(session.id))
+            sessions.sort_unstable_by_key(|session| Reverse(session.id));
         }
         SessionOrder::Changed { .. } => {
             sessions.sort_unstable_by_key(|session| Reverse((session.updated_at, session.id)));

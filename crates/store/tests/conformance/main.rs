@@ -331,8 +331,7 @@ behaviours! {
         pages: [
             run_pages_match_every_filter,
             session_pages_match_every_filter, listed_sessions_have_last_message_and_last_run,
-            automation_pages_match_state_and_text,
-            automations_are_listed_by_target_session, tenant_pages_and_instance_queues_are_listed,
+            automation_pages_match_state_and_text, automations_are_listed_by_target_session, tenant_pages_and_instance_queues_are_listed,
             unfinished_runs_are_counted_by_status,
         ]
         automation_lists: [
@@ -340,8 +339,7 @@ behaviours! {
         ]
         run_lists: [
             run_list_has_one_row_for_each_input, run_list_is_filtered_by_reason_and_creation,
-            run_statuses_are_those_of_the_list,
-            listed_runs_have_names_of_people,
+            run_statuses_are_those_of_the_list, listed_runs_have_names_of_people,
             listed_runs_have_kind_of_trigger_and_channel, overview_reads_period_due_and_needing_automations,
         ]
         tenants: [

@@ -312,9 +312,13 @@ pub(crate) async fn session_pages_match_every_filter(db: &TestStore) {
             .contains(&last)
     );
     assert!(ids_with(&stage, &shown[..12]).await.contains(&last));
+    assert_other_tenant_has_no_sessions(&stage, automations[0]).await;
+}
+
+async fn assert_other_tenant_has_no_sessions(stage: &Stage, automation: AutomationId) {
     let other = stage.store.ensure_tenant("other", stage.now());
     let other = other.await.unwrap();
-    for automation in [None, Some(automations[0])] {
+    for automation in [None, Some(automation)] {
         let filter = SessionFilter {
             automation,
             ..SessionFilter::default()

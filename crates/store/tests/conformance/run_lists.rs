@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use model::{
     RunId, Timestamp,
+    entity::Channel,
     outcome::FailureKind,
     policy::SessionMode,
     run::RunStatus::{self, Deferred, Failed, Missed, Queued, Skipped, Stalled, Succeeded},
+    session::SessionType,
 };
 use store::{
     OverviewLimits, PAUSED_BY_PERSON, Page, Period, RunFilter, RunNames, Scope, SessionEdit,
@@ -122,7 +124,8 @@ pub(crate) async fn run_statuses_are_those_of_the_list(db: &TestStore) {
     let first = stage.send_message(session, "two").await.run_id;
     let second = stage.send_message(session, "three").await.run_id;
     let read = async |scope, statuses: &[RunStatus], limit| {
-        let found = stage.store.run_statuses(scope, &inputs(statuses), limit);
+        let filter = inputs(statuses);
+        let found = stage.store.run_statuses(scope, &filter, limit);
         found.await.unwrap()
     };
     let all = [(second, Deferred), (first, Queued), (failed, Failed)];
