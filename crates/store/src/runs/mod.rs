@@ -9,6 +9,7 @@ pub(crate) mod cancel;
 mod claim;
 pub(crate) mod create;
 mod decline;
+mod edit;
 mod end;
 mod fire;
 mod generic_plan;
