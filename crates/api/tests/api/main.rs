@@ -142,6 +142,7 @@ on_both! {
     ]
     lists: [
         run_list_filters_by_statuses_reason_and_time, many_runs_are_changed_only_with_their_number,
+        automations_are_sorted_by_name_with_counts,
     ]
     prechecks: [
         precheck_requires_agents_write,

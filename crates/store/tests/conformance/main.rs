@@ -338,6 +338,7 @@ behaviours! {
         ]
         automation_lists: [
             automation_list_has_agent_session_triggers_and_outcomes, automation_with_corrupt_trigger_hides_no_other,
+            automations_are_sorted_in_pages_and_counted,
         ]
         run_lists: [
             run_list_has_one_row_for_each_input, run_list_is_filtered_by_reason_and_creation,
