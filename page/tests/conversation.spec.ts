@@ -73,14 +73,19 @@ test("approval_that_is_decided_elsewhere_says_by_whom", async ({ page, stack, si
   await expect(dock).toBeHidden();
 });
 
-test("waiting_input_is_taken_back_for_an_edit", async ({ page, stack, signIn }) => {
+test("waiting_input_is_edited_in_its_place", async ({ page, stack, signIn }) => {
   const id = await converse(stack, "Edit");
   await stack.api("POST", `/sessions/${id}/messages`, { text: "Write slowly." });
   await stack.api("POST", `/sessions/${id}/messages`, { text: "A second thougt." });
   await signIn(page);
   await page.goto(`/conversations/${id}`);
   await page.getByRole("button", { name: "Edit this input" }).click();
-  await expect(composer(page)).toHaveValue("A second thougt.");
-  await expect(page.getByRole("list", { name: "Waiting inputs" })).toBeHidden();
+  const field = page.getByRole("textbox", { name: "Waiting message" });
+  await expect(field).toHaveValue("A second thougt.");
+  await field.fill("A second thought.");
+  await field.press("Enter");
+  const waiting = page.getByRole("list", { name: "Waiting inputs" });
+  await expect(waiting.getByText("A second thought.")).toBeVisible();
+  await expect(field).toBeHidden();
   await stack.api("POST", `/sessions/${id}/cancel`);
 });

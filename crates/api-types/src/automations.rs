@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
-    BudgetUsage, Change, OnUnmatched, PermissionRules, PermissionRulesRequest, Policies,
+    BudgetUsage, Change, Count, OnUnmatched, PermissionRules, PermissionRulesRequest, Policies,
     PoliciesPatch, PoliciesRequest, Run, SeatSettings, SeatSettingsPatch, SeatSettingsRequest,
     Session, SessionTarget, Trigger, TriggerRequest,
 };
@@ -361,7 +361,20 @@ pub struct RunOutcome {
 /// The maximum number of outcomes of each automation in a list.
 pub const MAX_LISTED_OUTCOMES: u32 = 30;
 
-/// A page of automations, the newest first.
+/// The numbers of automations that are not deleted. Each count stops at 500.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AutomationCounts {
+    /// The number of all of them.
+    pub all: Count,
+    /// The number of the enabled ones.
+    pub enabled: Count,
+    /// The number of the paused ones.
+    pub paused: Count,
+    /// The number of those that need a person: with a notice, or paused by something else than a person.
+    pub attention: Count,
+}
+
+/// A page of automations.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AutomationPage {
     /// The automations that the server can read.
@@ -371,6 +384,10 @@ pub struct AutomationPage {
     /// The value of `after` that returns the next page. Null if this page is the last one.
     #[serde(default)]
     pub next: Option<String>,
+    /// The numbers of automations with the text and the session of the request, whatever their state. Null unless the
+    /// list is sorted.
+    #[serde(default)]
+    pub counts: Option<AutomationCounts>,
 }
 
 /// An automation that the server cannot read, because its stored data are corrupt.

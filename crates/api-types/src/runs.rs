@@ -303,6 +303,22 @@ pub struct RunRecordView {
     pub record: Option<RunRecord>,
 }
 
+/// The change of a message that waits (merge patch, RFC 7396).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunPatch {
+    /// The new text of the message.
+    #[schema(min_length = 1)]
+    pub content: String,
+}
+
+/// The part of a run that a patch can change. Its hash is the entity tag of the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RunEdit<'a> {
+    /// The text of the input.
+    pub content: &'a str,
+}
+
 /// The result of a cancellation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunCancelled {

@@ -3,7 +3,7 @@
 use std::{cmp::Reverse, collections::BTreeMap};
 
 use api_types::{
-    AutomationDeleted, AutomationItem, AutomationPage, AutomationView, NewerFormat, Page,
+    AutomationCounts, AutomationDeleted, AutomationItem, AutomationPage, AutomationView, Count, NewerFormat, Page,
     RunOutcome, UnreadableAutomation,
 };
 use model::{
@@ -11,7 +11,7 @@ use model::{
     automation::AutomationState,
     entity::{Automation, Run},
 };
-use store::{AutomationFilter, CorruptAutomation, RunFilter, SessionDeletion};
+use store::{AutomationFilter, AutomationRank, AutomationSort, CorruptAutomation, RunFilter, SessionDeletion};
 
 use crate::{
     Error, Service, boxed,
@@ -33,12 +33,29 @@ pub struct AutomationQuery {
     /// The session that receives the turns: its key, its ID or an ID prefix. In unified mode, the list for a web chat
     /// also contains the automations of the unified conversation.
     pub session: Option<String>,
-    /// The last automation of the previous page.
-    pub after: Option<AutomationId>,
+    /// `true` to list only automations that need a person. Such a list is sorted.
+    pub attention: bool,
+    /// The order of the list, with the last automation of the previous page.
+    pub order: AutomationOrder,
     /// The highest number of automations on the page.
     pub limit: u32,
     /// The highest number of newest runs that are listed with each automation.
     pub outcomes: u32,
+}
+
+/// The order of a list of automations, with the last automation of the previous page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AutomationOrder {
+    /// The newest automation first.
+    Made(Option<AutomationId>),
+    /// The order that a person chose.
+    Sorted(AutomationSort, Option<AutomationRank>),
+}
+
+impl Default for AutomationOrder {
+    fn default() -> Self {
+        Self::Made(None)
+    }
 }
 
 /// An automation of a list, which may be corrupt.
@@ -57,20 +74,20 @@ impl ListedAutomation {
 }
 
 impl Service {
-    /// Lists automations, the newest first. Corrupt automations are listed with their errors, so that one of them
+    /// Lists automations. Corrupt automations are listed with their errors, so that one of them
     /// cannot hide the others.
     #[boxed]
     pub async fn automations(&self, query: &AutomationQuery) -> Result<AutomationPage, Error> {
-        let filter = AutomationFilter {
-            state: query.state,
-            text: query.text.clone(),
-            session: match &query.session {
-                Some(given) => Some(self.session_filter(given).await?),
-                None => None,
-            },
+        let filter = self.automation_filter(query).await?;
+        let after = match &query.order {
+            AutomationOrder::Made(after) => *after,
+            AutomationOrder::Sorted(sort, after) => {
+                let order = (*sort, after.clone());
+                return self.sorted_automations(query, &filter, order).await;
+            }
         };
         let page = store::Page {
-            after: query.after,
+            after,
             limit: query.limit + 1,
         };
         let found = self
@@ -91,27 +108,89 @@ impl Service {
             ..AutomationPage::default()
         };
         for listed in page.items {
-            let (id, name, error) = match listed {
-                ListedAutomation::Readable(item) => {
-                    let (id, name) = (item.automation.id, item.automation.name.clone());
-                    match self.automation_item(*item) {
-                        Ok(item) => {
-                            list.items.push(item);
-                            continue;
-                        }
-                        Err(error) if error.is_corrupt() => (id, name, error.chain()),
-                        Err(error) => return Err(error),
-                    }
-                }
-                ListedAutomation::Corrupt(broken) => (broken.id, broken.name, broken.error.chain()),
-            };
-            list.unreadable.push(UnreadableAutomation {
-                id,
-                name,
-                unreadable: error,
-            });
+            self.add_to_page(&mut list, listed)?;
         }
         Ok(list)
+    }
+
+    /// Lists automations in the order that a person chose.
+    async fn sorted_automations(
+        &self,
+        query: &AutomationQuery,
+        filter: &AutomationFilter,
+        order: (AutomationSort, Option<AutomationRank>),
+    ) -> Result<AutomationPage, Error> {
+        if query.state == Some(AutomationState::Deleted) {
+            let problem = "a sorted list has no deleted automations: accepted are enabled and paused";
+            return Err(Error::invalid("state", "deleted", problem));
+        }
+        let found = self
+            .store
+            .sorted_automation_items(
+                self.tenant,
+                filter,
+                query.attention,
+                order,
+                query.limit,
+                query.outcomes,
+            )
+            .await?;
+        let mut list = AutomationPage {
+            next: found.next.map(|rank| rank.to_string()),
+            counts: Some(AutomationCounts {
+                all: Count::of_read(found.numbers.all),
+                enabled: Count::of_read(found.numbers.enabled),
+                paused: Count::of_read(found.numbers.paused),
+                attention: Count::of_read(found.numbers.attention),
+            }),
+            ..AutomationPage::default()
+        };
+        for item in found.items.readable {
+            self.add_to_page(&mut list, ListedAutomation::Readable(Box::new(item)))?;
+        }
+        for corrupt in found.items.corrupt {
+            self.add_to_page(&mut list, ListedAutomation::Corrupt(corrupt))?;
+        }
+        Ok(list)
+    }
+
+    async fn automation_filter(&self, query: &AutomationQuery) -> Result<AutomationFilter, Error> {
+        Ok(AutomationFilter {
+            state: query.state,
+            text: query.text.clone(),
+            session: match &query.session {
+                Some(given) => Some(self.session_filter(given).await?),
+                None => None,
+            },
+        })
+    }
+
+    /// Adds an automation to a page: to the items, or to the unreadable ones.
+    fn add_to_page(
+        &self,
+        page: &mut AutomationPage,
+        listed: ListedAutomation,
+    ) -> Result<(), Error> {
+        let (id, name, unreadable) = match listed {
+            ListedAutomation::Readable(item) => {
+                let (id, name) = (item.automation.id, item.automation.name.clone());
+                match self.automation_item(*item) {
+                    Ok(item) => {
+                        page.items.push(item);
+                        return Ok(());
+                    }
+                    Err(error) if error.is_corrupt() => (id, name, error.chain()),
+                    Err(error) => return Err(error),
+                }
+            }
+            ListedAutomation::Corrupt(broken) => (broken.id, broken.name, broken.error.chain()),
+        };
+        page.unreadable.push(UnreadableAutomation {
+            id,
+            name,
+            unreadable,
+        });
+        Ok(())
     }
 
     pub(crate) fn automation_item(

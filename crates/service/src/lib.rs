@@ -61,7 +61,7 @@ use store::{Scope, Store};
 pub use agents::DEMO_AGENT;
 pub use approvals::ApprovalQuery;
 pub use automation_summary::AutomationSummary;
-pub use automations::AutomationQuery;
+pub use automations::{AutomationOrder, AutomationQuery};
 pub use catalogue::{install_hint, presence};
 pub use error::{Error, ErrorKind};
 pub use export::Export;

@@ -11,7 +11,7 @@ use model::{
 };
 use store::RunFilter;
 
-use crate::{Error, Service, boxed, sessions};
+use crate::{Error, Service, boxed, naming, sessions};
 
 /// The filters of lists of runs and of operations on many runs.
 #[derive(Debug, Clone, Default)]
@@ -174,6 +174,16 @@ impl Service {
             }
             (Err(error), _) => Err(error.into()),
         }
+    }
+
+    /// Changes the text of a message that waits, if the text is still `seen`.
+    #[boxed]
+    pub async fn edit_message(&self, id: RunId, seen: &str, to: &str) -> Result<RunView, Error> {
+        naming::validate_content("content", to)?;
+        self.store
+            .edit_message(self.scope(), id, seen, to, self.now())
+            .await?;
+        self.run(&id.to_string()).await
     }
 
     /// Cancels a run, by its ID or an ID prefix: at once if no worker has it, otherwise as soon as its agent has

@@ -71,7 +71,7 @@ pub use approvals::ApprovalFilter;
 pub use automations::{
     AutomationEdit, AutomationFilter, AutomationItem, AutomationItems, Automations,
     CorruptAutomation, NewAutomation, NewTrigger, PAUSED_BY_PERSON, RecomputeReport, RunOutcome,
-    SessionSelector,
+    SessionSelector, AutomationNumbers, AutomationRank, AutomationSort, InvalidRank, SortedAutomations,
 };
 pub use changes::{
     ChangeSet, Changes, ListenerState, PollingReason, WorkSignals, WorkSubscription,

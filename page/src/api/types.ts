@@ -6,6 +6,7 @@ export type Agent = Schemas["AgentView"];
 export type Approval = Schemas["Approval"];
 export type ApprovalInput = Schemas["ApprovalInput"];
 export type Automation = Schemas["AutomationItem"];
+export type AutomationCounts = Schemas["AutomationCounts"];
 export type AutomationDeleted = Schemas["AutomationDeleted"];
 export type AutomationPage = Schemas["AutomationPage"];
 export type AutomationRequest = Schemas["AutomationRequest"];

@@ -143,3 +143,39 @@ pub(crate) async fn many_runs_are_changed_only_with_their_number(world: &World) 
     world.post("/runs/cancel", unknown).await.problem(404);
     world.get("/runs/count?limit=3").await.problem(400);
 }
+
+pub(crate) async fn automations_are_sorted_by_name_with_counts(world: &World) {
+    for name in ["beta", "Alpha", "gamma"] {
+        world.automation(name).await;
+    }
+    let mut names = Vec::new();
+    let mut after = String::new();
+    loop {
+        let path = format!("/automations?sort=name&limit=2{after}");
+        let page = world.get(&path).await.expect(200);
+        let number = json!({ "count": 3, "more": false });
+        assert_eq!(page["counts"]["all"], number);
+        assert_eq!(page["counts"]["enabled"], number);
+        assert_eq!(page["counts"]["attention"]["count"], 0);
+        for item in page["items"].as_array().unwrap() {
+            names.push(item["name"].as_str().unwrap().to_owned());
+        }
+        let Some(next) = page["next"].as_str() else { break };
+        after = format!("&after={next}");
+    }
+    assert_eq!(names, ["Alpha", "beta", "gamma"]);
+    let newest = world.get("/automations").await.expect(200);
+    assert_eq!((&newest["items"][0]["name"], &newest["counts"]), (&json!("gamma"), &Value::Null));
+    let attention = world.get("/automations?attention=true").await.expect(200);
+    assert_eq!(attention["items"], json!([]));
+
+    for (query, field, status) in [
+        ("sort=age", "sort", 400),
+        ("sort=name&after=x", "after", 400),
+        ("sort=name&state=deleted", "state", 422),
+    ] {
+        let refused = world.get(&format!("/automations?{query}")).await;
+        refused.problem(status);
+        assert_eq!(refused.json()["field"], field, "{query}");
+    }
+}

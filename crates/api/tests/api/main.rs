@@ -78,7 +78,7 @@ on_both! {
         invalid_session_transition_is_refused,
         inputs_to_draft_session_wait_until_enabled,
         deletion_of_bound_session_requires_with_automations,
-        session_edit_with_stale_etag_is_refused,
+        session_edit_with_stale_etag_is_refused, waiting_message_is_edited_with_its_etag,
         agent_in_use_is_removed_with_its_last_user, session_is_read_replayed_and_exported, transcript_is_read_backward_from_end_and_from_run,
     ]
     formats: [automation_of_newer_format_can_only_be_read_paused_and_deleted]
@@ -143,6 +143,7 @@ on_both! {
     ]
     lists: [
         run_list_filters_by_statuses_reason_and_time, many_runs_are_changed_only_with_their_number,
+        automations_are_sorted_by_name_with_counts,
     ]
     prechecks: [
         precheck_requires_agents_write,

@@ -224,6 +224,32 @@ pub(crate) async fn session_edit_with_stale_etag_is_refused(world: &World) {
     }
 }
 
+pub(crate) async fn waiting_message_is_edited_with_its_etag(world: &World) {
+    let session = world.session().await;
+    let sent = json!({ "text": "Helo" });
+    let sent = world.post(&format!("/sessions/{session}/messages"), sent);
+    let run = sent.await.expect(202)["id"].as_str().unwrap().to_owned();
+    let path = format!("/runs/{run}");
+    let tag = world.get(&path).await.header("etag").to_owned();
+    let edit = async |body: Value, tag: &str| {
+        let headers = [("if-match", tag)];
+        let sent = world.request_as(&world.admin, "PATCH", &path, Some(&body), &headers);
+        sent.await
+    };
+    let edited = edit(json!({ "content": "Hello" }), &tag).await;
+    assert_eq!(edited.expect(200)["content"], "Hello");
+    assert_eq!(world.get(&path).await.header("etag"), edited.header("etag"));
+    let stale = edit(json!({ "content": "Hullo" }), &tag).await;
+    assert!(stale.problem(412).contains("If-Match"));
+    edit(json!({ "content": "" }), "*").await.problem(422);
+    edit(json!({ "text": "Hello" }), "*").await.problem(400);
+    world.take_turns(&session).await;
+    let refused = edit(json!({ "content": "Hullo" }), edited.header("etag")).await;
+    assert!(refused.problem(409).contains("has succeeded, so it cannot be edited"));
+    let read = world.get(&format!("/sessions/{session}/messages")).await;
+    assert_eq!(read.expect(200)["items"][0]["content"], "Hello");
+}
+
 pub(crate) async fn transcript_is_read_backward_from_end_and_from_run(world: &World) {
     let session = world.session().await;
     let path = format!("/sessions/{session}");

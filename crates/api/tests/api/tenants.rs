@@ -46,6 +46,7 @@ fn body(id: &str) -> Option<Value> {
         "create_session" => json!({ "agent": "good" }),
         "edit_session" => json!({ "title": "Mine now" }),
         "send_message" => json!({ "text": "Hello" }),
+        "edit_run" => json!({ "content": "Mine now" }),
         "retry_runs" | "cancel_runs" => {
             json!({ "filter": { "status": ["failed", "queued"] }, "expected": 1 })
         }

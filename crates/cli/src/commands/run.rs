@@ -5,7 +5,7 @@ mod filter_args;
 
 use std::fmt;
 
-use api_types::{MAX_PAGE_ITEMS, ProblemKind, Run, RunItem, RunRecord, RunView};
+use api_types::{MAX_PAGE_ITEMS, ProblemKind, Run, RunItem, RunPatch, RunRecord, RunView};
 use clap::Subcommand;
 use client::{PageParams, RunFilter};
 use model::run::{RunSource, RunStatus};
@@ -59,6 +59,13 @@ enum Command {
         #[command(flatten)]
         batch: BatchArgs,
     },
+    /// Change a message that waits, as long as its turn has not begun
+    Edit {
+        /// The run: its ID or a prefix of its ID
+        run: String,
+        /// The new text
+        text: String,
+    },
     /// Cancel a queued or running run
     ///
     /// With options in place of the run, cancels all runs that match them and have not ended.
@@ -97,6 +104,7 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
             let again = app.client.retry_run(&run).await?;
             return follow::follow_to_end(app, again, queue).await;
         }
+        Command::Edit { run, text } => edit(app, &run, text).await?,
         Command::Cancel { run: None, batch } => return batch::cancel(app, batch).await,
         Command::Cancel { run: Some(run), .. } => cancel(app, &run).await?,
     }
@@ -348,6 +356,15 @@ fn format_precheck(record: &RunRecord) -> Option<String> {
     } else {
         format!("{ended}\n{output}")
     })
+}
+
+async fn edit(app: &App, given: &str, content: String) -> Result<(), CliError> {
+    let patch = RunPatch { content };
+    let edited = app.client.edit_run(given, &patch, None).await?;
+    if app.output.json {
+        return Ok(app.output.document(&edited)?);
+    }
+    Ok(app.output.line(&format!("Changed {}.", edited.run.id))?)
 }
 
 async fn cancel(app: &App, given: &str) -> Result<(), CliError> {

@@ -91,6 +91,20 @@ fn many_runs_are_retried_and_cancelled_after_confirmation() {
 }
 
 #[test]
+fn waiting_message_is_edited_before_its_turn() {
+    let world = TestInstallation::new();
+    let run = queue_run(&world, "demo");
+    let told = world.run(&["run", "edit", &run, "Good morning"]);
+    assert_eq!(told.expect_success(), format!("Changed {run}.\n"));
+    world.run(&["run", "cancel", &run]).expect_success();
+    let refused = world.run(&["run", "edit", &run, "Good evening"]);
+    assert_eq!(refused.code, 4, "{refused:#?}");
+    assert!(refused.stderr.contains("cannot be edited"), "{refused:#?}");
+    let answer = world.run(&["run", "retry", &run]).expect_success();
+    assert!(answer.contains("Now you ask: \"Good morning\""), "{answer}");
+}
+
+#[test]
 fn run_list_shows_outcome_of_each_input() {
     let world = TestInstallation::new();
     let run = queue_run(&world, "demo");

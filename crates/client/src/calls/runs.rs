@@ -1,9 +1,11 @@
 //! Operations on runs.
 
 use api_types::{
-    LiveText, Page, Run, RunBatchRequest, RunCancelled, RunCounts, RunFilterRequest, RunItem,
+    LiveText, Page, Run, RunBatchRequest, RunCancelled, RunCounts, RunFilterRequest, RunItem, RunPatch,
     RunRecordView, RunView, RunsCancelled, RunsRetried,
 };
+
+use http::Method;
 
 use super::{PageParams, comma_separated};
 use crate::{Client, Error, boxed, request::Call};
@@ -80,6 +82,18 @@ impl Client {
             .idempotent()
             .fetch()
             .await
+    }
+
+    /// Changes the text of a message that waits. `seen` is the entity tag of the version that the caller read.
+    #[boxed]
+    pub async fn edit_run(
+        &self,
+        run: &str,
+        patch: &RunPatch,
+        seen: Option<&str>,
+    ) -> Result<RunView, Error> {
+        let call = self.call(Method::PATCH, &["runs", run]);
+        call.json(patch).if_match(seen).fetch().await
     }
 
     /// Cancels a run.

@@ -10,6 +10,7 @@ pub(crate) mod cancel;
 mod claim;
 pub(crate) mod create;
 mod decline;
+mod edit;
 mod end;
 mod fire;
 mod generic_plan;

@@ -1,12 +1,15 @@
 //! The list of automations for people: names, triggers and outcomes of a whole page at once.
 
 use model::{
+    automation::AutomationState,
     outcome::FailureKind,
     policy::SessionMode,
     run::RunStatus::{Failed, Skipped, Succeeded},
     schedule::Spec,
 };
-use store::{AutomationFilter, Page, RunOutcome, Scope, params};
+use store::{
+    AutomationFilter, AutomationNumbers, AutomationSort, Page, RunOutcome, Scope, params,
+};
 
 use crate::{
     fixtures::TestStore,
@@ -105,4 +108,101 @@ pub(crate) async fn automation_with_corrupt_trigger_hides_no_other(db: &TestStor
     assert_eq!(listed.corrupt.len(), 1);
     assert_eq!(listed.corrupt[0].id, broken);
     assert_eq!(listed.corrupt[0].name, "broken");
+}
+
+pub(crate) async fn automations_are_sorted_in_pages_and_counted(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let timed = async |name: &str, expression: &str| {
+        let spec = Spec::Cron {
+            expression: expression.into(),
+            zone: "UTC".into(),
+        };
+        stage
+            .automation_with_triggers(name, SessionMode::Fresh, &[spec])
+            .await
+    };
+    let beta = timed("beta", "0 0 1 1 *").await;
+    let alpha = timed("Alpha", "* * * * *").await;
+    let gamma = stage.automation("gamma", SessionMode::Fresh).await;
+    let delta = timed("delta", "* * * * *").await;
+    stage.advance_seconds(1);
+    let failed = stage.fire_and_start(gamma).await;
+    stage.fail(failed, FailureKind::AgentError).await;
+    stage.advance_seconds(1);
+    let succeeded = stage.fire_and_start(beta).await;
+    stage.succeed(succeeded).await;
+    stage.advance_seconds(1);
+    stage.pause(delta).await;
+
+    let filter = AutomationFilter::default();
+    let read = async |filter: &AutomationFilter, attention, sort| {
+        let (mut listed, mut after) = (Vec::new(), None);
+        loop {
+            let page = stage.store.sorted_automation_items(
+                stage.tenant,
+                filter,
+                attention,
+                (sort, after),
+                2,
+                1,
+            );
+            let page = page.await.unwrap();
+            listed.extend(page.items.readable.iter().map(|item| item.automation.id));
+            let Some(next) = page.next else {
+                return (listed, page.numbers);
+            };
+            // A cursor is the same after it was sent to a client.
+            after = Some(next.to_string().parse().unwrap());
+        }
+    };
+    for (sort, order) in [
+        (AutomationSort::Name, [alpha, beta, delta, gamma]),
+        (AutomationSort::Next, [alpha, beta, delta, gamma]),
+        (AutomationSort::Last, [beta, gamma, alpha, delta]),
+        (AutomationSort::Failures, [gamma, alpha, beta, delta]),
+    ] {
+        let (listed, numbers) = read(&filter, false, sort).await;
+        assert_eq!(listed, order, "{sort:?}");
+        let expected = AutomationNumbers {
+            all: 4,
+            enabled: 3,
+            paused: 1,
+            attention: 0,
+        };
+        assert_eq!(numbers, expected);
+    }
+    let (by_change, _) = read(&filter, false, AutomationSort::Changed).await;
+    assert_eq!(by_change[0], delta);
+    let paused = AutomationFilter {
+        state: Some(AutomationState::Paused),
+        ..AutomationFilter::default()
+    };
+    assert_eq!(read(&paused, false, AutomationSort::Name).await.0, [delta]);
+    let named = AutomationFilter {
+        text: Some("ALPH".into()),
+        ..AutomationFilter::default()
+    };
+    let (listed, numbers) = read(&named, false, AutomationSort::Name).await;
+    assert_eq!((listed, numbers.all), (vec![alpha], 1));
+
+    // A pause by something else than a person needs one.
+    let stopped = stage
+        .store
+        .pause_automation(stage.scope(), alpha, "broken", stage.now());
+    stopped.await.unwrap();
+    let (listed, numbers) = read(&filter, true, AutomationSort::Name).await;
+    assert_eq!((listed, numbers.attention), (vec![alpha], 1));
+    let other = stage.store.ensure_tenant("other", stage.now());
+    let other = other.await.unwrap();
+    let page = stage.store.sorted_automation_items(
+        other,
+        &filter,
+        false,
+        (AutomationSort::Name, None),
+        9,
+        1,
+    );
+    let page = page.await.unwrap();
+    assert!(page.items.readable.is_empty());
+    assert_eq!(page.numbers, AutomationNumbers::default());
 }

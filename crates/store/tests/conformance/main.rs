@@ -116,6 +116,7 @@ behaviours! {
             seat_takes_people_before_automations_in_order,
             occurrence_is_hidden_from_running_turn, message_from_channel_has_person_origin,
             concurrent_messages_share_one_seat_in_sequence, session_key_is_scoped_to_tenant,
+            waiting_message_is_edited_until_worker_takes_it, input_of_automation_is_not_edited,
         ]
         budgets: [
             usage_without_budget_is_counted_and_unlimited,
@@ -336,6 +337,7 @@ behaviours! {
         ]
         automation_lists: [
             automation_list_has_agent_session_triggers_and_outcomes, automation_with_corrupt_trigger_hides_no_other,
+            automations_are_sorted_in_pages_and_counted,
         ]
         run_lists: [
             run_list_has_one_row_for_each_input, run_list_is_filtered_by_reason_and_creation,

@@ -2,11 +2,13 @@
 
 use futures::future::join_all;
 use model::{
+    RunId,
+    outcome::FailureKind,
     policy::SessionMode,
     run::RunStatus::{Deferred, Queued, Succeeded},
     session::SessionEvent,
 };
-use store::{Error, RunFilter};
+use store::{Error, RunFilter, Scope};
 
 use crate::{fixtures::TestStore, stage::Stage};
 
@@ -154,4 +156,63 @@ pub(crate) async fn message_from_channel_has_person_origin(db: &TestStore) {
     assert_eq!(assignment.run.origin, model::run::Origin::Person);
     assert_eq!(assignment.prompt.text, "hello");
     assert_eq!(stage.transcript(session).await, ["user: hello"]);
+}
+
+pub(crate) async fn waiting_message_is_edited_until_worker_takes_it(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage.session().await;
+    let first = stage.send_message(session, "one").await.run_id;
+    let second = stage.send_message(session, "two").await.run_id;
+    let edit = async |scope, run: RunId, seen: &str, to: &str| {
+        let edited = stage.store.edit_message(scope, run, seen, to, stage.now());
+        edited.await
+    };
+    let refused = |edited: Result<(), Error>, state: &str| match edited {
+        Err(Error::Refused(refused)) => assert_eq!(refused.state, state),
+        other => panic!("{state}: {other:?}"),
+    };
+    // 1. Queued and deferred messages are edited, each once for each version.
+    let scope = stage.scope();
+    edit(scope, first, "one", "One").await.unwrap();
+    edit(scope, second, "two", "Two").await.unwrap();
+    let stale = edit(scope, second, "two", "2").await;
+    assert!(matches!(stale, Err(Error::StaleVersion { .. })), "{stale:?}");
+    let before = stage.store.session(scope, session).await.unwrap().last_seq;
+    edit(scope, second, "Two", "Two").await.unwrap();
+    let after = stage.store.session(scope, session).await.unwrap().last_seq;
+    assert_eq!(before, after, "an edit that changes nothing has no event");
+    assert_eq!(stage.status(second).await, Deferred);
+    let other = stage.store.ensure_tenant("other", stage.now());
+    let other = Scope::Tenant(other.await.unwrap());
+    let foreign = edit(other, second, "Two", "2").await;
+    assert!(matches!(foreign, Err(Error::NotFound { .. })), "{foreign:?}");
+
+    // 2. A worker takes the run, its turn begins and ends.
+    assert_eq!(stage.claim().await, Some(first));
+    refused(edit(scope, first, "One", "1").await, "delivered");
+    stage.begin(first).await;
+    refused(edit(scope, first, "One", "1").await, "in progress");
+    let shown = stage.transcript(session).await;
+    assert!(shown.iter().any(|row| row.contains("One")), "{shown:?}");
+    stage.fail(first, FailureKind::AgentError).await;
+    refused(edit(scope, first, "One", "1").await, "failed");
+
+    // 3. The transcript has the input of a retry already.
+    let retry = stage.store.retry_run(scope, first, None, stage.now());
+    let retry = retry.await.unwrap().run_id;
+    refused(edit(scope, retry, "One", "1").await, "in progress");
+    assert_eq!(stage.run(second).await.content, "Two");
+}
+
+pub(crate) async fn input_of_automation_is_not_edited(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let automation = stage.automation("daily", SessionMode::Continuous).await;
+    let run = stage.fire(automation).await.run_id;
+    let content = stage.run(run).await.content;
+    let edited = stage
+        .store
+        .edit_message(stage.scope(), run, &content, "1", stage.now());
+    let edited = edited.await;
+    assert!(matches!(edited, Err(Error::Refused(_))), "{edited:?}");
+    assert_eq!(stage.run(run).await.content, content);
 }

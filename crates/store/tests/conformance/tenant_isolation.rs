@@ -93,6 +93,10 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
             let filters = params![none(), Uuid::max(), text(), text(), text()];
             [filters, params![none(), text(), text(), 50_u32]].concat()
         }
+        "automations/sort_keys" => {
+            let texts = params![text(), text()];
+            [params![none(), "paused by a person"], texts, params![none(), text(), text()]].concat()
+        }
         "deliveries/attempts" | "deliveries/by_id" => {
             params![none(), world.id("webhook_deliveries")]
         }

@@ -1,10 +1,10 @@
-import { useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { Ellipsis } from "lucide-react";
-import { useRef } from "react";
+import { useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
-import { get } from "../../api/client";
+import { get, type Query } from "../../api/client";
 import { keys } from "../../api/queries";
-import type { Automation, AutomationPage } from "../../api/types";
+import type { Automation, AutomationCounts, AutomationPage } from "../../api/types";
 import { Button, IconButton } from "../../kit/Button";
 import { Callout, ErrorState } from "../../kit/ErrorState";
 import { briefReason, dayAndTime, longTime, readerZone } from "../../kit/format";
@@ -22,15 +22,17 @@ import { useRefusal } from "../refusal";
 import css from "./automations.module.css";
 import { scheduleOf } from "./schedule";
 
-/** The list is sorted in the browser, so it is read as one page. */
-const LIMIT = 500;
+const PAGE = 100;
+/** The list is read again when the person has stopped typing. */
+const TYPING_MS = 200;
 
-const TABS = [
-  { value: "", label: "All" },
-  { value: "active", label: "Active" },
-  { value: "paused", label: "Paused" },
-  { value: "attention", label: "Attention" },
-] as const;
+type Tab = { value: string; label: string; count: keyof AutomationCounts; query: Query };
+const TABS: Tab[] = [
+  { value: "", label: "All", count: "all", query: {} },
+  { value: "active", label: "Active", count: "enabled", query: { state: "enabled" } },
+  { value: "paused", label: "Paused", count: "paused", query: { state: "paused" } },
+  { value: "attention", label: "Attention", count: "attention", query: { attention: true } },
+];
 
 const SORTS = [
   { value: "", label: "Name" },
@@ -40,37 +42,17 @@ const SORTS = [
   { value: "changed", label: "Changed" },
 ];
 
-/** An automation needs a person if it says so, or if something else than a person has paused it. */
-export const needsAttention = (automation: Automation): boolean =>
-  automation.attention !== null ||
-  automation.newer_format != null ||
-  (automation.state === "paused" && automation.pause_reason !== "paused by a person");
-
-function isIn(tab: string, automation: Automation): boolean {
-  if (tab === "active") return automation.state === "enabled";
-  if (tab === "paused") return automation.state === "paused";
-  return tab === "attention" ? needsAttention(automation) : true;
+/** Returns `value` once it has stayed the same for `delay` milliseconds. */
+function useSettled(value: string, delay: number): string {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), delay);
+    return () => clearTimeout(timer);
+  }, [value, delay]);
+  return settled;
 }
 
-const FAR = "9999";
-
-function compare(sort: string): (a: Automation, b: Automation) => number {
-  const byName = (a: Automation, b: Automation) => a.name.localeCompare(b.name);
-  const text = (key: (each: Automation) => string) => (a: Automation, b: Automation) =>
-    key(a).localeCompare(key(b)) || byName(a, b);
-  switch (sort) {
-    case "next":
-      return text((each) => each.next_run?.at ?? FAR);
-    case "last":
-      return (a, b) => (b.outcomes[0]?.at ?? "").localeCompare(a.outcomes[0]?.at ?? "") || byName(a, b);
-    case "failures":
-      return (a, b) => b.consecutive_failures - a.consecutive_failures || byName(a, b);
-    case "changed":
-      return (a, b) => b.updated_at.localeCompare(a.updated_at) || byName(a, b);
-    default:
-      return byName;
-  }
-}
+const countText = (count: AutomationCounts["all"]): string => `${count.count}${count.more ? "+" : ""}`;
 
 /** The route `/automations`. */
 export default function Automations() {
@@ -80,17 +62,27 @@ export default function Automations() {
   const [, navigate] = useLocation();
   const refusal = useRefusal();
   const search = useRef<HTMLInputElement>(null);
-  const list = useQuery({
-    queryKey: [...keys.automations, "list"],
-    queryFn: ({ signal }) => get<AutomationPage>("/automations", { limit: LIMIT, outcomes: 30 }, signal),
+  const settled = useSettled(text, TYPING_MS);
+  const filter = {
+    ...TABS.find((each) => each.value === tab)?.query,
+    sort: sort === "" ? "name" : sort,
+    text: settled,
+  };
+  const list = useInfiniteQuery({
+    queryKey: [...keys.automations, "list", filter],
+    queryFn: ({ signal, pageParam }) =>
+      get<AutomationPage>("/automations", { ...filter, after: pageParam, limit: PAGE, outcomes: 30 }, signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+    placeholderData: keepPreviousData,
   });
   useKey("/", () => search.current?.focus());
   useKey("n", () => navigate("/automations/new"));
-  const all = list.data?.items ?? [];
-  const words = text.toLowerCase();
-  const shown = all
-    .filter((automation) => isIn(tab, automation) && automation.name.toLowerCase().includes(words))
-    .sort(compare(sort));
+  const shown = list.data?.pages.flatMap((page) => page.items) ?? [];
+  const unreadable = list.data?.pages.flatMap((page) => page.unreadable) ?? [];
+  const counts = list.data?.pages[0]?.counts;
+  // Without a filter of the name, the counts are of all automations.
+  const none = settled === "" && counts?.all.count === 0;
   const create = (
     <Button
       kind="primary"
@@ -114,7 +106,7 @@ export default function Automations() {
               aria-pressed={tab === each.value}
               onClick={() => setTab(each.value)}
             >
-              {each.label} <small>{all.filter((automation) => isIn(each.value, automation)).length}</small>
+              {each.label} {counts && <small>{countText(counts[each.count])}</small>}
             </button>
           ))}
         </fieldset>
@@ -134,14 +126,14 @@ export default function Automations() {
             </option>
           ))}
         </select>
-        {all.length > 0 && create}
+        {counts && !none && create}
       </header>
       {list.error && (
         <div className={css.problem}>
           <ErrorState error={list.error} onRetry={() => list.refetch()} />
         </div>
       )}
-      {list.data?.unreadable.map((broken) => (
+      {unreadable.map((broken) => (
         <div key={broken.id} className={css.problem}>
           <Callout kind="failed" title={`${broken.name} cannot be read.`}>
             {broken.unreadable}
@@ -150,7 +142,7 @@ export default function Automations() {
       ))}
       {list.data === undefined ? (
         !list.error && <Skeleton rows={8} />
-      ) : all.length === 0 ? (
+      ) : none && unreadable.length === 0 ? (
         <EmptyState
           text="No automation yet. An automation asks an agent on time, in a session that remembers."
           action={create}
@@ -174,9 +166,12 @@ export default function Automations() {
             keyOf={(automation) => automation.id}
             render={(automation) => <Row automation={automation} />}
           />
-          <footer className={css.foot}>
-            Times in {readerZone()}.{list.data.next !== null && ` The first ${LIMIT} are shown.`}
-          </footer>
+          {list.hasNextPage && (
+            <Button disabled={list.isFetchingNextPage} onClick={() => list.fetchNextPage()}>
+              {list.isFetchingNextPage ? "Loading…" : `${shown.length} shown. Show more`}
+            </Button>
+          )}
+          <footer className={css.foot}>Times in {readerZone()}.</footer>
         </>
       )}
     </div>

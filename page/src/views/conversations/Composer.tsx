@@ -14,6 +14,7 @@ import { useConnection } from "../../shell/connection";
 import { ApprovalDock } from "./ApprovalDock";
 import css from "./conversation.module.css";
 import { useDraft } from "./drafts";
+import { EditWaiting } from "./EditWaiting";
 import { triggerKind } from "./rows";
 
 const MAX_HEIGHT_PX = 240;
@@ -36,6 +37,8 @@ export function Composer({ view, agent, approvals, automations, sent }: Composer
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<string | null>(null);
   const [recalled, setRecalled] = useState(0);
+  /** The ID of the run whose message is being edited. */
+  const [editing, setEditing] = useState<string | null>(null);
   /** A message keeps its key until the server has it, so that a second try creates no second message. */
   const key = useRef<{ text: string; key: string } | null>(null);
   const field = useRef<HTMLTextAreaElement>(null);
@@ -100,19 +103,6 @@ export function Composer({ view, agent, approvals, automations, sent }: Composer
     await client.invalidateQueries({ queryKey: keys.session(view.id) });
   };
 
-  /** Takes a waiting input back into the message field. */
-  const edit = async (run: OpenRun) => {
-    try {
-      await post(`/runs/${run.id}/cancel`);
-      const typed = field.current?.value ?? "";
-      setDraft(typed.trim() === "" ? run.content : `${run.content}\n${typed}`);
-      field.current?.focus();
-    } catch (problem) {
-      toast(errorText(problem));
-    }
-    await client.invalidateQueries({ queryKey: keys.session(view.id) });
-  };
-
   const closed = CLOSED.has(view.state);
   const nameOf = (approval: Approval) =>
     automations.find((automation) => automation.id === approval.automation_id)?.name ?? agent;
@@ -132,7 +122,8 @@ export function Composer({ view, agent, approvals, automations, sent }: Composer
               automations={automations}
               refusal={runRefusal}
               onCancel={() => cancel(run)}
-              onEdit={run.origin === "person" && !closed ? () => edit(run) : null}
+              editing={editing === run.id}
+              onEdit={run.origin === "person" && !closed ? (edits) => setEditing(edits ? run.id : null) : null}
             />
           ))}
         </ol>
@@ -208,10 +199,11 @@ function Waiting(props: {
   automations: Automation[];
   refusal: string | null;
   onCancel(): void;
-  /** Null if no person wrote the input. */
-  onEdit: (() => void) | null;
+  editing: boolean;
+  /** Begins or ends the edit. Null if no person wrote the input. */
+  onEdit: ((edits: boolean) => void) | null;
 }) {
-  const { run, automations } = props;
+  const { run, automations, onEdit } = props;
   const automation = automations.find((each) => each.id === run.automation_id);
   const kind = triggerKind(automations, run.trigger_id);
   const source =
@@ -220,6 +212,14 @@ function Waiting(props: {
       : kind === "manual" || run.scheduled_for == null
         ? `by hand at ${clock(run.created_at)}`
         : `due ${dayAndTime(run.scheduled_for)}`;
+  if (props.editing && onEdit) {
+    return (
+      <li>
+        <span>{props.number}</span>
+        <EditWaiting run={run} onClose={() => onEdit(false)} />
+      </li>
+    );
+  }
   return (
     <li>
       <span>{props.number}</span>
@@ -233,8 +233,12 @@ function Waiting(props: {
         )}
       </span>
       <small>{waitReason(run)}</small>
-      {props.onEdit && (
-        <IconButton label="Edit this input" disabled={props.refusal !== null} onClick={props.onEdit}>
+      {onEdit && (
+        <IconButton
+          label="Edit this input"
+          disabled={props.refusal !== null}
+          onClick={() => onEdit(true)}
+        >
           <Pencil size={16} aria-hidden />
         </IconButton>
       )}

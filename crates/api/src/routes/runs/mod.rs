@@ -2,6 +2,7 @@
 
 mod batch;
 mod count;
+mod edit;
 mod list;
 mod path_param;
 mod show;
@@ -18,6 +19,7 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(batch::retry_runs))
         .routes(routes!(batch::cancel_runs))
         .routes(routes!(show::show_run))
+        .routes(routes!(edit::edit_run))
         .routes(routes!(show::show_record))
         .routes(routes!(show::show_live_text))
         .routes(routes!(transitions::retry_run))

@@ -1,7 +1,7 @@
 //! `GET /runs/{run}`: reads a run, its internal record and its live text.
 
-use api_types::{LiveText, RunRecordView, RunView};
-use axum::Json;
+use api_types::{LiveText, RunEdit, RunRecordView, RunView};
+use axum::{Json, response::IntoResponse};
 use model::access::Permission;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -9,6 +9,7 @@ use utoipa::IntoParams;
 use super::{super::run_names, path_param::RUN_PARAM_DESCRIPTION};
 use crate::{
     caller::Caller,
+    etag::{self, ETag},
     extract::{Path, Query},
     problem::ApiError,
 };
@@ -23,17 +24,34 @@ use crate::{
     path = "/runs/{run}",
     tag = "runs",
     params(("run" = String, Path, description = RUN_PARAM_DESCRIPTION)),
-    responses((status = OK, description = "The run", body = RunView)),
+    responses((
+        status = OK,
+        description = "The run",
+        body = RunView,
+        headers(("ETag" = String, description = "The entity tag of the editable part"))
+    )),
     security(("token" = ["runs:read"]), ("browser" = []))
 )]
 pub(super) async fn show_run(
     caller: Caller,
     Path([run]): Path<1>,
-) -> Result<Json<RunView>, ApiError> {
+) -> Result<impl IntoResponse, ApiError> {
     let service = caller.authorize(Permission::RunsRead)?;
-    let mut view = service.run(&run).await?;
-    run_names::redact(&caller, [&mut view.names]);
-    Ok(Json(view))
+    let view = service.run(&run).await?;
+    Ok(tagged(&caller, view))
+}
+
+/// Returns a run as the caller may see it, with its entity tag.
+pub(super) fn tagged(caller: &Caller, mut view: RunView) -> (ETag, Json<RunView>) {
+    run_names::redact(caller, [&mut view.names]);
+    (etag::header(&editable(&view)), Json(view))
+}
+
+/// Returns the part of a run that a request can change, from which the entity tag is computed.
+pub(super) fn editable(view: &RunView) -> RunEdit<'_> {
+    RunEdit {
+        content: &view.run.content,
+    }
 }
 
 /// Show the internal record of a run
