@@ -3,15 +3,17 @@
 use std::{cmp::Reverse, collections::BTreeMap};
 
 use api_types::{
-    AutomationCounts, AutomationDeleted, AutomationItem, AutomationPage, AutomationView, Count, NewerFormat, Page,
-    RunOutcome, UnreadableAutomation,
+    AutomationCounts, AutomationDeleted, AutomationItem, AutomationPage, AutomationView, Count,
+    NewerFormat, Page, RunOutcome, UnreadableAutomation,
 };
 use model::{
     AutomationId, InputId,
     automation::AutomationState,
     entity::{Automation, Run},
 };
-use store::{AutomationFilter, AutomationRank, AutomationSort, CorruptAutomation, RunFilter, SessionDeletion};
+use store::{
+    AutomationFilter, AutomationRank, AutomationSort, CorruptAutomation, RunFilter, SessionDeletion,
+};
 
 use crate::{
     Error, Service, boxed,
@@ -121,7 +123,8 @@ impl Service {
         order: (AutomationSort, Option<AutomationRank>),
     ) -> Result<AutomationPage, Error> {
         if query.state == Some(AutomationState::Deleted) {
-            let problem = "a sorted list has no deleted automations: accepted are enabled and paused";
+            let problem =
+                "a sorted list has no deleted automations: accepted are enabled and paused";
             return Err(Error::invalid("state", "deleted", problem));
         }
         let found = self

@@ -45,8 +45,10 @@ pub(crate) use list_items::{items_by_id, read_outcome};
 use read::read;
 pub use read::{AutomationFilter, Automations, CorruptAutomation, SessionSelector};
 pub(crate) use read::{all_triggers, bound_to, live_triggers};
-pub use sorted::{AutomationNumbers, AutomationRank, AutomationSort, InvalidRank, SortedAutomations};
 pub(crate) use schedule::{Cursor, current_cursor, next_due, parse_schedule};
+pub use sorted::{
+    AutomationNumbers, AutomationRank, AutomationSort, InvalidRank, SortedAutomations,
+};
 pub(crate) use stopping::{
     count_failures, delete, delete_corrupt, pause, pause_corrupt, record_missed_until_stop,
     stop_triggers,

@@ -69,9 +69,9 @@ use async_recursion::async_recursion as boxed;
 pub use agents::{AgentRemoval, UsingAutomation, UsingSession};
 pub use approvals::ApprovalFilter;
 pub use automations::{
-    AutomationEdit, AutomationFilter, AutomationItem, AutomationItems, Automations,
-    CorruptAutomation, NewAutomation, NewTrigger, PAUSED_BY_PERSON, RecomputeReport, RunOutcome,
-    SessionSelector, AutomationNumbers, AutomationRank, AutomationSort, InvalidRank, SortedAutomations,
+    AutomationEdit, AutomationFilter, AutomationItem, AutomationItems, AutomationNumbers,
+    AutomationRank, AutomationSort, Automations, CorruptAutomation, InvalidRank, NewAutomation,
+    NewTrigger, PAUSED_BY_PERSON, RecomputeReport, RunOutcome, SessionSelector, SortedAutomations,
 };
 pub use changes::{
     ChangeSet, Changes, ListenerState, PollingReason, WorkSignals, WorkSubscription,

@@ -160,12 +160,17 @@ pub(crate) async fn automations_are_sorted_by_name_with_counts(world: &World) {
         for item in page["items"].as_array().unwrap() {
             names.push(item["name"].as_str().unwrap().to_owned());
         }
-        let Some(next) = page["next"].as_str() else { break };
+        let Some(next) = page["next"].as_str() else {
+            break;
+        };
         after = format!("&after={next}");
     }
     assert_eq!(names, ["Alpha", "beta", "gamma"]);
     let newest = world.get("/automations").await.expect(200);
-    assert_eq!((&newest["items"][0]["name"], &newest["counts"]), (&json!("gamma"), &Value::Null));
+    assert_eq!(
+        (&newest["items"][0]["name"], &newest["counts"]),
+        (&json!("gamma"), &Value::Null)
+    );
     let attention = world.get("/automations?attention=true").await.expect(200);
     assert_eq!(attention["items"], json!([]));
 

@@ -227,8 +227,9 @@ pub(crate) async fn session_edit_with_stale_etag_is_refused(world: &World) {
 pub(crate) async fn waiting_message_is_edited_with_its_etag(world: &World) {
     let session = world.session().await;
     let sent = json!({ "text": "Helo" });
-    let sent = world.post(&format!("/sessions/{session}/messages"), sent);
-    let run = sent.await.expect(202)["id"].as_str().unwrap().to_owned();
+    let path = format!("/sessions/{session}/messages");
+    let sent = world.post(&path, sent).await.expect(202);
+    let run = sent["id"].as_str().unwrap().to_owned();
     let path = format!("/runs/{run}");
     let tag = world.get(&path).await.header("etag").to_owned();
     let edit = async |body: Value, tag: &str| {
@@ -245,7 +246,11 @@ pub(crate) async fn waiting_message_is_edited_with_its_etag(world: &World) {
     edit(json!({ "text": "Hello" }), "*").await.problem(400);
     world.take_turns(&session).await;
     let refused = edit(json!({ "content": "Hullo" }), edited.header("etag")).await;
-    assert!(refused.problem(409).contains("has succeeded, so it cannot be edited"));
+    assert!(
+        refused
+            .problem(409)
+            .contains("has succeeded, so it cannot be edited")
+    );
     let read = world.get(&format!("/sessions/{session}/messages")).await;
     assert_eq!(read.expect(200)["items"][0]["content"], "Hello");
 }

@@ -1,8 +1,8 @@
 //! Operations on runs.
 
 use api_types::{
-    LiveText, Page, Run, RunBatchRequest, RunCancelled, RunCounts, RunFilterRequest, RunItem, RunPatch,
-    RunRecordView, RunView, RunsCancelled, RunsRetried,
+    LiveText, Page, Run, RunBatchRequest, RunCancelled, RunCounts, RunFilterRequest, RunItem,
+    RunPatch, RunRecordView, RunView, RunsCancelled, RunsRetried,
 };
 
 use http::Method;

@@ -7,9 +7,7 @@ use model::{
     run::RunStatus::{Failed, Skipped, Succeeded},
     schedule::Spec,
 };
-use store::{
-    AutomationFilter, AutomationNumbers, AutomationSort, Page, RunOutcome, Scope, params,
-};
+use store::{AutomationFilter, AutomationNumbers, AutomationSort, Page, RunOutcome, Scope, params};
 
 use crate::{
     fixtures::TestStore,

@@ -326,14 +326,13 @@ behaviours! {
             agent_edit_with_stale_version_is_refused, transcript_is_read_backward_without_loss_or_repeat,
             messages_of_run_are_found_by_start_number,
             run_and_session_ids_are_found_by_range_within_tenant,
-            session_keys_in_form_of_id_are_listed_within_tenant,
-            manual_trigger_is_listed_first,
+            session_keys_in_form_of_id_are_listed_within_tenant, manual_trigger_is_listed_first,
         ]
         pages: [
-            run_pages_match_every_filter,
-            session_pages_match_every_filter, listed_sessions_have_last_message_and_last_run,
-            automation_pages_match_state_and_text, automations_are_listed_by_target_session, tenant_pages_and_instance_queues_are_listed,
-            unfinished_runs_are_counted_by_status,
+            run_pages_match_every_filter, session_pages_match_every_filter,
+            listed_sessions_have_last_message_and_last_run,
+            automation_pages_match_state_and_text, automations_are_listed_by_target_session,
+            tenant_pages_and_instance_queues_are_listed, unfinished_runs_are_counted_by_status,
         ]
         automation_lists: [
             automation_list_has_agent_session_triggers_and_outcomes, automation_with_corrupt_trigger_hides_no_other,

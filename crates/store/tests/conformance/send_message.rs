@@ -176,7 +176,10 @@ pub(crate) async fn waiting_message_is_edited_until_worker_takes_it(db: &TestSto
     edit(scope, first, "one", "One").await.unwrap();
     edit(scope, second, "two", "Two").await.unwrap();
     let stale = edit(scope, second, "two", "2").await;
-    assert!(matches!(stale, Err(Error::StaleVersion { .. })), "{stale:?}");
+    assert!(
+        matches!(stale, Err(Error::StaleVersion { .. })),
+        "{stale:?}"
+    );
     let before = stage.store.session(scope, session).await.unwrap().last_seq;
     edit(scope, second, "Two", "Two").await.unwrap();
     let after = stage.store.session(scope, session).await.unwrap().last_seq;
@@ -185,7 +188,10 @@ pub(crate) async fn waiting_message_is_edited_until_worker_takes_it(db: &TestSto
     let other = stage.store.ensure_tenant("other", stage.now());
     let other = Scope::Tenant(other.await.unwrap());
     let foreign = edit(other, second, "Two", "2").await;
-    assert!(matches!(foreign, Err(Error::NotFound { .. })), "{foreign:?}");
+    assert!(
+        matches!(foreign, Err(Error::NotFound { .. })),
+        "{foreign:?}"
+    );
 
     // 2. A worker takes the run, its turn begins and ends.
     assert_eq!(stage.claim().await, Some(first));

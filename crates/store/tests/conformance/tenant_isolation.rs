@@ -95,7 +95,12 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         }
         "automations/sort_keys" => {
             let texts = params![text(), text()];
-            [params![none(), "paused by a person"], texts, params![none(), text(), text()]].concat()
+            [
+                params![none(), "paused by a person"],
+                texts,
+                params![none(), text(), text()],
+            ]
+            .concat()
         }
         "deliveries/attempts" | "deliveries/by_id" => {
             params![none(), world.id("webhook_deliveries")]
