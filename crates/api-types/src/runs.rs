@@ -304,12 +304,14 @@ pub struct RunRecordView {
 }
 
 /// The change of a message that waits (merge patch, RFC 7396).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+/// A field that is absent or null keeps its value.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct RunPatch {
     /// The new text of the message.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1)]
-    pub content: String,
+    pub content: Option<String>,
 }
 
 /// The part of a run that a patch can change. Its hash is the entity tag of the run.

@@ -359,7 +359,9 @@ fn format_precheck(record: &RunRecord) -> Option<String> {
 }
 
 async fn edit(app: &App, given: &str, content: String) -> Result<(), CliError> {
-    let patch = RunPatch { content };
+    let patch = RunPatch {
+        content: Some(content),
+    };
     let edited = app.client.edit_run(given, &patch, None).await?;
     if app.output.json {
         return Ok(app.output.document(&edited)?);

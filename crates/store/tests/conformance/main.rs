@@ -113,8 +113,7 @@ behaviours! {
         send_message: [
             message_to_closed_session_is_refused, message_to_free_seat_is_queued,
             message_to_busy_seat_waits_for_end_of_turn,
-            seat_takes_people_before_automations_in_order,
-            occurrence_is_hidden_from_running_turn, message_from_channel_has_person_origin,
+            seat_takes_people_before_automations_in_order, occurrence_is_hidden_from_running_turn, message_from_channel_has_person_origin,
             concurrent_messages_share_one_seat_in_sequence, session_key_is_scoped_to_tenant,
             waiting_message_is_edited_until_worker_takes_it, input_of_automation_is_not_edited,
         ]

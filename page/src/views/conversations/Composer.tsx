@@ -123,7 +123,9 @@ export function Composer({ view, agent, approvals, automations, sent }: Composer
               refusal={runRefusal}
               onCancel={() => cancel(run)}
               editing={editing === run.id}
-              onEdit={run.origin === "person" && !closed ? (edits) => setEditing(edits ? run.id : null) : null}
+              onEdit={
+                run.origin === "person" && !closed ? (edits) => setEditing(edits ? run.id : null) : null
+              }
             />
           ))}
         </ol>
@@ -234,11 +236,7 @@ function Waiting(props: {
       </span>
       <small>{waitReason(run)}</small>
       {onEdit && (
-        <IconButton
-          label="Edit this input"
-          disabled={props.refusal !== null}
-          onClick={() => onEdit(true)}
-        >
+        <IconButton label="Edit this input" disabled={props.refusal !== null} onClick={() => onEdit(true)}>
           <Pencil size={16} aria-hidden />
         </IconButton>
       )}

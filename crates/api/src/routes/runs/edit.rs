@@ -46,7 +46,8 @@ pub(super) async fn edit_run(
     let service = caller.authorize(Permission::RunsWrite)?;
     let view = service.run(&run).await?;
     seen.check("the run", &editable(&view))?;
-    let (before, to) = (&view.run.content, &patch.value.content);
+    let before = &view.run.content;
+    let to = patch.value.content.as_deref().unwrap_or(before);
     let view = service.edit_message(view.run.id, before, to).await?;
     Ok(tagged(&caller, view))
 }
