@@ -33,14 +33,28 @@ pub(super) fn page_limit(given: Option<u32>) -> Result<u32, ApiError> {
 ///
 /// Returns 400 if the cursor is not an ID of the type `T`. The ID need not exist.
 pub(super) fn parse_cursor<T: FromStr>(given: Option<&str>) -> Result<Option<T>, ApiError> {
+    parse_after(given, StatusCode::BAD_REQUEST)
+}
+
+/// Parses `after`, the cursor of a list whose order the request names. Each order has its own form of cursors, so that
+/// the parameter alone does not tell whether it is valid.
+///
+/// # Errors
+///
+/// Returns 422 if the text is not a cursor of this order.
+pub(super) fn parse_cursor_of_order<T: FromStr>(
+    given: Option<&str>,
+) -> Result<Option<T>, ApiError> {
+    parse_after(given, StatusCode::UNPROCESSABLE_ENTITY)
+}
+
+fn parse_after<T: FromStr>(given: Option<&str>, status: StatusCode) -> Result<Option<T>, ApiError> {
     let Some(given) = given else { return Ok(None) };
     given.parse().map(Some).map_err(|_| {
         let given: String = given.chars().take(80).collect();
-        ApiError::malformed(format!(
-            "invalid `after` {}: accepted is `next` of the previous page",
-            quoted(&given)
-        ))
-        .field("after")
+        let given = quoted(&given);
+        let detail = format!("invalid `after` {given}: accepted is `next` of the previous page");
+        ApiError::new(ProblemKind::Invalid, status, detail).field("after")
     })
 }
 

@@ -155,7 +155,7 @@ fn query_refusals(session: &str, run: &str) -> Vec<Refusal> {
             "page",
             "unknown field `page`; expected",
         ),
-        asked("/sessions?after=x", 400, "after", "`x`: accepted is"),
+        asked("/sessions?after=x", 422, "after", "`x`: accepted is"),
         asked("/sessions?kind=x", 400, "kind", "`x`: "),
         asked("/tenants?limit=0", 400, "limit", "1 to 500"),
         asked(
@@ -184,13 +184,14 @@ fn query_refusals(session: &str, run: &str) -> Vec<Refusal> {
             "after",
             "0 and more",
         ),
-        // An excluded parameter is refused and never ignored.
+        // Each order has cursors of its own.
         asked(
             &format!("/sessions?order=changed&after={session}"),
             422,
             "after",
-            "one page",
+            "`next` of the previous page",
         ),
+        // An excluded parameter is refused and never ignored.
         asked(&format!("{messages}?last=1&after=2"), 422, "last", both),
         asked(&format!("{messages}?last=1&before=2"), 422, "last", both),
         asked(&format!("{messages}?before=2&after=1"), 422, "before", both),

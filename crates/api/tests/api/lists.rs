@@ -176,7 +176,7 @@ pub(crate) async fn automations_are_sorted_by_name_with_counts(world: &World) {
 
     for (query, field, status) in [
         ("sort=age", "sort", 400),
-        ("sort=name&after=x", "after", 400),
+        ("sort=name&after=x", "after", 422),
         ("sort=name&state=deleted", "state", 422),
     ] {
         let refused = world.get(&format!("/automations?{query}")).await;

@@ -86,8 +86,10 @@ pub(super) async fn list_automations(
         .sort
         .or_else(|| filter.attention.then_some(SortParam::Name));
     let order = match sort {
-        None => AutomationOrder::Made(list_params::parse_cursor(after)?),
-        Some(sort) => AutomationOrder::Sorted(sort.into(), list_params::parse_cursor(after)?),
+        None => AutomationOrder::Made(list_params::parse_cursor_of_order(after)?),
+        Some(sort) => {
+            AutomationOrder::Sorted(sort.into(), list_params::parse_cursor_of_order(after)?)
+        }
     };
     let query = AutomationQuery {
         state: filter.state,

@@ -74,10 +74,10 @@ pub(super) async fn list_sessions(
     let after = filter.after.as_deref();
     let order = match filter.order {
         None | Some(OrderParam::Made) => SessionOrder::Created {
-            after: list_params::parse_cursor(after)?,
+            after: list_params::parse_cursor_of_order(after)?,
         },
         Some(OrderParam::Changed) => SessionOrder::Changed {
-            after: list_params::parse_cursor(after)?,
+            after: list_params::parse_cursor_of_order(after)?,
         },
     };
     let query = SessionQuery {
