@@ -87,5 +87,11 @@ test("waiting_input_is_edited_in_its_place", async ({ page, stack, signIn }) => 
   const waiting = page.getByRole("list", { name: "Waiting inputs" });
   await expect(waiting.getByText("A second thought.")).toBeVisible();
   await expect(field).toBeHidden();
+  // The turn before it ends while the person is typing.
+  await page.getByRole("button", { name: "Edit this input" }).click();
+  await field.fill("A third thought.");
   await stack.api("POST", `/sessions/${id}/cancel`);
+  await expect(field).toBeHidden();
+  await expect(page.getByText("That message waits no longer.")).toBeVisible();
+  await expect(composer(page)).toHaveValue("A third thought.");
 });

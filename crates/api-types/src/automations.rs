@@ -1,11 +1,10 @@
 //! Automations, their requests and patches, and previews of schedules.
 
 use model::{
-    AgentId, AutomationId, RunId, SessionId, TenantId, Timestamp,
+    AgentId, AutomationId, SessionId, TenantId, Timestamp,
     automation::AutomationState,
     entity,
     policy::{Overlap, SessionMode},
-    run::RunStatus,
     schedule::Zone,
 };
 use serde::{Deserialize, Serialize};
@@ -13,8 +12,8 @@ use utoipa::ToSchema;
 
 use crate::{
     BudgetUsage, Change, Count, OnUnmatched, PermissionRules, PermissionRulesRequest, Policies,
-    PoliciesPatch, PoliciesRequest, Run, SeatSettings, SeatSettingsPatch, SeatSettingsRequest,
-    Session, SessionTarget, Trigger, TriggerRequest,
+    PoliciesPatch, PoliciesRequest, Run, RunOutcome, SeatSettings, SeatSettingsPatch,
+    SeatSettingsRequest, Session, SessionTarget, Trigger, TriggerRequest,
 };
 
 /// A request that creates an automation, or replaces one.
@@ -335,27 +334,6 @@ pub struct AutomationItem {
     pub created_at: Timestamp,
     /// The instant of the last change.
     pub updated_at: Timestamp,
-}
-
-/// The outcome of an input so far.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct RunOutcome {
-    /// The run, which is the last attempt at the input.
-    pub run_id: RunId,
-    /// The status of the run.
-    pub status: RunStatus,
-    /// The reason for the end of the run, in one word. Null if the run succeeded.
-    pub reason: Option<String>,
-    /// A short text about the reason, for people.
-    pub message: Option<String>,
-    /// The number of due instants that the run stands for.
-    pub occurrences: i64,
-    /// The due instant. If the run is not for an occurrence, the instant at which the input arrived.
-    pub at: Timestamp,
-    /// The instant at which the turn began. Null if no turn has begun.
-    pub started_at: Option<Timestamp>,
-    /// The instant at which the run ended. Null if the run has not ended.
-    pub ended_at: Option<Timestamp>,
 }
 
 /// The maximum number of outcomes of each automation in a list.

@@ -57,7 +57,7 @@ use axum::{
 };
 use tower::ServiceBuilder;
 
-pub use listen::{IsOfRun, Listener, ServerHandle, serve};
+pub use listen::{Listener, PeerCheck, ServerHandle, serve};
 pub use openapi::document;
 pub use state::{Api, ApiBuilder, LivenessCheck, Peer, WakeCallback};
 

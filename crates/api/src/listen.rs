@@ -45,11 +45,11 @@ pub enum Listener {
     Tcp(TcpListener),
     /// A Unix socket that only its owner can open, and the check of the processes that connect. The processes of agents
     /// have the same owner.
-    Private(UnixListener, IsOfRun),
+    Private(UnixListener, fn(u32) -> PeerCheck),
 }
 
-/// Returns `true` if the process with this ID belongs to a run, or if that cannot be told.
-pub type IsOfRun = fn(u32) -> bool;
+/// Returns `true` if the process at the other end of a connection belongs to a run, or if that cannot be told.
+pub type PeerCheck = Box<dyn Fn() -> bool + Send>;
 
 /// A running listener.
 #[derive(Debug)]
@@ -102,9 +102,15 @@ async fn accept_all(listener: Listener, routes: Router, stop: CancellationToken)
                 let peer = move || Peer::Network(from);
                 serve_connection(stream, peer, &routes, &open, WRITE_TIMEOUT);
             }
-            Ok(AcceptedConnection::Private(stream, is_of_run)) => {
-                let process = stream.peer_cred().map(|peer| peer.pid());
-                let peer = move || private_peer(&process, is_of_run);
+            Ok(AcceptedConnection::Private(stream, check_of)) => {
+                let is_agent = check_of_peer(&stream, check_of);
+                let peer = move || {
+                    if is_agent() {
+                        Peer::Agent
+                    } else {
+                        Peer::Private
+                    }
+                };
                 serve_connection(stream, peer, &routes, &open, WRITE_TIMEOUT);
             }
             Err(error) => {
@@ -120,21 +126,24 @@ async fn accept_all(listener: Listener, routes: Router, stop: CancellationToken)
     }
 }
 
-/// Returns the sender of a request over a private socket. A process without an ID here runs in another container, and so
+/// Returns the check of the process that has connected. A process without an ID here runs in another container, and so
 /// not below a guard of this one.
-fn private_peer(process: &io::Result<Option<i32>>, is_of_run: IsOfRun) -> Peer {
-    let is_agent = match process {
-        Ok(Some(process)) if *process != 0 => u32::try_from(*process).map_or(true, is_of_run),
-        Ok(_) => false,
-        Err(_) => true,
-    };
-    if is_agent { Peer::Agent } else { Peer::Private }
+fn check_of_peer(stream: &tokio::net::UnixStream, check_of: fn(u32) -> PeerCheck) -> PeerCheck {
+    match stream.peer_cred().map(|peer| peer.pid().unwrap_or(0)) {
+        Ok(0) => Box::new(|| false),
+        Ok(process) => u32::try_from(process).map_or_else(|_| always_agent(), check_of),
+        Err(_) => always_agent(),
+    }
+}
+
+fn always_agent() -> PeerCheck {
+    Box::new(|| true)
 }
 
 /// An accepted connection.
 enum AcceptedConnection {
     Tcp(tokio::net::TcpStream, SocketAddr),
-    Private(tokio::net::UnixStream, IsOfRun),
+    Private(tokio::net::UnixStream, fn(u32) -> PeerCheck),
 }
 
 async fn accept(listener: &Listener) -> io::Result<AcceptedConnection> {
@@ -146,9 +155,9 @@ async fn accept(listener: &Listener) -> io::Result<AcceptedConnection> {
             stream.set_nodelay(true).ok();
             Ok(AcceptedConnection::Tcp(stream, from))
         }
-        Listener::Private(listener, is_of_run) => Ok(AcceptedConnection::Private(
+        Listener::Private(listener, check_of) => Ok(AcceptedConnection::Private(
             listener.accept().await?.0,
-            *is_of_run,
+            *check_of,
         )),
     }
 }
@@ -254,12 +263,11 @@ mod tests {
         open.shutdown().await;
     }
 
-    /// The number of checks of [`is_of_run_from_second_check`].
-    static CHECKS: AtomicU32 = AtomicU32::new(0);
-
-    fn is_of_run_from_second_check(process: u32) -> bool {
+    /// Returns a check that finds an agent from the second request on.
+    fn agent_from_second_request(process: u32) -> PeerCheck {
         assert_eq!(process, std::process::id());
-        CHECKS.fetch_add(1, Ordering::Relaxed) > 0
+        let checks = AtomicU32::new(0);
+        Box::new(move || checks.fetch_add(1, Ordering::Relaxed) > 0)
     }
 
     #[tokio::test]
@@ -269,7 +277,7 @@ mod tests {
         let told = async |peer: Extension<Peer>| format!("<{:?}>", peer.0);
         let routes = Router::new().route("/", get(told));
         let listener = UnixListener::bind(&path).unwrap();
-        let listener = Listener::Private(listener, is_of_run_from_second_check);
+        let listener = Listener::Private(listener, agent_from_second_request);
         let served = serve(listener, routes, CancellationToken::new());
         let mut client = UnixStream::connect(&path).await.unwrap();
         for expected in ["<Private>", "<Agent>"] {

@@ -31,6 +31,7 @@ mod signals;
 
 use std::process::ExitCode;
 
+use agent::guard::KnownProcess;
 use clap::{CommandFactory, Parser};
 use config::Config;
 
@@ -120,7 +121,8 @@ fn run(cli: Cli, output: Output) -> Result<Exit, CliError> {
 /// Refuses a command that an agent runs, or another process of a turn. The data folder belongs to the user of the agent,
 /// so that the command would act as an administrator.
 fn refuse_within_run() -> Result<(), CliError> {
-    match agent::guard::run_of_process(std::process::id()) {
+    let process = KnownProcess::with_id(std::process::id());
+    match process.and_then(KnownProcess::run) {
         Ok(None) => Ok(()),
         Ok(Some(run)) => Err(CliError::message(
             Exit::NotAllowed,

@@ -13,7 +13,8 @@ use std::{
 
 use crate::boxed;
 
-use api::{Listener, ServerHandle};
+use agent::guard::KnownProcess;
+use api::{Listener, PeerCheck, ServerHandle};
 use axum::Router;
 use client::{Client, SocketAddress};
 use model::Entropy;
@@ -87,7 +88,7 @@ impl PrivateSocket {
         let listener = UnixListener::bind(SocketAddress::for_path(&draft)?.path())?;
         fs::set_permissions(&draft, Permissions::from_mode(0o600))?;
         fs::rename(&draft, &path)?;
-        let handle = api::serve(Listener::Private(listener, is_of_run), routes, stop);
+        let handle = api::serve(Listener::Private(listener, peer_check), routes, stop);
         Ok(Self {
             path,
             handle: Some(handle),
@@ -112,9 +113,15 @@ impl Drop for PrivateSocket {
     }
 }
 
-/// Returns `true` if a process belongs to a run. A process that cannot be read any more counts as one.
-fn is_of_run(process: u32) -> bool {
-    agent::guard::run_of_process(process).map_or(true, |run| run.is_some())
+/// Returns the check whether a process that has connected belongs to a run. A process that cannot be read, or that has
+/// ended since, counts as one.
+fn peer_check(process: u32) -> PeerCheck {
+    let known = KnownProcess::with_id(process);
+    let is_of_run = move || {
+        let run = known.as_ref().map(|process| process.run());
+        !matches!(run, Ok(Ok(None)))
+    };
+    Box::new(is_of_run)
 }
 
 fn remove_if_exists(path: &Path) -> io::Result<()> {

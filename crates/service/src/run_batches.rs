@@ -3,11 +3,17 @@
 //! Each run goes through the transition of the operation on a single run, in a transaction of its own. The expected
 //! number protects people from a filter that matches more than they have seen.
 
+use std::time::Duration;
+
 use api_types::{Count, MAX_COUNT, RunCounts, RunRefused, RunRetried, RunsCancelled, RunsRetried};
 use model::{RunId, run::RunStatus};
 use store::RunFilter;
 
 use crate::{Error, ErrorKind, RunSelection, Service, boxed};
+
+/// The time after which no further run is tried. A request that exceeds its own limit (30 s) would end without a response
+/// that says what was done.
+const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// An operation on many runs.
 #[derive(Clone, Copy)]
@@ -70,8 +76,13 @@ impl Service {
             .expected_runs(selection, expected, Operation::Retry)
             .await?;
         let (mut retried, mut refused) = (Vec::new(), Vec::new());
+        let began = self.now();
         for (run_id, _) in runs.into_iter().rev() {
             let now = self.now();
+            if now.since(began) >= TIME_LIMIT {
+                refused.push(not_tried(run_id));
+                continue;
+            }
             match self.store.retry_run(self.scope(), run_id, None, now).await {
                 Ok(submitted) => retried.push(RunRetried {
                     run_id,
@@ -101,7 +112,12 @@ impl Service {
             .await?;
         runs.sort_by_key(|(_, status)| *status != RunStatus::Deferred);
         let (mut cancelled, mut refused) = (Vec::new(), Vec::new());
+        let began = self.now();
         for (run_id, _) in runs {
+            if self.now().since(began) >= TIME_LIMIT {
+                refused.push(not_tried(run_id));
+                continue;
+            }
             match self.cancel_run_by_id(run_id).await {
                 Ok(run) => cancelled.push(run),
                 Err(error) => refused.push(refusal(run_id, error)?),
@@ -186,4 +202,14 @@ fn refusal(run_id: RunId, error: Error) -> Result<RunRefused, Error> {
     }
     let reason = error.chain();
     Ok(RunRefused { run_id, reason })
+}
+
+fn not_tried(run_id: RunId) -> RunRefused {
+    RunRefused {
+        run_id,
+        reason: format!(
+            "not tried within {} s; repeat the request",
+            TIME_LIMIT.as_secs()
+        ),
+    }
 }

@@ -11,6 +11,8 @@
 //! - An occurrence that replaces the runs of its automation locks their seats after its own, and after the sessions of
 //!   occurrences before it in the batch.
 //! - The deletion of a session with several bound automations cancels the runs of one after the other.
+//! - A batch that begins turns and repeats the start of others locks the heartbeats of each kind in the order of IDs, and
+//!   those of the repeated ones last.
 //! - A statement that changes several run rows locks them in the order in which it finds them. The seats of these runs
 //!   are locked before, so only the writes of their own workers meet them.
 //!

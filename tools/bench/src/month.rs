@@ -19,7 +19,7 @@ use super::{
     due::{create_automations, new_automation},
     fixture::Fixture,
     month_inputs::Input,
-    month_rows::{RowMaker, Source},
+    month_rows::{PROMPT, RowMaker, Source},
     set_insert::RowWriter,
 };
 
@@ -147,7 +147,7 @@ pub(crate) async fn plan(
         agent: agents[number % agents.len()],
         automation: None,
         fresh: false,
-        place: None,
+        location: None,
     }));
     let mut inputs = add_messages(inputs, first, end)?;
     open_last(&mut inputs, &sources);
@@ -184,9 +184,6 @@ impl PlannedMonth {
         })
     }
 }
-
-pub(crate) const PROMPT: &str = "Read the issues and the failed builds of the last day. Write a summary of at most ten lines: what \
-     changed, what is blocked and who should look at it. Compare it with your last summary.";
 
 const SUBJECTS: [&str; 8] = [
     "standup",
@@ -271,7 +268,7 @@ async fn plan_inputs(
             agent: planned.agent,
             automation: Some(ids),
             fresh: planned.session_mode == SessionMode::Fresh,
-            place: None,
+            location: None,
         });
     }
     Ok((sources, inputs))

@@ -13,7 +13,6 @@ use sqlx::types::Uuid;
 
 use super::{
     fixture::Fixture,
-    month::PROMPT,
     month_inputs::{Input, Turn},
     set_insert::{Row, RowWriter, row},
 };
@@ -26,6 +25,9 @@ const TURNS_PER_APPROVAL: usize = 40;
 const FAR: Duration = Duration::from_hours(24);
 /// The time from a failed attempt to the next one.
 const BACKOFF: Duration = Duration::from_mins(1);
+
+pub(crate) const PROMPT: &str = "Read the issues and the failed builds of the last day. Write a summary of at most ten lines: what \
+     changed, what is blocked and who should look at it. Compare it with your last summary.";
 
 const ANSWER: &str = "Eleven issues changed since yesterday. Two of them are blocked: the migration waits for a review of \
      its lock order, and the upload of large files fails behind the proxy with status 413. Three builds failed, all in \
@@ -45,12 +47,12 @@ pub(crate) struct Source {
     /// `true` if each input gets a session of its own.
     pub(crate) fresh: bool,
     /// The session that continues. `None` before the first input.
-    pub(crate) place: Option<Place>,
+    pub(crate) location: Option<Location>,
 }
 
-/// The place of a turn: a session and its seat.
+/// The location of a turn: a session and its seat.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct Location {
     session: SessionId,
     seat: SeatId,
     last_seq: i64,
@@ -116,7 +118,7 @@ impl RowMaker {
     pub(crate) fn sessions_of(&self, sources: Range<usize>) -> Vec<SessionId> {
         let sources = self.sources[sources].iter();
         sources
-            .filter_map(|source| Some(source.place?.session))
+            .filter_map(|source| Some(source.location?.session))
             .collect()
     }
 
@@ -124,7 +126,7 @@ impl RowMaker {
     pub(crate) fn add(&mut self, input: &Input) {
         let outcome = input.outcome(self.sources[input.source].automation.is_some());
         let has_turn = !matches!(outcome, RunStatus::Skipped | RunStatus::Missed);
-        let mut place = has_turn.then(|| self.place(input));
+        let mut location = has_turn.then(|| self.location(input));
         let first = RunId::generate(input.at, &*self.entropy);
         let mut at = input.at;
         for attempt in 1..=input.attempts {
@@ -136,26 +138,26 @@ impl RowMaker {
                 (RunId::generate(at, &*self.entropy), outcome)
             };
             let turn = Turn::of(input, status, at, self.end);
-            self.add_run(input, (first, run), attempt, &turn, place);
-            if let Some(place) = &mut place {
-                self.add_transcript(input, run, attempt, &turn, place);
+            self.add_run(input, (first, run), attempt, &turn, location);
+            if let Some(location) = &mut location {
+                self.add_transcript(input, run, attempt, &turn, location);
             }
             at = turn.ended_at.unwrap_or(at) + BACKOFF;
         }
         let source = &mut self.sources[input.source];
-        if !source.fresh && place.is_some() {
-            source.place = place;
+        if !source.fresh && location.is_some() {
+            source.location = location;
         }
     }
 
     /// Returns the session of an input, which is new if its source has none or needs another one.
-    fn place(&mut self, input: &Input) -> Place {
+    fn location(&mut self, input: &Input) -> Location {
         let source = &self.sources[input.source];
-        if let Some(place) = source.place {
-            return place;
+        if let Some(location) = source.location {
+            return location;
         }
         let at = input.at;
-        let place = Place {
+        let location = Location {
             session: SessionId::generate(at, &*self.entropy),
             seat: SeatId::generate(at, &*self.entropy),
             last_seq: 0,
@@ -173,7 +175,7 @@ impl RowMaker {
             _ => 4 * input.attempts,
         };
         self.chunk.sessions.push(row! {
-            id: place.session.uuid(),
+            id: location.session.uuid(),
             tenant_id: tenant,
             kind: kind,
             type: session_type,
@@ -186,21 +188,21 @@ impl RowMaker {
             updated_at: at,
         });
         self.chunk.seats.push(row! {
-            id: place.seat.uuid(),
+            id: location.seat.uuid(),
             tenant_id: tenant,
-            session_id: place.session.uuid(),
+            session_id: location.session.uuid(),
             role: "agent",
             name: "agent",
             harness_id: source.agent.uuid(),
             is_entry: true,
             instance_id: self.instance.uuid(),
-            acp_session_id: place.seat.to_string(),
+            acp_session_id: location.seat.to_string(),
             turns: 1,
             settings: json!({}),
             created_at: at,
             updated_at: at,
         });
-        place
+        location
     }
 
     /// Adds the row of a run, whose IDs are those of the input and of the attempt.
@@ -210,7 +212,7 @@ impl RowMaker {
         (first, run): (RunId, RunId),
         attempt: i64,
         turn: &Turn,
-        place: Option<Place>,
+        location: Option<Location>,
     ) {
         self.runs += 1;
         let source = &self.sources[input.source];
@@ -230,8 +232,8 @@ impl RowMaker {
             status: turn.status.as_str(),
             origin: if of_person { Origin::Person } else { Origin::Occurrence }.as_str(),
             priority: i64::from(!of_person),
-            session_id: place.map(|place| place.session.uuid()),
-            seat_id: place.map(|place| place.seat.uuid()),
+            session_id: location.map(|location| location.session.uuid()),
+            seat_id: location.map(|location| location.seat.uuid()),
             automation_id: automation.map(|(automation, _)| automation.uuid()),
             trigger_id: automation.map(|(_, trigger)| trigger.uuid()),
             scheduled_for: automation.map(|_| input.at),
@@ -239,7 +241,7 @@ impl RowMaker {
             exclusive: false,
             content: content,
             not_before: (turn.status == RunStatus::Deferred).then(|| self.end + FAR),
-            instance_id: place.map(|_| self.instance.uuid()),
+            instance_id: location.map(|_| self.instance.uuid()),
             worker_id: worker.clone(),
             claimed_at: taken_at,
             started_at: taken_at,
@@ -288,7 +290,7 @@ impl RowMaker {
         run: RunId,
         attempt: i64,
         turn: &Turn,
-        place: &mut Place,
+        location: &mut Location,
     ) {
         let Some(started) = turn.started_at else {
             return;
@@ -299,42 +301,42 @@ impl RowMaker {
         } else {
             "Summarise the day."
         };
-        self.add_message(place, run, ("user", question), started);
+        self.add_message(location, run, ("user", question), started);
         let running = json!({ "status": "running", "attempt": attempt, "worker_id": self.worker });
-        self.add_event(place, ("run", run.uuid()), running, started);
+        self.add_event(location, ("run", run.uuid()), running, started);
         if let Some(ended) = turn.ended_at {
             // Two in three answers are cut in lists.
             let length = ANSWER.len() / (1 + input.random % 3);
-            self.add_message(place, run, ("assistant", &ANSWER[..length]), ended);
+            self.add_message(location, run, ("assistant", &ANSWER[..length]), ended);
             let mut change = json!({ "status": turn.status.as_str(), "attempt": attempt });
             if let Some(reason) = turn.reason(input) {
                 change["reason"] = json!(reason);
             }
-            self.add_event(place, ("run", run.uuid()), change, ended);
+            self.add_event(location, ("run", run.uuid()), change, ended);
         }
         let asks = match turn.status {
             RunStatus::Running => !input.random.is_multiple_of(RUNNING_PER_UNASKED),
             _ => input.random.is_multiple_of(TURNS_PER_APPROVAL),
         };
         if asks {
-            self.add_approval(input, run, started, turn.ended_at, place);
+            self.add_approval(input, run, started, turn.ended_at, location);
         }
     }
 
     fn add_message(
         &mut self,
-        place: &mut Place,
+        location: &mut Location,
         run: RunId,
         (role, content): (&str, &str),
         at: Timestamp,
     ) {
         let message = MessageId::generate(at, &*self.entropy);
-        let from = (role == "assistant").then(|| place.seat.uuid());
+        let from = (role == "assistant").then(|| location.seat.uuid());
         self.chunk.messages.push(row! {
             id: message.uuid(),
             tenant_id: self.tenant.uuid(),
-            session_id: place.session.uuid(),
-            seq: place.last_seq + 1,
+            session_id: location.session.uuid(),
+            seq: location.last_seq + 1,
             run_id: run.uuid(),
             from_seat_id: from,
             role: role,
@@ -344,20 +346,20 @@ impl RowMaker {
             created_at: at,
         });
         let body = json!({ "role": role, "kind": "message" });
-        self.add_event(place, ("message", message.uuid()), body, at);
+        self.add_event(location, ("message", message.uuid()), body, at);
     }
 
     fn add_event(
         &mut self,
-        place: &mut Place,
+        location: &mut Location,
         (kind, about): (&str, Uuid),
         body: Value,
         at: Timestamp,
     ) {
-        place.last_seq += 1;
+        location.last_seq += 1;
         self.chunk.events.push(row! {
-            session_id: place.session.uuid(),
-            seq: place.last_seq,
+            session_id: location.session.uuid(),
+            seq: location.last_seq,
             tenant_id: self.tenant.uuid(),
             kind: kind,
             ref_id: about,
@@ -372,7 +374,7 @@ impl RowMaker {
         run: RunId,
         at: Timestamp,
         ended: Option<Timestamp>,
-        place: &Place,
+        location: &Location,
     ) {
         let automation = self.sources[input.source].automation;
         let state = match (ended, input.random % 4) {
@@ -386,7 +388,7 @@ impl RowMaker {
         self.chunk.approvals.push(row! {
             id: ApprovalId::generate(at, &*self.entropy).uuid(),
             tenant_id: self.tenant.uuid(),
-            session_id: place.session.uuid(),
+            session_id: location.session.uuid(),
             run_id: run.uuid(),
             automation_id: automation.map(|(automation, _)| automation.uuid()),
             tool_kind: "execute",

@@ -16,7 +16,7 @@ use super::{
     people::{self, PeopleMeasurement},
     programs::Programs,
     sql_baseline,
-    statistics::quantile,
+    statistics::{format_quantiles, ms, quantile},
     throughput::{self, MAX_IN_FLIGHT},
 };
 use crate::postgres::PostgresServer;
@@ -96,21 +96,6 @@ pub(crate) async fn run(
     }
     server.stop();
     Ok(())
-}
-
-fn ms(time: Duration) -> f64 {
-    time.as_secs_f64() * 1000.0
-}
-
-/// Formats the median, the 99th percentile and the maximum.
-pub(crate) fn format_quantiles(sorted: &[Duration]) -> String {
-    let at = |part| ms(quantile(sorted, part));
-    format!(
-        "p50 {:8.2} ms, p99 {:8.2} ms, max {:8.2} ms",
-        at(0.5),
-        at(0.99),
-        at(1.0)
-    )
 }
 
 /// Formats the ratios of the medians and of the 99th percentiles.

@@ -32,10 +32,10 @@ use super::{
     folder::new_folder,
     idle_server::ServerProcess,
     month::{self, AUTOMATIONS, DAYS, Month, RUNNING, RUNS},
-    on_postgres::format_quantiles,
     postgres::PostgresServer,
     programs::Programs,
     set_insert::RowWriter,
+    statistics::format_quantiles,
     traces::free_address,
 };
 

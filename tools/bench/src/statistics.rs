@@ -21,3 +21,19 @@ pub(crate) fn quantile(sorted: &[Duration], part: f64) -> Duration {
     let last = sorted.len().saturating_sub(1);
     sorted.get(at.min(last)).copied().unwrap_or_default()
 }
+
+/// Returns a time in milliseconds.
+pub(crate) fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+/// Formats the median, the 99th percentile and the maximum.
+pub(crate) fn format_quantiles(sorted: &[Duration]) -> String {
+    let at = |part| ms(quantile(sorted, part));
+    format!(
+        "p50 {:8.2} ms, p99 {:8.2} ms, max {:8.2} ms",
+        at(0.5),
+        at(0.99),
+        at(1.0)
+    )
+}

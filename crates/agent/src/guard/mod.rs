@@ -40,7 +40,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use ancestry::run_of_process;
+pub use ancestry::KnownProcess;
 pub use main::main;
 pub use sweep::{sweep, sweep_workers};
 

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal, test_kill_process};
 
 use crate::exit::ResourceUsage;
 
@@ -32,6 +32,10 @@ struct ProcessRow {
 impl ProcessRow {
     fn read(pid: Pid) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+        Self::parse(pid, &stat)
+    }
+
+    fn parse(pid: Pid, stat: &str) -> Option<Self> {
         // The name stands in parentheses and may contain any character, even parentheses.
         let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
         let state = fields.next()?;
@@ -53,13 +57,58 @@ impl ProcessRow {
     }
 }
 
-/// Returns the ID of the parent of a process, 0 if it has none. Returns `None` if the process has ended.
-pub(super) fn parent(pid: Pid) -> Option<i32> {
-    let row = ProcessRow::read(pid)?;
-    (!row.is_zombie).then_some(row.parent)
+/// What `/proc` tells about one process.
+pub(super) enum ProcessReading {
+    /// The process exists.
+    Exists {
+        process: Process,
+        /// The ID of its parent, 0 if it has none here.
+        parent: i32,
+        /// `true` if it has ended and its parent does not know yet, or if its main thread has ended.
+        is_zombie: bool,
+    },
+    /// No process has this ID.
+    Ended,
+    /// The process belongs to another user, and `/proc` does not show it.
+    OfOtherUser,
+}
+
+/// Reads one process.
+///
+/// # Errors
+///
+/// Returns an error if `/proc` hides a process that this one could signal.
+pub(super) fn read_process(pid: Pid) -> io::Result<ProcessReading> {
+    let error = match fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())) {
+        Ok(stat) => {
+            let row = ProcessRow::parse(pid, &stat);
+            let row = row.ok_or_else(|| io::Error::other("cannot parse /proc/<pid>/stat"))?;
+            return Ok(ProcessReading::Exists {
+                process: row.process,
+                parent: row.parent,
+                is_zombie: row.is_zombie,
+            });
+        }
+        Err(error) => error,
+    };
+    // A missing file proves nothing: `/proc` may be mounted so that it hides the processes of other users (`hidepid`).
+    match test_kill_process(pid) {
+        Err(rustix::io::Errno::SRCH) => Ok(ProcessReading::Ended),
+        Err(rustix::io::Errno::PERM) => Ok(ProcessReading::OfOtherUser),
+        _ => Err(error),
+    }
 }
 
 impl Process {
+    /// Returns a process with the same ID that started before this one.
+    #[cfg(test)]
+    pub(super) fn started_earlier(self) -> Self {
+        Self {
+            start_ticks: self.start_ticks - 1,
+            ..self
+        }
+    }
+
     /// Sends a signal. A process that has ended is no error.
     ///
     /// Opens the handle first and checks the identity afterwards, so that a new process with the same ID never gets

@@ -33,7 +33,7 @@ pub(super) fn page_limit(given: Option<u32>) -> Result<u32, ApiError> {
 ///
 /// Returns 400 if the cursor is not an ID of the type `T`. The ID need not exist.
 pub(super) fn parse_cursor<T: FromStr>(given: Option<&str>) -> Result<Option<T>, ApiError> {
-    parse_after(given, StatusCode::BAD_REQUEST)
+    parse_after(given, StatusCode::BAD_REQUEST, |text| text.parse().ok())
 }
 
 /// Parses `after`, the cursor of a list whose order the request names. Each order has its own form of cursors, so that
@@ -42,15 +42,20 @@ pub(super) fn parse_cursor<T: FromStr>(given: Option<&str>) -> Result<Option<T>,
 /// # Errors
 ///
 /// Returns 422 if the text is not a cursor of this order.
-pub(super) fn parse_cursor_of_order<T: FromStr>(
+pub(super) fn parse_cursor_of_order<T>(
     given: Option<&str>,
+    parse: impl FnOnce(&str) -> Option<T>,
 ) -> Result<Option<T>, ApiError> {
-    parse_after(given, StatusCode::UNPROCESSABLE_ENTITY)
+    parse_after(given, StatusCode::UNPROCESSABLE_ENTITY, parse)
 }
 
-fn parse_after<T: FromStr>(given: Option<&str>, status: StatusCode) -> Result<Option<T>, ApiError> {
+fn parse_after<T>(
+    given: Option<&str>,
+    status: StatusCode,
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Result<Option<T>, ApiError> {
     let Some(given) = given else { return Ok(None) };
-    given.parse().map(Some).map_err(|_| {
+    parse(given).map(Some).ok_or_else(|| {
         let given: String = given.chars().take(80).collect();
         let given = quoted(&given);
         let detail = format!("invalid `after` {given}: accepted is `next` of the previous page");

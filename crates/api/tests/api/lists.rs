@@ -177,6 +177,7 @@ pub(crate) async fn automations_are_sorted_by_name_with_counts(world: &World) {
     for (query, field, status) in [
         ("sort=age", "sort", 400),
         ("sort=name&after=x", "after", 422),
+        ("sort=next&after=a:0:aut_1:alpha", "after", 422),
         ("sort=name&state=deleted", "state", 422),
     ] {
         let refused = world.get(&format!("/automations?{query}")).await;

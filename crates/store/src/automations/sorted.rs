@@ -3,7 +3,7 @@
 //! One statement reads the keys of all automations of a tenant, which are few bytes each, and the order is computed
 //! here: so both databases sort alike, and each page reads the documents of its own automations only.
 
-use std::{fmt, str::FromStr};
+use std::fmt;
 
 use model::{AutomationId, RunId, TenantId, Timestamp, automation::AutomationState};
 
@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// An order of a list of automations. Within equal ones, the name decides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AutomationSort {
     /// By name, without regard to the case of letters.
     Name,
@@ -34,9 +34,23 @@ pub enum AutomationSort {
     Failures,
 }
 
+impl AutomationSort {
+    /// Returns the letter of the order in a cursor.
+    const fn letter(self) -> char {
+        match self {
+            Self::Name => 'a',
+            Self::Next => 'n',
+            Self::Last => 'l',
+            Self::Changed => 'c',
+            Self::Failures => 'f',
+        }
+    }
+}
+
 /// The position of an automation in a sorted list, from which the next page goes on.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AutomationRank {
+    sort: AutomationSort,
     number: i128,
     name: String,
     id: AutomationId,
@@ -44,22 +58,37 @@ pub struct AutomationRank {
 
 impl fmt::Display for AutomationRank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}", self.number, self.id, self.name)
+        let Self {
+            sort,
+            number,
+            name,
+            id,
+        } = self;
+        write!(f, "{}:{number}:{id}:{name}", sort.letter())
     }
 }
 
 /// The error for a text that is not a position in a list of automations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("expected a number, the ID of an automation and a name, with colons between them")]
+#[error(
+    "expected a letter, a number, the ID of an automation and a name, with colons between them"
+)]
 pub struct InvalidRank;
 
-impl FromStr for AutomationRank {
-    type Err = InvalidRank;
-
-    fn from_str(text: &str) -> Result<Self, InvalidRank> {
-        let mut parts = text.splitn(3, ':');
+impl AutomationRank {
+    /// Reads a position in a list of an order.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`InvalidRank`] if the text has another form, or is a position in a list of another order.
+    pub fn parse(text: &str, sort: AutomationSort) -> Result<Self, InvalidRank> {
+        let mut parts = text.splitn(4, ':');
         let mut part = || parts.next().ok_or(InvalidRank);
+        if part()? != sort.letter().to_string() {
+            return Err(InvalidRank);
+        }
         Ok(Self {
+            sort,
             number: part()?.parse().map_err(|_| InvalidRank)?,
             id: part()?.parse().map_err(|_| InvalidRank)?,
             name: part()?.to_owned(),
@@ -143,6 +172,7 @@ impl Keys {
             AutomationSort::Failures => -i128::from(self.failures),
         };
         AutomationRank {
+            sort,
             number,
             name: self.name.to_lowercase(),
             id: self.id,
@@ -213,15 +243,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rank_is_read_as_it_was_written() {
+    fn rank_is_read_as_it_was_written_and_only_in_its_order() {
         let rank = AutomationRank {
+            sort: AutomationSort::Next,
             number: -7,
             name: "a:b".into(),
             id: AutomationId::from_uuid(uuid::Uuid::from_u128(7)),
         };
-        assert_eq!(rank.to_string().parse(), Ok(rank));
-        for text in ["", "1", "1:2:3", "x"] {
-            assert_eq!(text.parse::<AutomationRank>(), Err(InvalidRank), "{text}");
+        let text = rank.to_string();
+        assert_eq!(AutomationRank::parse(&text, AutomationSort::Next), Ok(rank));
+        for (text, sort) in [
+            ("", AutomationSort::Next),
+            ("n", AutomationSort::Next),
+            ("n:1:2:3", AutomationSort::Next),
+            (text.as_str(), AutomationSort::Changed),
+        ] {
+            assert_eq!(
+                AutomationRank::parse(text, sort),
+                Err(InvalidRank),
+                "{text}"
+            );
         }
     }
 }

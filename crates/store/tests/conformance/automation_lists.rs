@@ -7,7 +7,10 @@ use model::{
     run::RunStatus::{Failed, Skipped, Succeeded},
     schedule::Spec,
 };
-use store::{AutomationFilter, AutomationNumbers, AutomationSort, Page, RunOutcome, Scope, params};
+use store::{
+    AutomationFilter, AutomationNumbers, AutomationRank, AutomationSort, PAUSED_BY_PERSON, Page,
+    RunOutcome, Scope, params,
+};
 
 use crate::{
     fixtures::TestStore,
@@ -130,7 +133,11 @@ pub(crate) async fn automations_are_sorted_in_pages_and_counted(db: &TestStore) 
     let succeeded = stage.fire_and_start(beta).await;
     stage.succeed(succeeded).await;
     stage.advance_seconds(1);
-    stage.pause(delta).await;
+    let (scope, now) = (stage.scope(), stage.now());
+    let paused = stage
+        .store
+        .pause_automation(scope, delta, PAUSED_BY_PERSON, now);
+    paused.await.unwrap();
 
     let filter = AutomationFilter::default();
     let read = async |filter: &AutomationFilter, attention, sort| {
@@ -150,7 +157,7 @@ pub(crate) async fn automations_are_sorted_in_pages_and_counted(db: &TestStore) 
                 return (listed, page.numbers);
             };
             // A cursor is the same after it was sent to a client.
-            after = Some(next.to_string().parse().unwrap());
+            after = Some(AutomationRank::parse(&next.to_string(), sort).unwrap());
         }
     };
     for (sort, order) in [

@@ -225,6 +225,10 @@ pub(crate) fn rows_breaking_checks(world: &World) -> Vec<(&'static str, Values)>
             row("approvals").with("input_bytes", 1_i64),
         ),
         (
+            "agent_runs_secret_hash_is_whole",
+            queued().with("secret_hash", vec![7_u8; 31]),
+        ),
+        (
             "agent_artifacts_size_counted",
             row("agent_artifacts").with("size_bytes", -1_i64),
         ),

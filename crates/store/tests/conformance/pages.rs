@@ -8,11 +8,11 @@ use std::{
 use model::{
     AutomationId, RunId, SessionId,
     automation::AutomationState,
-    entity::{Run, Session},
+    entity::Session,
     outcome::FailureKind,
     policy::SessionMode,
     run::{Origin, RunStatus},
-    session::{SessionEvent, SessionKind, SessionStatus, SessionType},
+    session::{SessionKind, SessionStatus, SessionType},
     turn::Role,
 };
 use store::{
@@ -22,7 +22,11 @@ use store::{
 
 use crate::{
     fixtures::TestStore,
-    stage::{Stage, answer, hourly, instance},
+    stage::{
+        Stage, answer,
+        history::{History, history, matches_filter},
+        hourly, instance,
+    },
 };
 
 /// Reads a list to its end, two items per page, and returns its IDs.
@@ -41,65 +45,6 @@ macro_rules! to_its_end {
             $page.after = found.last().copied();
         }
     }};
-}
-
-/// The IDs of a history.
-struct History {
-    sessions: [SessionId; 3],
-    automations: [AutomationId; 2],
-}
-
-/// Creates runs of every origin and of most statuses.
-async fn history(stage: &Stage) -> History {
-    let talk = stage.keyed_session(Some("web:100%_Talk")).await;
-    let report = stage.automation("report", SessionMode::Fresh).await;
-    let standup = stage.bound_automation("Stand-up", "web:nobody").await;
-    stage.fire(standup).await;
-    let failing = stage.send_message(talk, "one").await.run_id;
-    stage.start(failing).await;
-    stage.fail(failing, FailureKind::AgentError).await;
-    let again = stage
-        .store
-        .retry_run(stage.scope(), failing, None, stage.now());
-    let again = again.await.unwrap().run_id;
-    stage.start(again).await;
-    stage.succeed(again).await;
-    let fired = stage.fire(report).await.run_id;
-    let fired_in = stage.session_of(fired).await;
-    stage.start(fired).await;
-    stage
-        .end(fired, &crate::stage::failed(FailureKind::Start, false))
-        .await;
-    let quiet = stage.session().await;
-    let running = stage.send_message(talk, "two").await.run_id;
-    stage.start(running).await;
-    for words in ["three", "four", "five"] {
-        stage.send_message(talk, words).await;
-    }
-    stage.send_message(quiet, "hello").await;
-    let closed = stage.store.transition_session(
-        stage.scope(),
-        quiet,
-        SessionEvent::Complete,
-        None,
-        stage.now(),
-    );
-    closed.await.unwrap();
-    stage.send_message(stage.session().await, "queued").await;
-    History {
-        sessions: [talk, fired_in, quiet],
-        automations: [report, standup],
-    }
-}
-
-fn matches_filter(filter: &RunFilter, run: &Run) -> bool {
-    filter.session.is_none_or(|id| run.session_id == Some(id))
-        && filter
-            .automation
-            .is_none_or(|id| run.automation_id == Some(id))
-        && (filter.statuses.is_empty() || filter.statuses.contains(&run.status()))
-        && filter.origin.is_none_or(|origin| run.origin == origin)
-        && (!filter.occurrences_only || run.trigger_id.is_some())
 }
 
 pub(crate) async fn run_pages_match_every_filter(db: &TestStore) {

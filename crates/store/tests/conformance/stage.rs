@@ -4,6 +4,7 @@ mod approvals;
 mod budgets;
 mod due;
 mod feed;
+pub(crate) mod history;
 pub(crate) mod servers;
 
 use std::{

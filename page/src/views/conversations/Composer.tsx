@@ -103,6 +103,12 @@ export function Composer({ view, agent, approvals, automations, sent }: Composer
     await client.invalidateQueries({ queryKey: keys.session(view.id) });
   };
 
+  const keepEdit = (text: string) => {
+    const typed = field.current?.value ?? "";
+    setDraft(typed === "" ? text : `${typed}\n\n${text}`);
+    toast("That message waits no longer. Your change is in the composer.");
+  };
+
   const closed = CLOSED.has(view.state);
   const nameOf = (approval: Approval) =>
     automations.find((automation) => automation.id === approval.automation_id)?.name ?? agent;
@@ -124,8 +130,12 @@ export function Composer({ view, agent, approvals, automations, sent }: Composer
               onCancel={() => cancel(run)}
               editing={editing === run.id}
               onEdit={
-                run.origin === "person" && !closed ? (edits) => setEditing(edits ? run.id : null) : null
+                // A message that waits for its next attempt is in the transcript already.
+                run.origin === "person" && run.attempt === 1 && !closed
+                  ? (edits) => setEditing(edits ? run.id : null)
+                  : null
               }
+              onGone={keepEdit}
             />
           ))}
         </ol>
@@ -202,8 +212,10 @@ function Waiting(props: {
   refusal: string | null;
   onCancel(): void;
   editing: boolean;
-  /** Begins or ends the edit. Null if no person wrote the input. */
+  /** Begins or ends the edit. Null if the input cannot be edited. */
   onEdit: ((edits: boolean) => void) | null;
+  /** Takes the text of an edit whose message waits no longer. */
+  onGone(text: string): void;
 }) {
   const { run, automations, onEdit } = props;
   const automation = automations.find((each) => each.id === run.automation_id);
@@ -218,7 +230,7 @@ function Waiting(props: {
     return (
       <li>
         <span>{props.number}</span>
-        <EditWaiting run={run} onClose={() => onEdit(false)} />
+        <EditWaiting run={run} onClose={() => onEdit(false)} onGone={props.onGone} />
       </li>
     );
   }

@@ -1,17 +1,33 @@
 import { useQuery } from "@tanstack/react-query";
-import { type KeyboardEvent, useState } from "react";
+import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { request } from "../../api/client";
 import { hasStatus } from "../../api/problem";
 import { keys, queryClient } from "../../api/queries";
 import type { OpenRun, RunView } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { errorText } from "../../kit/ErrorState";
-import { toast } from "../../kit/Toast";
 import css from "./conversation.module.css";
 
+interface EditWaitingProps {
+  run: OpenRun;
+  onClose(): void;
+  /** Takes what was typed when the message waits no longer, so that the list has no place for it. */
+  onGone(text: string): void;
+}
+
 /** Edits a message that waits, in its place in the list. The server refuses the edit once a worker has the message. */
-export function EditWaiting({ run, onClose }: { run: OpenRun; onClose(): void }) {
+export function EditWaiting({ run, onClose, onGone }: EditWaitingProps) {
   const [typed, setTyped] = useState<string | null>(null);
+  const isClosed = useRef(false);
+  const close = () => {
+    isClosed.current = true;
+    onClose();
+  };
+  const rescue = useRef(() => {});
+  rescue.current = () => {
+    if (!isClosed.current && typed !== null) onGone(typed);
+  };
+  useEffect(() => () => rescue.current(), []);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<string | null>(null);
   // The version that the person sees, so that an edit of another person is not overwritten.
@@ -33,14 +49,12 @@ export function EditWaiting({ run, onClose }: { run: OpenRun; onClose(): void })
         body: { content },
         ...(etag !== null && { ifMatch: etag }),
       });
+      isClosed.current = true;
       await queryClient.invalidateQueries({ queryKey: keys.session(run.session_id ?? "") });
       onClose();
     } catch (problem) {
-      if (hasStatus(problem, 409)) {
-        // Its turn has begun. Keep the text at hand: the person may want to send it as another message.
-        toast(errorText(problem));
-        await queryClient.invalidateQueries({ queryKey: keys.session(run.session_id ?? "") });
-      }
+      if (hasStatus(problem, 409))
+        queryClient.invalidateQueries({ queryKey: keys.session(run.session_id ?? "") });
       setError(
         hasStatus(problem, 412)
           ? "Somebody else has changed this message. Close the edit to see the present text."
@@ -56,7 +70,7 @@ export function EditWaiting({ run, onClose }: { run: OpenRun; onClose(): void })
       save();
     } else if (event.key === "Escape") {
       event.stopPropagation();
-      onClose();
+      close();
     }
   };
   return (
@@ -71,7 +85,7 @@ export function EditWaiting({ run, onClose }: { run: OpenRun; onClose(): void })
         onChange={(event) => setTyped(event.target.value)}
         onKeyDown={onKeyDown}
       />
-      <Button onClick={onClose}>Discard</Button>
+      <Button onClick={close}>Discard</Button>
       <Button
         kind="primary"
         busy={busy}

@@ -125,15 +125,18 @@ function Ledger() {
           />
           Each attempt
         </label>
-        <MatchingRuns
-          filter={{
-            ...(statuses !== "" && { status: statuses.split(",") as RunStatus[] }),
-            ...(automation !== "" && { automation }),
-            ...(reason !== "" && { reason }),
-          }}
-          from={() => startOf(hours)}
-          narrow={filtered}
-        />
+        {/* The number is one of inputs, and the actions concern inputs. */}
+        {attempts !== "all" && (
+          <MatchingRuns
+            filter={{
+              ...(statuses !== "" && { status: statuses.split(",") as RunStatus[] }),
+              ...(automation !== "" && { automation }),
+              ...(reason !== "" && { reason }),
+            }}
+            from={() => startOf(hours)}
+            narrow={filtered}
+          />
+        )}
         {reason !== "" && (
           <button
             type="button"

@@ -5,7 +5,7 @@ use axum::Json;
 use model::{access::Permission, automation::AutomationState};
 use serde::Deserialize;
 use service::{AutomationOrder, AutomationQuery};
-use store::AutomationSort;
+use store::{AutomationRank, AutomationSort};
 use utoipa::IntoParams;
 
 use super::super::list_params;
@@ -86,9 +86,13 @@ pub(super) async fn list_automations(
         .sort
         .or_else(|| filter.attention.then_some(SortParam::Name));
     let order = match sort {
-        None => AutomationOrder::Made(list_params::parse_cursor_of_order(after)?),
+        None => AutomationOrder::Made(list_params::parse_cursor_of_order(after, |text| {
+            text.parse().ok()
+        })?),
         Some(sort) => {
-            AutomationOrder::Sorted(sort.into(), list_params::parse_cursor_of_order(after)?)
+            let sort = sort.into();
+            let parse = |text: &str| AutomationRank::parse(text, sort).ok();
+            AutomationOrder::Sorted(sort, list_params::parse_cursor_of_order(after, parse)?)
         }
     };
     let query = AutomationQuery {

@@ -74,10 +74,10 @@ pub(super) async fn list_sessions(
     let after = filter.after.as_deref();
     let order = match filter.order {
         None | Some(OrderParam::Made) => SessionOrder::Created {
-            after: list_params::parse_cursor_of_order(after)?,
+            after: list_params::parse_cursor_of_order(after, |text| text.parse().ok())?,
         },
         Some(OrderParam::Changed) => SessionOrder::Changed {
-            after: list_params::parse_cursor_of_order(after)?,
+            after: list_params::parse_cursor_of_order(after, |text| text.parse().ok())?,
         },
     };
     let query = SessionQuery {
