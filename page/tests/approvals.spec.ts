@@ -39,6 +39,8 @@ test("request_is_denied_with_a_comment", async ({ page, stack, signIn }) => {
   await automation(stack, "release", "This asks to push.");
   const run = await fire(stack, "release");
   await signIn(page);
+  await page.goto("/runs");
+  await expect(page.getByRole("list", { name: "Runs" })).toContainText("waits for you");
   await page
     .getByRole("navigation", { name: "Main" })
     .getByRole("link", { name: /Approvals/ })

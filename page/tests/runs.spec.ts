@@ -14,6 +14,32 @@ test("empty_ledger_says_so", async ({ page, signIn }) => {
   await expect(page.getByText("Nothing has run yet.")).toBeVisible();
 });
 
+test("matching_runs_are_retried_after_a_question", async ({ page, stack, signIn }) => {
+  const session = await stack.api<{ id: string }>("POST", "/sessions", { agent: "claude", title: "Mail" });
+  await stack.api("POST", `/sessions/${session.id}/pause`);
+  for (const text of ["One.", "Two."]) {
+    const run = await stack.api<Run>("POST", `/sessions/${session.id}/messages`, { text });
+    await stack.api("POST", `/runs/${run.id}/cancel`);
+  }
+  await stack.api("POST", `/sessions/${session.id}/resume`);
+  await signIn(page);
+  // A filter that the page does not have shows all runs, and nobody retries all runs at once.
+  await page.goto("/runs?status=cancelled");
+  await expect(page.getByText("2 runs", { exact: true })).toBeVisible();
+  await expect(page.getByRole("button", { name: "All" })).toHaveAttribute("aria-pressed", "true");
+  await expect(page.getByRole("button", { name: /^Retry/ })).toHaveCount(0);
+  await page.getByRole("button", { name: "Skipped, cancelled" }).click();
+  await page.getByRole("button", { name: "Retry 2" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Keep" }).click();
+  await expect(page.getByText("2 runs", { exact: true })).toBeVisible();
+  await page.getByRole("button", { name: "Retry 2" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Retry 2 runs" }).click();
+  await expect(page.getByText("2 runs queued again")).toBeVisible();
+  await settled(stack, session.id);
+  await page.getByRole("button", { name: "Succeeded" }).click();
+  await expect(page.getByText("2 runs", { exact: true })).toBeVisible();
+});
+
 test("failed_run_is_retried_and_has_one_row", async ({ page, stack, signIn }) => {
   await stack.api("POST", "/automations", {
     name: "build",

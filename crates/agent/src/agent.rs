@@ -114,7 +114,7 @@ pub enum StartError {
         offered: Vec<AuthMethod>,
     },
     /// The agent replied with an error.
-    #[error("cannot start the agent: it replied with error {code}: {message}")]
+    #[error("cannot start the agent: it replied with an error: {message} ({code})")]
     Refused {
         /// The JSON-RPC code.
         code: i32,

@@ -70,7 +70,7 @@ pub enum OpenError {
     #[error("cannot read the agent's output: {0}")]
     Unreadable(UnreadableOutput),
     /// The agent replied with any other error.
-    #[error("cannot open the session: the agent replied with error {code}: {message}")]
+    #[error("cannot open the session: the agent replied with an error: {message} ({code})")]
     Refused {
         /// The JSON-RPC code.
         code: i32,

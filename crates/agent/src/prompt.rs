@@ -29,7 +29,7 @@ pub enum PromptError {
     #[error("cannot read the agent's output: {0}")]
     Unreadable(UnreadableOutput),
     /// The agent replied with an error.
-    #[error("the agent replied with error {code}: {message}")]
+    #[error("the agent replied with an error: {message} ({code})")]
     AgentError {
         /// The JSON-RPC code.
         code: i32,

@@ -56,7 +56,7 @@ pub enum SettingsError {
     #[error("the agent ended before it applied the settings, with {0}")]
     AgentExited(EarlyExit),
     /// The agent replied with an error.
-    #[error("cannot set `{what}`: the agent replied with error {code}: {message}")]
+    #[error("cannot set `{what}`: the agent replied with an error: {message} ({code})")]
     Refused {
         /// The mode or setting.
         what: String,

@@ -269,6 +269,8 @@ pub struct RunItem {
     pub run: Run,
     /// The event behind the input.
     pub source: RunSource,
+    /// `true` if an approval of the run is pending, so that its turn waits for a person.
+    pub waits_for_approval: bool,
     /// The names of the run's objects, and the beginning of its answer.
     #[serde(flatten)]
     pub names: RunNames,

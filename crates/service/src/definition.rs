@@ -46,7 +46,7 @@ impl Service {
         let name = match &request.name {
             Some(name) => {
                 let before = before.map(|before| before.name.as_str());
-                naming::validate_new_name("name", name, before)?
+                naming::validate_new_automation_name(name, before)?
             }
             None => String::new(),
         };

@@ -67,7 +67,7 @@ pub use error::{Error, ErrorKind};
 pub use export::Export;
 pub use overview::LONGEST_PERIOD;
 pub use probe::{Probe, ProbeError, ProbeFuture};
-pub use runs::{RunQuery, RunSelection};
+pub use runs::RunQuery;
 pub use sessions::SessionQuery;
 pub use text::{clean, excerpt, one_line, quoted};
 pub use timeline::{DEFAULT_LANES, MAX_LANES, TimelineQuery};

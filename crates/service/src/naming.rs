@@ -7,6 +7,10 @@ use crate::Error;
 /// The length of the longest name that is derived from a prompt, in characters.
 const MAX_DERIVED_NAME_CHARS: usize = 40;
 
+/// The words that stand in paths of the API where the name of an automation can stand. An automation of such a name could
+/// be addressed by its ID alone.
+const RESERVED_NAMES: [&str; 2] = ["dry-run", "preview"];
+
 /// Returns a valid name: one line that is not empty and not too long.
 pub(crate) fn validate_name(field: &'static str, given: &str) -> Result<String, Error> {
     let accepted = format!(
@@ -40,6 +44,18 @@ pub(crate) fn validate_new_name(
     Ok(name)
 }
 
+/// Returns a valid name of an automation: a name as by [`validate_new_name`] that is not reserved either.
+pub(crate) fn validate_new_automation_name(
+    given: &str,
+    before: Option<&str>,
+) -> Result<String, Error> {
+    if before != Some(given) && RESERVED_NAMES.contains(&given) {
+        let problem = "it is reserved; accepted are names other than `dry-run` and `preview`";
+        return Err(Error::invalid("name", given, problem));
+    }
+    validate_new_name("name", given, before)
+}
+
 /// Checks that a prompt or a message is not empty and not too long.
 pub(crate) fn validate_content(field: &'static str, given: &str) -> Result<(), Error> {
     if given.trim().is_empty() {
@@ -70,7 +86,7 @@ pub(crate) fn derive_name(prompt: &str) -> String {
         }
         name.extend(word.chars().take(MAX_DERIVED_NAME_CHARS));
     }
-    if name.is_empty() || model::has_id_form(&name) {
+    if name.is_empty() || model::has_id_form(&name) || RESERVED_NAMES.contains(&name.as_str()) {
         "automation".into()
     } else {
         name
@@ -105,6 +121,15 @@ mod tests {
             assert!(error.contains("1 to 200 bytes"), "{given:?}: {error}");
         }
         assert_eq!(validate_name("name", "daily news").unwrap(), "daily news");
+    }
+
+    #[test]
+    fn reserved_name_is_refused_unless_it_is_kept() {
+        let error = validate_new_automation_name("preview", None).unwrap_err();
+        assert!(error.to_string().contains("reserved"), "{error}");
+        let kept = validate_new_automation_name("dry-run", Some("dry-run"));
+        assert_eq!(kept.unwrap(), "dry-run");
+        assert_eq!(derive_name("Preview"), "automation");
     }
 
     #[test]

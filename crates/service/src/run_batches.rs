@@ -5,11 +5,14 @@
 
 use std::time::Duration;
 
-use api_types::{Count, MAX_COUNT, RunCounts, RunRefused, RunRetried, RunsCancelled, RunsRetried};
+use api_types::{
+    Count, MAX_COUNT, RunCounts, RunFilterRequest, RunRefused, RunRetried, RunsCancelled,
+    RunsRetried,
+};
 use model::{RunId, run::RunStatus};
 use store::RunFilter;
 
-use crate::{Error, ErrorKind, RunSelection, Service, boxed};
+use crate::{Error, ErrorKind, Service, boxed};
 
 /// The time after which no further run is tried. A request that exceeds its own limit (30 s) would end without a response
 /// that says what was done.
@@ -44,7 +47,7 @@ impl Service {
     /// Counts the runs that match a selection, and those of them that can be retried and cancelled. Each count stops at
     /// [`MAX_COUNT`].
     #[boxed]
-    pub async fn count_runs(&self, selection: &RunSelection) -> Result<RunCounts, Error> {
+    pub async fn count_runs(&self, selection: &RunFilterRequest) -> Result<RunCounts, Error> {
         let filter = self.run_filter(selection).await?;
         let matching = self.read_statuses(&filter).await?;
         let retryable = self
@@ -69,7 +72,7 @@ impl Service {
     #[boxed]
     pub async fn retry_runs(
         &self,
-        selection: &RunSelection,
+        selection: &RunFilterRequest,
         expected: u32,
     ) -> Result<RunsRetried, Error> {
         let runs = self
@@ -104,7 +107,7 @@ impl Service {
     #[boxed]
     pub async fn cancel_runs(
         &self,
-        selection: &RunSelection,
+        selection: &RunFilterRequest,
         expected: u32,
     ) -> Result<RunsCancelled, Error> {
         let mut runs = self
@@ -129,7 +132,7 @@ impl Service {
     /// Returns the runs of a selection that an operation can change, the newest first, if their number is `expected`.
     async fn expected_runs(
         &self,
-        selection: &RunSelection,
+        selection: &RunFilterRequest,
         expected: u32,
         operation: Operation,
     ) -> Result<Vec<(RunId, RunStatus)>, Error> {

@@ -4,62 +4,20 @@ use api_types::{
     LiveText, MAX_LISTED_CHARS, Page, RunCancelled, RunFilterRequest, RunItem, RunNames, RunView,
 };
 use model::{
-    InputId, RunId, Timestamp,
+    InputId, RunId,
     entity::{Run, RunRecord},
-    run::{Origin, RunSource, RunStatus},
+    run::{RunSource, RunStatus},
     turn::SubmittedRun,
 };
 use store::RunFilter;
 
 use crate::{Error, Service, boxed, naming, sessions};
 
-/// The filters of lists of runs and of operations on many runs.
-#[derive(Debug, Clone, Default)]
-pub struct RunSelection {
-    /// The session: its key, its ID or an ID prefix.
-    pub session: Option<String>,
-    /// The automation: its name, its ID or an ID prefix.
-    pub automation: Option<String>,
-    /// The accepted statuses. Empty to accept all.
-    pub statuses: Vec<RunStatus>,
-    /// The origin of the inputs.
-    pub origin: Option<Origin>,
-    /// The reason for the end of the run.
-    pub reason: Option<String>,
-    /// The instant from which on the runs were created.
-    pub created_from: Option<Timestamp>,
-    /// The instant before which the runs were created.
-    pub created_before: Option<Timestamp>,
-}
-
-impl From<RunFilterRequest> for RunSelection {
-    fn from(request: RunFilterRequest) -> Self {
-        let RunFilterRequest {
-            session,
-            automation,
-            status,
-            origin,
-            reason,
-            from,
-            to,
-        } = request;
-        Self {
-            session,
-            automation,
-            statuses: status,
-            origin,
-            reason,
-            created_from: from,
-            created_before: to,
-        }
-    }
-}
-
 /// The filters and the page of a list of runs.
 #[derive(Debug, Clone, Default)]
 pub struct RunQuery {
     /// The filters.
-    pub selection: RunSelection,
+    pub selection: RunFilterRequest,
     /// `true` to list only occurrences, including skipped and missed ones.
     pub occurrences: bool,
     /// `true` to list each attempt at an input. Otherwise the last attempt stands for the input.
@@ -92,7 +50,10 @@ impl Service {
     }
 
     /// Returns the filter of a selection: its session and its automation are found by what the caller gave.
-    pub(crate) async fn run_filter(&self, selection: &RunSelection) -> Result<RunFilter, Error> {
+    pub(crate) async fn run_filter(
+        &self,
+        selection: &RunFilterRequest,
+    ) -> Result<RunFilter, Error> {
         let session = match &selection.session {
             Some(given) => Some(self.find_session(given).await?.id),
             None => None,
@@ -104,11 +65,11 @@ impl Service {
         Ok(RunFilter {
             session,
             automation,
-            statuses: selection.statuses.clone(),
+            statuses: selection.status.clone(),
             origin: selection.origin,
             reason: selection.reason.clone(),
-            created_from: selection.created_from,
-            created_before: selection.created_before,
+            created_from: selection.from,
+            created_before: selection.to,
             occurrences_only: false,
             last_attempts_only: true,
         })
@@ -245,6 +206,7 @@ pub(crate) fn run_item(mut run: Run, names: store::RunNames) -> RunItem {
     RunItem {
         source: source(&run, &names),
         run: run.into(),
+        waits_for_approval: names.waits_for_approval,
         names: run_names(names),
     }
 }
@@ -263,6 +225,7 @@ fn run_names(names: store::RunNames) -> RunNames {
         trigger_kind: _,
         channel,
         answer,
+        waits_for_approval: _,
     } = names;
     RunNames {
         automation_name,

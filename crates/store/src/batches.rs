@@ -56,7 +56,7 @@ pub(crate) struct StartRequest {
     pub(crate) instance: InstanceId,
     /// `true` if the precheck of the run has already run.
     pub(crate) precheck_done: bool,
-    /// SHA-256 of the run's secret. `None` if the agent gets no tools.
+    /// SHA-256 of the run's secret. `None` if the start is never repeated.
     pub(crate) secret: Option<[u8; 32]>,
     pub(crate) now: Timestamp,
 }

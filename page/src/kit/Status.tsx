@@ -1,4 +1,4 @@
-import type { RunStatus, SessionStatus } from "../api/types";
+import type { RunItem, RunStatus, SessionStatus } from "../api/types";
 import css from "./kit.module.css";
 
 /** A status as people see it. Several statuses of the API can share one. */
@@ -52,6 +52,10 @@ const COLOURS: Record<Look, string> = {
 export function lookOfRun(status: RunStatus): Look {
   return status === "deferred" || status === "delivered" ? "queued" : status;
 }
+
+/** The look of a listed run, whose turn may wait for a person. */
+export const lookOfListedRun = (run: Pick<RunItem, "status" | "waits_for_approval">): Look =>
+  run.status === "running" && run.waits_for_approval ? "waits" : lookOfRun(run.status);
 
 export function lookOfSession(status: SessionStatus): Look | null {
   return status === "active" ? null : status;

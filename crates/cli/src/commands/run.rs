@@ -122,7 +122,10 @@ async fn list(app: &App, filter: RunFilter, limit: u32) -> Result<(), CliError> 
     let rows = runs.iter().map(|item| {
         let source = format_source(item.source, item.names.channel.as_deref());
         let name = item.names.automation_name.as_deref();
-        (&item.run, format_subject(&item.run, name, &source))
+        RunRow {
+            waits_for_approval: item.waits_for_approval,
+            ..RunRow::new(&item.run, format_subject(&item.run, name, &source))
+        }
     });
     Ok(app.output.line(&runs_table(app, rows))?)
 }
@@ -152,21 +155,42 @@ async fn newest_runs(
     Ok(runs)
 }
 
-/// Formats runs, each with the text of its source, as a table.
-pub(crate) fn runs_table<'a>(
-    app: &App,
-    runs: impl Iterator<Item = (&'a Run, String)> + Clone,
-) -> String {
-    let ids = short_ids(runs.clone().map(|(run, _)| run.id));
-    let rows = runs.zip(ids).map(|((run, source), id)| {
+/// A row of a table of runs.
+pub(crate) struct RunRow<'a> {
+    run: &'a Run,
+    /// What the run belongs to, and its source.
+    subject: String,
+    waits_for_approval: bool,
+}
+
+impl<'a> RunRow<'a> {
+    pub(crate) fn new(run: &'a Run, subject: String) -> Self {
+        Self {
+            run,
+            subject,
+            waits_for_approval: false,
+        }
+    }
+}
+
+/// Formats runs as a table.
+pub(crate) fn runs_table<'a>(app: &App, runs: impl Iterator<Item = RunRow<'a>> + Clone) -> String {
+    let ids = short_ids(runs.clone().map(|row| row.run.id));
+    let rows = runs.zip(ids).map(|(row, id)| {
+        let run = row.run;
+        let reason = if row.waits_for_approval {
+            "waits for an approval".into()
+        } else {
+            format_reason(run)
+        };
         [
             id,
             run.status.to_string(),
-            source,
+            row.subject,
             app.time
                 .date_time(run.scheduled_for.unwrap_or(run.input_at)),
             run.attempt.to_string(),
-            excerpt(&format_reason(run), 60),
+            excerpt(&reason, 60),
         ]
     });
     let headings = ["RUN", "STATUS", "SOURCE", "TIME", "ATTEMPT", "REASON"];
@@ -292,7 +316,7 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
         let name = names.automation_name.as_deref();
         let rows = attempts
             .iter()
-            .map(|run| (run, format_subject(run, name, &source)));
+            .map(|run| RunRow::new(run, format_subject(run, name, &source)));
         let table = runs_table(app, rows);
         app.output.line(&format!("\nAttempts\n{table}"))?;
     }

@@ -138,17 +138,17 @@ pub(crate) async fn invalid_restore_reply_fails_turn_with_reason(world: &World) 
         (
             refused(-32601, "what?"),
             "restore",
-            "the agent replied with error -32601: what?",
+            "the agent replied with an error: what? (-32601)",
         ),
         (
             refused(-32602, "bad cwd"),
             "restore",
-            "the agent replied with error -32602: bad cwd",
+            "the agent replied with an error: bad cwd (-32602)",
         ),
         (
             refused(-32603, "oops"),
             "restore",
-            "the agent replied with error -32603: oops",
+            "the agent replied with an error: oops (-32603)",
         ),
         (
             refused(-32000, "sign in"),
@@ -158,7 +158,7 @@ pub(crate) async fn invalid_restore_reply_fails_turn_with_reason(world: &World) 
         (
             refused(7, &endless),
             "restore",
-            "the agent replied with error 7: no no",
+            "the agent replied with an error: no no",
         ),
         (
             refused(-32003, "busy"),

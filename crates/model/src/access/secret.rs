@@ -105,7 +105,7 @@ secrets! {
     TokenSecret = "mat_", "a token";
     /// The secret of a sign-in link, which signs a browser in once.
     LinkSecret = "mal_", "a sign-in code";
-    /// The secret with which the agent of a run uses its tools while the run is `running`.
+    /// The secret of a run, which only the process that takes its turn knows. The run has its hash while it is `running`.
     RunSecret = "mar_", "a run's secret";
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use api_types::{AutomationRequest, SessionTarget};
+use api_types::{AutomationRequest, RunFilterRequest, SessionTarget};
 use model::{
     automation::AutomationState,
     policy::{Overlap, SessionMode},
@@ -10,7 +10,7 @@ use model::{
     schedule::Spec,
     session::SessionEvent,
 };
-use service::{Error, ErrorKind, RunQuery, RunSelection};
+use service::{Error, ErrorKind, RunQuery};
 use store::Scope;
 
 use crate::world::{NOW, World, at, cron, error_chain, every, request};
@@ -417,10 +417,10 @@ async fn runs_are_listed_by_automation_name() {
         .unwrap();
     let fired = world.service.fire("news", None).await.unwrap();
     let query = |automation: &str, statuses| RunQuery {
-        selection: RunSelection {
+        selection: RunFilterRequest {
             automation: Some(automation.into()),
-            statuses,
-            ..RunSelection::default()
+            status: statuses,
+            ..RunFilterRequest::default()
         },
         limit: 10,
         ..RunQuery::default()

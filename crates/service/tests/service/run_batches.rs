@@ -1,17 +1,26 @@
 //! Operations on many runs: their expected number, their order, and the runs that are refused.
 
-use api_types::{Count, RunCounts};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use api_types::{Count, RunCounts, RunFilterRequest};
 use model::{
-    RunId,
+    Clock, RunId, Timestamp,
     run::RunStatus::{Cancelled, Deferred, Queued},
     session::SessionEvent,
 };
-use service::{Error, ErrorKind, RunSelection};
+use service::{Error, ErrorKind, Service};
+use testkit::clock::SeededEntropy;
 
-use crate::world::World;
+use crate::world::{NOW, World};
 
-fn all() -> RunSelection {
-    RunSelection::default()
+fn all() -> RunFilterRequest {
+    RunFilterRequest::default()
 }
 
 fn count(count: u32) -> Count {
@@ -114,9 +123,9 @@ async fn cancellation_of_many_runs_starts_none_of_them() {
     }
     let other = world.conversation().await.id.to_string();
     let other = world.send_message(&other, "Hello").await;
-    let selection = RunSelection {
+    let selection = RunFilterRequest {
         session: Some(session),
-        statuses: vec![Deferred, Queued, Cancelled],
+        status: vec![Deferred, Queued, Cancelled],
         ..all()
     };
     let cancelled = world.service.cancel_runs(&selection, 3).await.unwrap();
@@ -155,10 +164,47 @@ async fn counts_stop_at_500_and_no_request_changes_more() {
     assert!(refused.to_string().contains("but 500+ of the"), "{refused}");
     let hint = refused.hint().unwrap();
     assert!(hint.contains("up to 500 runs"), "{hint}");
-    let deferred = RunSelection {
-        statuses: vec![Deferred],
+    let deferred = RunFilterRequest {
+        status: vec![Deferred],
         ..all()
     };
     let deferred = world.service.count_runs(&deferred).await.unwrap();
     assert_eq!(deferred.cancellable, count(500));
+}
+
+/// A clock that goes on by 15 seconds at each reading.
+struct SlowWorkClock(AtomicI64);
+
+impl Clock for SlowWorkClock {
+    fn now(&self) -> Timestamp {
+        let seconds = self.0.fetch_add(15, Ordering::Relaxed);
+        NOW.parse::<Timestamp>().unwrap() + Duration::from_secs(seconds.try_into().unwrap())
+    }
+}
+
+#[tokio::test]
+async fn runs_after_time_limit_are_listed_as_not_tried() {
+    let world = World::new().await;
+    for _ in 0..6 {
+        cancelled_run(&world).await;
+    }
+    let service = Service::new(
+        world.store.clone(),
+        world.tenant,
+        Arc::new(SlowWorkClock(AtomicI64::new(0))),
+        Arc::new(SeededEntropy::new(8)),
+        world.agents.clone(),
+    );
+    let retried = service.retry_runs(&all(), 6).await.unwrap();
+    assert_eq!((retried.retried.len(), retried.refused.len()), (1, 5));
+    assert!(retried.refused[0].reason.contains("not tried within 20 s"));
+    let open = RunFilterRequest {
+        status: vec![Queued],
+        ..all()
+    };
+    let cancelled = service.cancel_runs(&open, 1).await.unwrap();
+    assert_eq!((cancelled.cancelled.len(), cancelled.refused.len()), (1, 0));
+    // What was not tried can be asked for again.
+    let rest = world.service.retry_runs(&all(), 6).await.unwrap();
+    assert_eq!((rest.retried.len(), rest.refused), (6, Vec::new()));
 }

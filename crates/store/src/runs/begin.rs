@@ -46,8 +46,8 @@ impl Store {
     /// Returns [`StartReply::RunPrecheck`] and changes nothing if the precheck of the run must run first. The precheck
     /// is skipped if an earlier attempt at the same input has begun its turn.
     ///
-    /// `secret` is the SHA-256 of the secret with which the agent uses its tools. A repetition with the same secret,
-    /// whose first reply was lost, gets the same assignment while the run is `running`.
+    /// `secret` is the SHA-256 of a secret that only the caller knows. A repetition with the same secret, whose first
+    /// reply was lost, gets the same assignment while the run is `running`.
     #[boxed]
     pub async fn begin(
         &self,

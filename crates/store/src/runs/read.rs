@@ -60,6 +60,8 @@ pub struct RunNames {
     pub channel: Option<String>,
     /// The answer, or its beginning. `None` if the run has none, or none yet.
     pub answer: Option<String>,
+    /// `true` if an approval of the run is pending.
+    pub waits_for_approval: bool,
 }
 
 /// The parameters of a statement that lists runs, all of which have the same names.
@@ -233,6 +235,7 @@ async fn read_names(
                 trigger_kind: row.optional("trigger_kind")?,
                 channel: row.optional("channel")?,
                 answer: row.optional("answer")?,
+                waits_for_approval: row.get("waits_for_approval")?,
             },
         );
     }

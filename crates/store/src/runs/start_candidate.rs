@@ -16,7 +16,7 @@ pub(super) struct StartCandidate {
     pub(super) run: Run,
     pub(super) session: Session,
     pub(super) seat: Seat,
-    /// SHA-256 of the run's secret. `None` if its agent gets no tools.
+    /// SHA-256 of the run's secret. `None` if the start is never repeated.
     pub(super) secret: Option<[u8; 32]>,
     /// The budgets that apply to the run, with their usage so far.
     pub(super) accounts: Accounts,

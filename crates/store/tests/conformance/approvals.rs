@@ -109,6 +109,12 @@ pub(crate) async fn approval_is_decided_once(db: &TestStore) {
     assert_eq!(decision.comment.as_deref(), Some("looks right"));
     let second = stage.decide(denied, Verdict::Deny).await.unwrap();
     assert_eq!(second.status(), ApprovalStatus::Denied);
+    // Lists show that the turn waits until its last approval is decided.
+    let waits_for_approval = async || {
+        let names = stage.store.run_names(stage.scope(), run).await;
+        names.unwrap().waits_for_approval
+    };
+    assert!(waits_for_approval().await);
 
     for verdict in [Verdict::Allow, Verdict::Deny] {
         assert_eq!(stage.refused_state(allowed, verdict).await, "allowed");
@@ -123,6 +129,8 @@ pub(crate) async fn approval_is_decided_once(db: &TestStore) {
         states,
         ["pending", "pending", "pending", "allowed", "denied"]
     );
+    stage.decide(waits, Verdict::Allow).await.unwrap();
+    assert!(!waits_for_approval().await);
 }
 
 pub(crate) async fn decision_at_approval_deadline_is_refused(db: &TestStore) {

@@ -181,6 +181,7 @@ pub(crate) async fn listed_runs_have_names_of_people(db: &TestStore) {
             trigger_kind: Some("manual".into()),
             channel: None,
             answer: Some("Two services".into()),
+            waits_for_approval: false,
         }
     );
     // The texts of the list are cut, those of a page of runs are whole.

@@ -22,7 +22,7 @@ import {
 import { EmptyState, Panel, Skeleton, Tabs } from "../../kit/layout";
 import { Menu } from "../../kit/Menu";
 import { OutcomeStrip } from "../../kit/OutcomeStrip";
-import { lookOfRun, Status, StatusGlyph, wordOf } from "../../kit/Status";
+import { lookOfListedRun, Status, StatusGlyph, wordOf } from "../../kit/Status";
 import { toast } from "../../kit/Toast";
 import { useKey } from "../../shell/keys";
 import { addressOfAutomation, addressOfRun, addressOfSession } from "../addresses";
@@ -290,7 +290,7 @@ function RunsTab({ automation }: { automation: AutomationView }) {
         {only === "" && automation.upcoming_runs.length > 0 && <li className={css.now}>now</li>}
         {rows.map((run) => {
           const at = run.scheduled_for ?? run.input_at;
-          const look = lookOfRun(run.status);
+          const look = lookOfListedRun(run);
           const reason = run.status === "succeeded" ? run.answer : briefReason(run.message ?? run.reason);
           const times = run.occurrences > 1 ? ` ${run.occurrences} times` : "";
           return (

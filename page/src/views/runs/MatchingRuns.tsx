@@ -49,7 +49,9 @@ export function MatchingRuns(props: { filter: RunFilter; from(): string | null; 
   const { matching, retryable, cancellable } = counts.data;
   return (
     <>
-      <span className={css.count}>{countText(matching)}</span>
+      <span className={css.count}>
+        {countText(matching)} {matching.count === 1 ? "run" : "runs"}
+      </span>
       {props.narrow && retryable.count > 0 && (
         <Button refusal={refusal("runs:write")} onClick={() => ask("retry", retryable)}>
           Retry {countText(retryable)}

@@ -63,7 +63,7 @@ function Detail({ run }: { run: RunView }) {
   const [, navigate] = useLocation();
   const [busy, setBusy] = useState(false);
   const name = subjectOf(run);
-  const look = lookOfRun(run.status);
+  const look = run.blocked_on?.for === "approval" ? "waits" : lookOfRun(run.status);
   const reason = run.message ?? run.reason;
   const advice = adviceOf(run, run.agent_name ?? null);
   const last = run.attempts.at(-1);

@@ -10,7 +10,7 @@ import { ErrorState } from "../../kit/ErrorState";
 import { dayAndTime, longTime } from "../../kit/format";
 import { EmptyState, Skeleton } from "../../kit/layout";
 import { Menu } from "../../kit/Menu";
-import { lookOfRun, Status } from "../../kit/Status";
+import { lookOfListedRun, Status } from "../../kit/Status";
 import { useNow } from "../../kit/Time";
 import { VirtualList } from "../../kit/VirtualList";
 import { addressOfRun, addressOfSession } from "../addresses";
@@ -65,7 +65,9 @@ function Ledger() {
   const [reason, setReason] = useFilter("reason");
   const [attempts, setAttempts] = useFilter("attempts");
   const automations = useAutomations();
-  const statuses = STATUSES.find((each) => each.value === status)?.statuses ?? "";
+  // An address may name a filter that the page does not have. It filters nothing then.
+  const chosen = STATUSES.find((each) => each.value === status);
+  const statuses = chosen?.statuses ?? "";
   const hours = PERIODS.find((each) => each.value === period)?.hours ?? null;
   const filter = { status: statuses, automation, reason, all_attempts: attempts === "all" || null };
   const list = useInfiniteQuery({
@@ -77,7 +79,7 @@ function Ledger() {
     placeholderData: keepPreviousData,
   });
   const rows = list.data?.pages.flatMap((page) => page.items) ?? [];
-  const filtered = status !== "" || automation !== "" || period !== "" || reason !== "";
+  const filtered = statuses !== "" || automation !== "" || hours !== null || reason !== "";
   return (
     <div className={css.ledger}>
       <header className={css.head}>
@@ -88,7 +90,7 @@ function Ledger() {
             <button
               key={each.value}
               type="button"
-              aria-pressed={status === each.value}
+              aria-pressed={(chosen?.value ?? "") === each.value}
               onClick={() => setStatus(each.value)}
             >
               {each.label}
@@ -198,7 +200,7 @@ function Ledger() {
 
 function RunRow({ run, attempts }: { run: RunItem; attempts: boolean }) {
   const now = useNow(isOpen(run.status) ? 1_000 : 3_600_000);
-  const look = lookOfRun(run.status);
+  const look = lookOfListedRun(run);
   const name = subjectOf(run);
   const at = run.scheduled_for ?? run.input_at;
   const instants = run.occurrences > 1 ? `${run.occurrences} instants` : null;

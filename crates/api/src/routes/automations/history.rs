@@ -1,10 +1,10 @@
 //! The sessions and the occurrences of an automation.
 
-use api_types::{Page, RunItem, SessionItem};
+use api_types::{Page, RunFilterRequest, RunItem, SessionItem};
 use axum::Json;
 use model::{access::Permission, run::RunStatus};
 use serde::Deserialize;
-use service::{RunQuery, RunSelection, SessionQuery};
+use service::{RunQuery, SessionQuery};
 use store::SessionOrder;
 use utoipa::IntoParams;
 
@@ -99,10 +99,10 @@ pub(super) async fn list_occurrences(
     let service = caller.authorize(Permission::AutomationsRead)?;
     caller.authorize(Permission::RunsRead)?;
     let query = RunQuery {
-        selection: RunSelection {
+        selection: RunFilterRequest {
             automation: Some(automation),
-            statuses: part.status.unwrap_or_default(),
-            ..RunSelection::default()
+            status: part.status.unwrap_or_default(),
+            ..RunFilterRequest::default()
         },
         occurrences: true,
         after: list_params::parse_cursor(part.after.as_deref())?,

@@ -30,7 +30,7 @@ pub(super) async fn retry_runs(
     let service = caller.authorize(Permission::RunsWrite)?;
     let retried = idempotency_key.create(&caller, &request, async |_| {
         let RunBatchRequest { filter, expected } = request.value.clone();
-        let retried = service.retry_runs(&filter.into(), expected).await;
+        let retried = service.retry_runs(&filter, expected).await;
         // The database may have failed after some of the runs.
         caller.wake_loops();
         Ok((StatusCode::OK, retried?))
@@ -60,7 +60,7 @@ pub(super) async fn cancel_runs(
     let service = caller.authorize(Permission::RunsWrite)?;
     let cancelled = idempotency_key.create(&caller, &request, async |_| {
         let RunBatchRequest { filter, expected } = request.value.clone();
-        let cancelled = service.cancel_runs(&filter.into(), expected).await;
+        let cancelled = service.cancel_runs(&filter, expected).await;
         // The database may have failed after some of the runs.
         caller.wake_loops();
         Ok((StatusCode::OK, cancelled?))

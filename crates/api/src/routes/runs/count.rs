@@ -1,6 +1,6 @@
 //! `GET /runs/count`: counts runs.
 
-use api_types::RunCounts;
+use api_types::{RunCounts, RunFilterRequest};
 use axum::Json;
 use model::{
     Timestamp,
@@ -8,7 +8,6 @@ use model::{
     run::{Origin, RunStatus},
 };
 use serde::Deserialize;
-use service::RunSelection;
 use utoipa::IntoParams;
 
 use super::super::list_params;
@@ -54,14 +53,14 @@ pub(super) async fn count_runs(
     Query(filter): Query<CountRunsParams>,
 ) -> Result<Json<RunCounts>, ApiError> {
     let service = caller.authorize(Permission::RunsRead)?;
-    let selection = RunSelection {
+    let selection = RunFilterRequest {
         session: filter.session,
         automation: filter.automation,
-        statuses: filter.status.unwrap_or_default(),
+        status: filter.status.unwrap_or_default(),
         origin: filter.origin,
         reason: filter.reason,
-        created_from: filter.from,
-        created_before: filter.to,
+        from: filter.from,
+        to: filter.to,
     };
     Ok(Json(service.count_runs(&selection).await?))
 }

@@ -1,6 +1,6 @@
 //! `GET /runs`: lists runs.
 
-use api_types::{Page, RunItem};
+use api_types::{Page, RunFilterRequest, RunItem};
 use axum::Json;
 use model::{
     Timestamp,
@@ -8,7 +8,7 @@ use model::{
     run::{Origin, RunStatus},
 };
 use serde::Deserialize;
-use service::{RunQuery, RunSelection};
+use service::RunQuery;
 use utoipa::IntoParams;
 
 use super::super::{list_params, run_names};
@@ -66,14 +66,14 @@ pub(super) async fn list_runs(
 ) -> Result<Json<Page<RunItem>>, ApiError> {
     let service = caller.authorize(Permission::RunsRead)?;
     let query = RunQuery {
-        selection: RunSelection {
+        selection: RunFilterRequest {
             session: filter.session,
             automation: filter.automation,
-            statuses: filter.status.unwrap_or_default(),
+            status: filter.status.unwrap_or_default(),
             origin: filter.origin,
             reason: filter.reason,
-            created_from: filter.from,
-            created_before: filter.to,
+            from: filter.from,
+            to: filter.to,
         },
         occurrences: false,
         all_attempts: filter.all_attempts,

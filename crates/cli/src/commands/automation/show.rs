@@ -10,7 +10,11 @@ use serde::Serialize;
 
 use crate::{
     app::App,
-    commands::{budget, options::format_period, run::runs_table},
+    commands::{
+        budget,
+        options::format_period,
+        run::{RunRow, runs_table},
+    },
     error::CliError,
     local_zone::ChosenZone,
     output::{ATTENTION, BOLD, Output, clean, excerpt, field_row, one_line, paint, table},
@@ -251,7 +255,10 @@ pub(super) async fn print_details(app: &App, view: &AutomationView) -> Result<()
 fn print_last_runs(app: &App, view: &AutomationView) -> Result<(), CliError> {
     if !view.last_runs.is_empty() {
         let name = excerpt(&view.automation.name, 40);
-        let rows = view.last_runs.iter().map(|run| (run, name.clone()));
+        let rows = view
+            .last_runs
+            .iter()
+            .map(|run| RunRow::new(run, name.clone()));
         let runs = runs_table(app, rows);
         app.output.line(&format!("\nLast runs\n{runs}"))?;
     }
