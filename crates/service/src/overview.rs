@@ -16,7 +16,8 @@ use model::{
     run::RunStatus,
 };
 use store::{
-    AutomationItem, OverviewLimits, Period, PeriodOutcome, PeriodOutcomes, RunNames, SpenderUsage,
+    AutomationItem, OverviewLimits, OverviewPeriods, PeriodFailure, PeriodFailures, PeriodOutcome,
+    RunNames, SpenderUsage,
 };
 
 use crate::{Error, Service, automations::run_outcome, boxed, runs::run_item, upcoming_runs};
@@ -27,8 +28,12 @@ pub(crate) const DEFAULT_PERIOD: Duration = Duration::from_hours(24);
 /// The longest period of an overview or a timeline.
 pub const LONGEST_PERIOD: Duration = Duration::from_hours(31 * 24);
 
-/// The maximum number of inputs that an overview or a timeline reads.
+/// The maximum number of inputs that a timeline reads.
 pub(crate) const MAX_OUTCOMES: u32 = 5_000;
+/// The maximum number of inputs that an overview counts.
+const MAX_COUNTED: u32 = 10_000;
+/// The maximum number of failures of each status that an overview reads.
+const MAX_FAILURES: u32 = 2_000;
 const MAX_APPROVALS: u32 = 100;
 const MAX_NEEDING: u32 = 20;
 const MAX_FAILURE_GROUPS: usize = 20;
@@ -66,13 +71,14 @@ impl Service {
         let today = BudgetPeriods::of(now).day;
         // A failure needs a person also after the person has looked, so that failures have a period of their own.
         let failures_since = since.min(now.saturating_sub(DEFAULT_PERIOD));
-        // The usage of today is reported beside the outcomes of the period, and one statement reads all of them.
-        let period = Period {
-            from: failures_since.min(today),
-            to: Timestamp::MAX,
+        let periods = OverviewPeriods {
+            since,
+            failures_since,
+            today,
         };
         let limits = OverviewLimits {
-            outcomes: MAX_OUTCOMES,
+            inputs: MAX_COUNTED,
+            failures: MAX_FAILURES,
             approvals: MAX_APPROVALS + 1,
             needing: MAX_NEEDING + 1,
             running: MAX_RUNNING,
@@ -81,10 +87,10 @@ impl Service {
         };
         let found = self
             .store
-            .overview(self.tenant, period, limits, now)
+            .overview(self.tenant, periods, limits, now)
             .await?;
-        let PeriodOutcomes { outcomes, cut } = found.outcomes;
-        let failures = failure_groups(&outcomes, failures_since);
+        let PeriodFailures { failures, cut } = found.failures;
+        let failures = failure_groups(&failures);
         // Only the groups that are shown need names: a bad day may have hundreds.
         let ids = failures
             .iter()
@@ -98,12 +104,8 @@ impl Service {
             .names_of_runs(self.scope(), &ids, MAX_LISTED_CHARS)
             .await?;
         let mut counts = OutcomeCounts::default();
-        for outcome in outcomes.iter().filter(|one| is_in_period(one, since)) {
-            count(
-                &mut counts,
-                outcome.outcome.status,
-                outcome.outcome.occurrences,
-            );
+        for (status, inputs) in &found.counts.inputs {
+            *number_of(&mut counts, *status) += inputs;
         }
         counts.running = found.open.running + found.open.delivered;
         counts.queued = found.open.queued + found.open.deferred;
@@ -112,7 +114,7 @@ impl Service {
             now,
             since,
             counts,
-            counts_cut: cut,
+            counts_cut: found.counts.cut || cut,
             needs: self.needs(found.approvals, failures, found.needing, &names)?,
             running: found
                 .running
@@ -124,7 +126,11 @@ impl Service {
                 .collect(),
             next_runs: self.next_runs(found.next.readable)?,
             usage: found.usage.into(),
-            reported: reported_usage(&outcomes, today),
+            reported: ReportedUsage {
+                runs: found.counts.turns,
+                with_tokens: found.counts.with_tokens,
+                with_cost: found.counts.with_cost,
+            },
             spenders: found.spenders.into_iter().map(spender).collect(),
             has_server: instances
                 .iter()
@@ -228,39 +234,28 @@ impl Failures<'_> {
     }
 }
 
-/// Groups the failures since an instant by subject, status and reason. Those that a success followed come last. Among
-/// the others, the failures that began last come first, because nobody has seen them yet.
-fn failure_groups(outcomes: &[PeriodOutcome], since: Timestamp) -> Vec<Failures<'_>> {
-    let mut succeeded = HashMap::new();
+/// Groups failures by subject, status and reason. Those that a success followed come last. Among the others, the failures
+/// that began last come first, because nobody has seen them yet. The failures are sorted, the newest first.
+fn failure_groups(failures: &[PeriodFailure]) -> Vec<Failures<'_>> {
     let mut groups: Vec<Failures<'_>> = Vec::new();
     let mut positions = HashMap::new();
-    for one in outcomes.iter().filter(|one| is_in_period(one, since)) {
-        let subject = Subject::of(one);
-        let outcome = &one.outcome;
-        match outcome.status {
-            RunStatus::Succeeded => {
-                succeeded.entry(subject).or_insert(true);
-            }
-            RunStatus::Failed | RunStatus::Stalled | RunStatus::Missed => {
-                let recovered = *succeeded.entry(subject).or_insert(false);
-                let key = (subject, outcome.status, outcome.reason.as_deref());
-                let position = *positions.entry(key).or_insert_with(|| {
-                    groups.push(Failures {
-                        subject,
-                        status: outcome.status,
-                        count: 0,
-                        first_at: outcome.at,
-                        last: one,
-                        recovered,
-                    });
-                    groups.len() - 1
-                });
-                // The outcomes are sorted from the newest to the oldest.
-                groups[position].count += inputs(outcome.status, outcome.occurrences);
-                groups[position].first_at = groups[position].first_at.min(outcome.at);
-            }
-            _ => {}
-        }
+    for failure in failures {
+        let subject = Subject::of(&failure.input);
+        let outcome = &failure.input.outcome;
+        let key = (subject, outcome.status, outcome.reason.as_deref());
+        let position = *positions.entry(key).or_insert_with(|| {
+            groups.push(Failures {
+                subject,
+                status: outcome.status,
+                count: 0,
+                first_at: outcome.at,
+                last: &failure.input,
+                recovered: failure.recovered,
+            });
+            groups.len() - 1
+        });
+        groups[position].count += inputs(outcome.status, outcome.occurrences);
+        groups[position].first_at = groups[position].first_at.min(outcome.at);
     }
     groups.sort_by_key(|group| {
         (
@@ -270,11 +265,6 @@ fn failure_groups(outcomes: &[PeriodOutcome], since: Timestamp) -> Vec<Failures<
         )
     });
     groups
-}
-
-/// Returns `true` if an input has not ended before an instant.
-fn is_in_period(one: &PeriodOutcome, since: Timestamp) -> bool {
-    one.outcome.ended_at.is_none_or(|ended| ended >= since)
 }
 
 /// Returns the number of inputs for which a row stands: the due instants, if they were missed or skipped.
@@ -287,7 +277,11 @@ fn inputs(status: RunStatus, occurrences: i64) -> u64 {
 
 /// Adds the inputs of a row to the number of their status.
 pub(crate) fn count(counts: &mut OutcomeCounts, status: RunStatus, occurrences: i64) {
-    let number = match status {
+    *number_of(counts, status) += inputs(status, occurrences);
+}
+
+fn number_of(counts: &mut OutcomeCounts, status: RunStatus) -> &mut u64 {
+    match status {
         RunStatus::Succeeded => &mut counts.succeeded,
         RunStatus::Failed => &mut counts.failed,
         RunStatus::Stalled => &mut counts.stalled,
@@ -296,25 +290,7 @@ pub(crate) fn count(counts: &mut OutcomeCounts, status: RunStatus, occurrences: 
         RunStatus::Skipped => &mut counts.skipped,
         RunStatus::Running | RunStatus::Delivered => &mut counts.running,
         RunStatus::Queued | RunStatus::Deferred => &mut counts.queued,
-    };
-    *number += inputs(status, occurrences);
-}
-
-/// Counts the runs whose turn began since an instant and has ended, and those whose agents reported their usage.
-fn reported_usage(outcomes: &[PeriodOutcome], since: Timestamp) -> ReportedUsage {
-    let mut reported = ReportedUsage::default();
-    for one in outcomes {
-        // The usage of a running turn is not complete.
-        let (Some(began), Some(_)) = (one.outcome.started_at, one.outcome.ended_at) else {
-            continue;
-        };
-        if began >= since {
-            reported.runs += 1;
-            reported.with_tokens += u64::from(one.has_tokens);
-            reported.with_cost += u64::from(one.has_cost);
-        }
     }
-    reported
 }
 
 fn spender(used: SpenderUsage) -> Spender {
@@ -356,8 +332,14 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn row(number: u128, automation: u128, status: RunStatus, at: &str) -> PeriodOutcome {
-        PeriodOutcome {
+    fn failed_input(
+        number: u128,
+        automation: u128,
+        status: RunStatus,
+        at: &str,
+        recovered: bool,
+    ) -> PeriodFailure {
+        let input = PeriodOutcome {
             outcome: store::RunOutcome {
                 run: RunId::from_uuid(Uuid::from_u128(number)),
                 status,
@@ -370,25 +352,21 @@ mod tests {
             },
             automation: Some(AutomationId::from_uuid(Uuid::from_u128(automation))),
             session: None,
-            has_tokens: false,
-            has_cost: false,
-        }
+        };
+        PeriodFailure { input, recovered }
     }
 
     #[test]
     fn failures_are_grouped_and_sorted_by_need() {
-        use RunStatus::{Failed, Missed, Skipped, Succeeded};
+        use RunStatus::{Failed, Missed};
         // From the newest to the oldest, as the store lists them.
-        let outcomes = [
-            row(9, 1, Skipped, "2026-11-20T09:00:00Z"),
-            row(8, 1, Succeeded, "2026-11-20T08:00:00Z"),
-            row(7, 2, Failed, "2026-11-20T07:00:00Z"),
-            row(6, 3, Missed, "2026-11-20T06:00:00Z"),
-            row(5, 1, Failed, "2026-11-20T05:00:00Z"),
-            row(4, 2, Failed, "2026-11-20T04:00:00Z"),
-            row(3, 2, Failed, "2026-11-19T04:00:00Z"),
+        let failures = [
+            failed_input(7, 2, Failed, "2026-11-20T07:00:00Z", false),
+            failed_input(6, 3, Missed, "2026-11-20T06:00:00Z", false),
+            failed_input(5, 1, Failed, "2026-11-20T05:00:00Z", true),
+            failed_input(4, 2, Failed, "2026-11-20T04:00:00Z", false),
         ];
-        let groups = failure_groups(&outcomes, instant("2026-11-20T00:00:00Z"));
+        let groups = failure_groups(&failures);
         let shown: Vec<_> = groups
             .iter()
             .map(|group| {

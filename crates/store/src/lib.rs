@@ -93,7 +93,8 @@ pub use notifications::{
 };
 pub use opening::{examine, open, open_read_only};
 pub use overview::{
-    OverviewLimits, OverviewRows, Period, PeriodOutcome, PeriodOutcomes, SpenderUsage, TimelineRows,
+    OverviewLimits, OverviewPeriods, OverviewRows, Period, PeriodCounts, PeriodFailure,
+    PeriodFailures, PeriodOutcome, PeriodOutcomes, SpenderUsage, TimelineRows,
 };
 pub use page::Page;
 pub use retention::LogsTrimmed;

@@ -1,14 +1,6 @@
 //! What an overview of a tenant shows, read by a few statements, whatever the number of automations.
 
-use model::{
-    AutomationId, RunId, SessionId, TenantId, Timestamp,
-    approval::Approval,
-    budget::{Account, BudgetPeriods, RunUsage},
-    entity::Run,
-    limits::CONTENT_BYTES,
-    run::RunStatus,
-};
-use serde_json::Value;
+use std::collections::HashSet;
 
 use crate::{
     ApprovalFilter, AutomationItems, Error, Page, QueueDepth, RunFilter, RunOutcome, Scope,
@@ -19,6 +11,14 @@ use crate::{
     runs, scheduler_status,
     store::Store,
     usage,
+};
+use model::{
+    AutomationId, RunId, SessionId, TenantId, Timestamp,
+    approval::Approval,
+    budget::{Account, BudgetPeriods},
+    entity::Run,
+    limits::CONTENT_BYTES,
+    run::RunStatus,
 };
 
 /// The time before a period in which inputs are looked for that ended in the period.
@@ -37,10 +37,40 @@ pub struct PeriodOutcome {
     pub automation: Option<AutomationId>,
     /// The session. `None` if the occurrence was missed, or skipped before it got a session.
     pub session: Option<SessionId>,
-    /// `true` if the agent reported tokens.
-    pub has_tokens: bool,
-    /// `true` if the agent reported a cost.
-    pub has_cost: bool,
+}
+
+/// An input that has failed in a period.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeriodFailure {
+    /// The failure.
+    pub input: PeriodOutcome,
+    /// `true` if the automation, or the conversation, has succeeded since its newest failure.
+    pub recovered: bool,
+}
+
+/// The failures of a period, the newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PeriodFailures {
+    /// The failures.
+    pub failures: Vec<PeriodFailure>,
+    /// `true` if the period has more of them.
+    pub cut: bool,
+}
+
+/// The numbers of inputs of a period.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PeriodCounts {
+    /// The number of inputs of each status. An occurrence that was missed or skipped counts as the due instants for
+    /// which it stands.
+    pub inputs: Vec<(RunStatus, u64)>,
+    /// The number of turns that began today and are over.
+    pub turns: u64,
+    /// The number of those turns whose agents reported tokens.
+    pub with_tokens: u64,
+    /// The number of those turns whose agents reported a cost.
+    pub with_cost: u64,
+    /// `true` if the period has more inputs than those that were read.
+    pub cut: bool,
 }
 
 /// The outcomes of the inputs of a period, the newest first.
@@ -59,6 +89,17 @@ pub struct Period {
     pub from: Timestamp,
     /// The end of the period. Inputs that were created at it or later are not read.
     pub to: Timestamp,
+}
+
+/// The periods of an overview.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OverviewPeriods {
+    /// The instant since which inputs are counted.
+    pub since: Timestamp,
+    /// The instant since which failures are listed.
+    pub failures_since: Timestamp,
+    /// The beginning of the day whose turns are counted.
+    pub today: Timestamp,
 }
 
 /// What a spender used on a day, in one currency.
@@ -81,8 +122,10 @@ pub struct SpenderUsage {
 /// The numbers of rows that an overview has at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OverviewLimits {
-    /// Outcomes.
-    pub outcomes: u32,
+    /// Inputs that are counted.
+    pub inputs: u32,
+    /// Failures of each status.
+    pub failures: u32,
     /// Pending approvals.
     pub approvals: u32,
     /// Automations that need a person.
@@ -98,8 +141,10 @@ pub struct OverviewLimits {
 /// What an overview of a tenant shows.
 #[derive(Debug)]
 pub struct OverviewRows {
-    /// The outcomes of the period.
-    pub outcomes: PeriodOutcomes,
+    /// The numbers of inputs.
+    pub counts: PeriodCounts,
+    /// The failures.
+    pub failures: PeriodFailures,
     /// The numbers of all unfinished runs.
     pub open: QueueDepth,
     /// The newest running turns, the newest first.
@@ -135,7 +180,7 @@ impl Store {
     pub async fn overview(
         &self,
         tenant: TenantId,
-        period: Period,
+        periods: OverviewPeriods,
         limits: OverviewLimits,
         now: Timestamp,
     ) -> Result<OverviewRows, Error> {
@@ -154,7 +199,8 @@ impl Store {
         let needing = needing_attention(tx, tenant, limits.needing).await?;
         let next = next_due(tx, tenant, Timestamp::MAX, limits.next).await?;
         Ok(OverviewRows {
-            outcomes: outcomes(tx, tenant, period, None, limits.outcomes).await?,
+            counts: counts(tx, tenant, periods, limits.inputs).await?,
+            failures: failures(tx, tenant, periods.failures_since, limits.failures).await?,
             open: scheduler_status::read_queue_depth(tx, scope).await?,
             running: runs::read_page(
                 tx,
@@ -226,15 +272,127 @@ async fn outcomes(
 }
 
 fn period_outcome(row: &Row) -> Result<PeriodOutcome, Error> {
-    let usage: Option<Value> = row.optional("usage")?;
-    let reported = usage.as_ref().map(RunUsage::of).unwrap_or_default();
     Ok(PeriodOutcome {
         outcome: automations::read_outcome(row)?,
         automation: row.optional("automation_id")?,
         session: row.optional("session_id")?,
-        has_tokens: reported.tokens > 0,
-        has_cost: !reported.cost.is_empty(),
     })
+}
+
+/// Counts the newest inputs of a period, at most `limit`.
+async fn counts(
+    tx: &mut Tx,
+    tenant: TenantId,
+    periods: OverviewPeriods,
+    limit: u32,
+) -> Result<PeriodCounts, Error> {
+    let from = periods.since.min(periods.today);
+    let found = tx
+        .fetch_all(
+            sql_by_dialect!("runs/counts_of_period"),
+            params! { "sqlite/runs/counts_of_period";
+                tenant: tenant,
+                first_id: RunId::first_at(from.saturating_sub(LONGEST_WAIT)),
+                before: Page::<RunId>::first(limit).before(),
+                from: from,
+                since: periods.since,
+                today: periods.today,
+                limit: limit,
+            },
+        )
+        .await?;
+    let mut counts = PeriodCounts::default();
+    let mut all = 0;
+    for row in &found {
+        let inputs = usage::read_amount(row, "inputs")?;
+        counts.inputs.push((row.parse("status")?, inputs));
+        all += usage::read_amount(row, "found")?;
+        counts.turns += usage::read_amount(row, "turns")?;
+        counts.with_tokens += usage::read_amount(row, "with_tokens")?;
+        counts.with_cost += usage::read_amount(row, "with_cost")?;
+    }
+    counts.cut = all >= u64::from(limit);
+    Ok(counts)
+}
+
+/// Reads the inputs that have failed since an instant, the newest first, at most `limit` of each status.
+async fn failures(
+    tx: &mut Tx,
+    tenant: TenantId,
+    since: Timestamp,
+    limit: u32,
+) -> Result<PeriodFailures, Error> {
+    let mut found = Vec::new();
+    let mut cut = false;
+    let first_id = RunId::first_at(since.saturating_sub(LONGEST_WAIT));
+    for status in [RunStatus::Failed, RunStatus::Stalled, RunStatus::Missed] {
+        let rows = tx
+            .fetch_all(
+                sql!("runs/failures_of_period"),
+                params! { "runs/failures_of_period";
+                    tenant: tenant,
+                    first_id: first_id,
+                    before: Page::<RunId>::first(limit).before(),
+                    from: since,
+                    status: status.as_str(),
+                    limit: limit,
+                },
+            )
+            .await?;
+        cut |= u64::try_from(rows.len()).unwrap_or(u64::MAX) >= u64::from(limit);
+        for row in &rows {
+            found.push(period_outcome(row)?);
+        }
+    }
+    found.sort_by_key(|input| std::cmp::Reverse(input.outcome.run));
+    let recovered = recovered(tx, tenant, &found).await?;
+    let failures = found.into_iter().map(|input| PeriodFailure {
+        recovered: recovered.contains(&subject(&input)),
+        input,
+    });
+    Ok(PeriodFailures {
+        failures: failures.collect(),
+        cut,
+    })
+}
+
+/// An automation, or the session of a conversation.
+type Subject = (Option<AutomationId>, Option<SessionId>);
+
+fn subject(input: &PeriodOutcome) -> Subject {
+    match input.automation {
+        Some(automation) => (Some(automation), None),
+        None => (None, input.session),
+    }
+}
+
+/// Returns those that have succeeded since their newest failure. `failures` are sorted, the newest first.
+async fn recovered(
+    tx: &mut Tx,
+    tenant: TenantId,
+    failures: &[PeriodOutcome],
+) -> Result<HashSet<Subject>, Error> {
+    let mut seen = HashSet::new();
+    let mut subjects = Vec::new();
+    let mut items = Vec::new();
+    for input in failures {
+        let (automation, session) = subject(input);
+        if seen.insert((automation, session)) {
+            let position = i64::try_from(subjects.len()).unwrap_or(i64::MAX);
+            subjects.push((automation, session));
+            items.push(params![position, automation, session, input.outcome.run]);
+        }
+    }
+    if items.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let found = tx.fetch_rows(sql!("runs/succeeded_since"), items, params![tenant]);
+    let mut recovered = HashSet::new();
+    for row in &found.await? {
+        let position = usize::try_from(row.get::<i64>("position")?).unwrap_or(usize::MAX);
+        recovered.extend(subjects.get(position));
+    }
+    Ok(recovered)
 }
 
 /// Lists the automations that need a person, the latest change first.

@@ -282,7 +282,7 @@ async fn write_now_and_then(
     let mut writes = 0;
     while !finished.load(Relaxed) {
         let session = conversations[writes % conversations.len()].to_string();
-        let title = Change::To(format!("Title {writes} of a conversation"));
+        let title = Change::To(format!("Question {writes} about the release, again"));
         client
             .edit_session(&session, &SessionPatch { title }, None)
             .await?;
@@ -472,7 +472,7 @@ fn requests(month: &Month) -> Vec<Request> {
         sessions(
             "sessions with a title",
             SessionFilter {
-                text: Some("release notes 3".into()),
+                text: Some("about the release".into()),
                 ..SessionFilter::default()
             },
         ),

@@ -66,7 +66,11 @@ async fn last_messages(
     chars: u32,
 ) -> Result<HashMap<SessionId, LastMessage>, Error> {
     let items = sessions.iter().map(|id| params![*id]).collect();
-    let found = tx.fetch_rows(sql!("messages/last_of_sessions"), items, params![chars]);
+    let found = tx.fetch_rows(
+        sql_by_dialect!("messages/last_of_sessions"),
+        items,
+        params![chars],
+    );
     let read = found.await?.into_iter().map(|row| {
         let message = LastMessage {
             role: row.parse("role")?,
@@ -83,7 +87,7 @@ async fn last_runs(
     sessions: &[SessionId],
 ) -> Result<HashMap<SessionId, RunOutcome>, Error> {
     let items = sessions.iter().map(|id| params![*id]).collect();
-    let found = tx.fetch_rows(sql!("runs/last_of_sessions"), items, params![]);
+    let found = tx.fetch_rows(sql_by_dialect!("runs/last_of_sessions"), items, params![]);
     let read = found
         .await?
         .into_iter()

@@ -85,14 +85,10 @@ behaviours! {
         schema: [
             duplicate_row_violates_named_unique_index, ended_or_deleted_row_frees_unique_index,
             active_run_excludes_other_active_runs_of_seat, inconsistent_row_violates_named_check,
-            unique_indexes_of_table_have_distinct_columns,
-            every_foreign_key_includes_tenant, reference_to_row_of_other_tenant_is_refused,
-            session_deletion_cascades_to_its_rows,
+            unique_indexes_of_table_have_distinct_columns, every_foreign_key_includes_tenant,
+            reference_to_row_of_other_tenant_is_refused, session_deletion_cascades_to_its_rows,
         ]
-        values: [
-            every_value_type_round_trips, every_value_type_may_be_null,
-            corrupt_value_error_names_column_and_row,
-        ]
+        values: [every_value_type_round_trips, every_value_type_may_be_null, corrupt_value_error_names_column_and_row]
         transactions: [
             dropped_transaction_is_rolled_back, read_transaction_sees_one_snapshot, read_transaction_refuses_writes,
             concurrent_writers_are_serialized, fetch_of_one_row_refuses_none_and_many,
@@ -101,49 +97,43 @@ behaviours! {
             reopened_database_is_unchanged, concurrent_opens_of_new_database_succeed,
             new_database_opens_once_its_reader_has_ended, interrupted_open_can_be_repeated,
             newer_database_is_refused_and_unchanged, examine_reports_version_and_size_without_changes,
-            read_only_database_refuses_writes,
-            database_of_other_application_is_refused_and_unchanged,
+            read_only_database_refuses_writes, database_of_other_application_is_refused_and_unchanged,
         ]
         without_locks: [
             schedulers_without_locks_fire_each_instant_once, messages_without_locks_share_one_seat_in_sequence,
             fires_without_locks_keep_overlap_policy, workers_without_locks_claim_each_run_once,
-            finish_and_stall_without_locks_have_one_winner,
-            approval_decisions_without_locks_have_one_winner, concurrent_transitions_without_locks_keep_invariants,
+            finish_and_stall_without_locks_have_one_winner, approval_decisions_without_locks_have_one_winner,
+            concurrent_transitions_without_locks_keep_invariants,
         ]
         send_message: [
             message_to_closed_session_is_refused, message_to_free_seat_is_queued,
-            message_to_busy_seat_waits_for_end_of_turn,
-            seat_takes_people_before_automations_in_order, occurrence_is_hidden_from_running_turn, message_from_channel_has_person_origin,
+            message_to_busy_seat_waits_for_end_of_turn, seat_takes_people_before_automations_in_order,
+            occurrence_is_hidden_from_running_turn, message_from_channel_has_person_origin,
             concurrent_messages_share_one_seat_in_sequence, session_key_is_scoped_to_tenant,
             waiting_message_is_edited_until_worker_takes_it, input_of_automation_is_not_edited,
         ]
         budgets: [
-            usage_without_budget_is_counted_and_unlimited,
-            run_over_budget_is_deferred_until_next_period,
+            usage_without_budget_is_counted_and_unlimited, run_over_budget_is_deferred_until_next_period,
             automation_resumed_before_next_period_pauses_again, usage_equal_to_limit_exhausts_budget,
-            run_stopped_by_budget_pauses_automation_and_is_not_retried,
-            repeated_usage_reports_are_counted_once, concurrent_turns_are_all_counted_against_budget,
-            usage_reported_by_lost_worker_stays_counted, seat_without_memory_has_no_usage,
-            budget_periods_begin_at_midnight_utc, tenant_budget_limits_all_runs_of_its_tenant_only,
-            usage_of_deleted_automation_stays_in_tenant_usage, run_deferred_by_budget_does_not_block_its_seat,
+            run_stopped_by_budget_pauses_automation_and_is_not_retried, repeated_usage_reports_are_counted_once,
+            concurrent_turns_are_all_counted_against_budget, usage_reported_by_lost_worker_stays_counted,
+            seat_without_memory_has_no_usage, budget_periods_begin_at_midnight_utc,
+            tenant_budget_limits_all_runs_of_its_tenant_only, usage_of_deleted_automation_stays_in_tenant_usage,
+            run_deferred_by_budget_does_not_block_its_seat,
         ]
         budgets_of_minutes: [
             minutes_of_turns_count_when_they_end, downtime_uses_no_minutes_up,
             turn_of_deleted_session_counts_its_minutes, cancelled_waiting_run_pauses_no_automation,
-            minutes_of_running_turns_count_for_other_turns,
-            budget_of_minutes_needs_its_format, budget_in_unknown_currency_pauses_and_requests_attention,
+            minutes_of_running_turns_count_for_other_turns, budget_of_minutes_needs_its_format,
+            budget_in_unknown_currency_pauses_and_requests_attention,
         ]
         prechecks: [
             precheck_of_occurrence_comes_before_its_turn, message_of_person_has_no_precheck,
-            precheck_is_repeated_until_first_turn_begins,
-            run_requeued_during_precheck_is_prechecked_again,
-            declined_run_is_skipped_and_starts_next_run,
-            declined_run_deletes_its_otherwise_empty_session,
+            precheck_is_repeated_until_first_turn_begins, run_requeued_during_precheck_is_prechecked_again,
+            declined_run_is_skipped_and_starts_next_run, declined_run_deletes_its_otherwise_empty_session,
             declined_run_keeps_session_with_other_content, decline_of_foreign_or_begun_run_is_fenced,
-            declined_run_does_not_change_failure_count,
-            declined_run_frees_overlap_slot,
-            run_cancelled_during_precheck_ends_cancelled,
-            run_in_precheck_of_deleted_automation_does_not_begin,
+            declined_run_does_not_change_failure_count, declined_run_frees_overlap_slot,
+            run_cancelled_during_precheck_ends_cancelled, run_in_precheck_of_deleted_automation_does_not_begin,
             declined_webhook_run_keeps_no_payload,
         ]
         backlog: [
@@ -152,40 +142,31 @@ behaviours! {
         ]
         formats: [
             unknown_key_alone_does_not_stop_automation, edit_keeps_unknown_keys_and_later_format,
-            edited_agent_and_budget_keep_unknown_keys,
-            instance_reports_server_format_and_too_new_documents,
+            edited_agent_and_budget_keep_unknown_keys, instance_reports_server_format_and_too_new_documents,
         ]
         too_new: [
             too_new_automation_stays_due_for_newer_server, too_new_trigger_stops_its_automation,
-            queued_run_of_too_new_document_is_left_to_newer_server,
-            run_of_tenant_with_too_new_budget_is_not_claimed,
-            claimed_run_with_too_new_document_is_requeued,
-            fire_and_edit_of_too_new_automation_are_refused,
-            pause_of_too_new_automation_loses_no_instant,
-            too_new_automation_can_be_deleted,
-            started_run_of_too_new_automation_ends_as_usual,
-            run_of_removed_too_new_trigger_is_not_claimed,
-            instants_after_pause_of_too_new_automation_are_not_due,
-            run_ends_despite_unreadable_tenant_budget, unreadable_agent_hides_no_other,
-            settings_edit_of_too_new_seat_is_refused,
+            queued_run_of_too_new_document_is_left_to_newer_server, run_of_tenant_with_too_new_budget_is_not_claimed,
+            claimed_run_with_too_new_document_is_requeued, fire_and_edit_of_too_new_automation_are_refused,
+            pause_of_too_new_automation_loses_no_instant, too_new_automation_can_be_deleted,
+            started_run_of_too_new_automation_ends_as_usual, run_of_removed_too_new_trigger_is_not_claimed,
+            instants_after_pause_of_too_new_automation_are_not_due, run_ends_despite_unreadable_tenant_budget,
+            unreadable_agent_hides_no_other, settings_edit_of_too_new_seat_is_refused,
         ]
         scheduler_status: [scheduler_status_returns_next_due_work]
-        batch: [
-            failed_message_in_batch_fails_alone, finish_by_other_worker_in_same_batch_is_fenced,
-        ]
+        batch: [failed_message_in_batch_fails_alone, finish_by_other_worker_in_same_batch_is_fenced]
         due: [
             trigger_does_not_fire_before_its_instant, fire_due_returns_earliest_due_instant,
             due_trigger_creates_one_run_and_advances, repeated_fire_due_fires_nothing_twice,
             concurrent_schedulers_fire_each_instant_once, failed_fire_leaves_trigger_due,
             one_time_trigger_is_done_after_its_instant, missed_range_is_one_row_with_count,
             catch_up_latest_runs_last_missed_instant, catch_up_all_runs_missed_instants_in_batches,
-            jittered_trigger_fires_late_and_keeps_its_instant,
-            resumed_automation_is_due_from_now_on,
+            jittered_trigger_fires_late_and_keeps_its_instant, resumed_automation_is_due_from_now_on,
             repeated_instant_creates_no_second_row, due_trigger_of_paused_automation_is_unscheduled,
             invalid_schedule_pauses_its_automation_alone, occurrence_in_quiet_hours_is_skipped,
-            occurrence_for_closed_session_is_skipped_with_attention,
-            occurrence_for_paused_session_is_deferred, concurrently_due_triggers_create_one_continuous_session,
-            fire_due_of_tenant_fires_no_trigger_of_others, skipped_occurrence_has_no_session,
+            occurrence_for_closed_session_is_skipped_with_attention, occurrence_for_paused_session_is_deferred,
+            concurrently_due_triggers_create_one_continuous_session, fire_due_of_tenant_fires_no_trigger_of_others,
+            skipped_occurrence_has_no_session,
         ]
         fire: [
             fire_of_deleted_automation_is_not_found, automation_name_is_unique_until_deletion,
@@ -203,9 +184,9 @@ behaviours! {
             claimed_runs_of_worker_are_listed_until_begun, run_is_claimed_only_on_instance_of_its_memory,
         ]
         begin: [
-            begin_of_unclaimed_or_foreign_run_is_fenced, cancelled_run_does_not_begin, begin_repeated_with_its_secret_returns_same_assignment,
-            begin_on_instance_without_memory_is_refused, scheduled_turn_is_readable_in_transcript,
-            rendered_prompt_is_only_in_run_record,
+            begin_of_unclaimed_or_foreign_run_is_fenced, cancelled_run_does_not_begin,
+            begin_repeated_with_its_secret_returns_same_assignment, begin_on_instance_without_memory_is_refused,
+            scheduled_turn_is_readable_in_transcript, rendered_prompt_is_only_in_run_record,
             message_of_person_is_stored_verbatim, first_completed_turn_pins_seat_to_instance,
             permission_rules_of_agent_and_automation_are_combined,
         ]
@@ -217,94 +198,76 @@ behaviours! {
         events: [
             session_log_is_read_after_number, session_state_change_is_in_its_log,
             event_numbers_have_no_gap_and_follow_commits, rolled_back_event_takes_no_number,
-            deferred_runs_are_in_session_log,
-            event_of_later_version_is_unknown_and_keeps_its_number,
+            deferred_runs_are_in_session_log, event_of_later_version_is_unknown_and_keeps_its_number,
         ]
         cancel: [
             cancel_of_ended_run_is_refused, run_of_other_tenant_is_not_found,
             waiting_run_is_cancelled_at_once_and_frees_its_seat, cancel_of_claimed_or_running_run_is_only_requested,
-            cancel_of_session_runs_starts_no_deferred_run,
-            cancel_starts_next_run_of_automation,
+            cancel_of_session_runs_starts_no_deferred_run, cancel_starts_next_run_of_automation,
         ]
         record: [
             write_of_unstarted_or_ended_attempt_is_fenced, stalled_attempt_cannot_finish,
-            repeated_entry_replaces_its_row, entry_of_other_run_cannot_be_replaced,
-            live_text_is_read_from_any_position,
+            repeated_entry_replaces_its_row, entry_of_other_run_cannot_be_replaced, live_text_is_read_from_any_position,
         ]
         overlap: [
             overlap_skip_records_its_reason, fire_beyond_queue_limit_is_skipped,
-            overlap_queue_serializes_runs_across_sessions,
-            seat_taken_by_person_does_not_block_automation, overlap_allow_runs_concurrently,
-            overlap_cancel_running_cancels_earlier_runs, superseded_claimed_run_does_not_begin,
-            overlap_ignores_runs_of_people, run_in_backoff_does_not_block_next_run,
+            overlap_queue_serializes_runs_across_sessions, seat_taken_by_person_does_not_block_automation,
+            overlap_allow_runs_concurrently, overlap_cancel_running_cancels_earlier_runs,
+            superseded_claimed_run_does_not_begin, overlap_ignores_runs_of_people,
+            run_in_backoff_does_not_block_next_run,
         ]
         manual_retry: [
             retry_of_run_without_failure_is_refused, failed_run_is_retried_once_with_interrupted_prompt,
-            manual_retry_of_unseen_prompt_sends_it_unchanged,
-            manual_retry_is_allowed_after_attempts_are_exhausted, retry_in_closed_session_or_deleted_automation_is_refused,
-            manual_retry_waits_for_busy_seat, concurrent_manual_retries_create_one_attempt,
+            manual_retry_of_unseen_prompt_sends_it_unchanged, manual_retry_is_allowed_after_attempts_are_exhausted,
+            retry_in_closed_session_or_deleted_automation_is_refused, manual_retry_waits_for_busy_seat,
+            concurrent_manual_retries_create_one_attempt,
         ]
         sessions: [
-            invalid_session_transition_names_current_state,
-            session_of_other_tenant_is_not_found, session_key_is_unique_within_tenant,
-            session_without_directory_gets_its_own, session_pause_defers_queued_runs_and_keeps_running_turn,
-            claimed_run_of_paused_session_is_deferred, session_resume_starts_deferred_runs_in_order,
-            draft_session_defers_inputs_until_enabled,
-            session_close_cancels_waiting_runs_and_keeps_running_turn,
-            claimed_run_of_closed_session_is_cancelled, failed_run_of_closed_session_is_not_retried,
-            run_deferred_by_pause_frees_overlap_slot,
+            invalid_session_transition_names_current_state, session_of_other_tenant_is_not_found,
+            session_key_is_unique_within_tenant, session_without_directory_gets_its_own,
+            session_pause_defers_queued_runs_and_keeps_running_turn, claimed_run_of_paused_session_is_deferred,
+            session_resume_starts_deferred_runs_in_order, draft_session_defers_inputs_until_enabled,
+            session_close_cancels_waiting_runs_and_keeps_running_turn, claimed_run_of_closed_session_is_cancelled,
+            failed_run_of_closed_session_is_not_retried, run_deferred_by_pause_frees_overlap_slot,
             session_is_created_as_draft_of_channel, title_edit_with_stale_version_is_refused,
             concurrent_title_edits_have_one_winner,
         ]
         heartbeat: [
-            heartbeat_of_foreign_or_unclaimed_run_is_lost, heartbeat_of_ended_run_is_lost, heartbeat_of_cancelled_run_returns_first_reason,
-            heartbeat_replies_for_each_run,
+            heartbeat_of_foreign_or_unclaimed_run_is_lost, heartbeat_of_ended_run_is_lost,
+            heartbeat_of_cancelled_run_returns_first_reason, heartbeat_replies_for_each_run,
             begin_long_after_claim_renews_heartbeat,
         ]
         delete_session: [
             bound_automation_blocks_session_deletion, system_automations_do_not_block_session_deletion,
-            continuous_automation_is_unlinked_from_deleted_session,
-            session_deletion_starts_next_run_of_automation, session_deletion_removes_seats_and_memory,
-            session_and_bound_automations_are_deleted_atomically,
-            unreadable_bound_automation_blocks_session_deletion,
-            worker_of_deleted_session_is_fenced,
+            continuous_automation_is_unlinked_from_deleted_session, session_deletion_starts_next_run_of_automation,
+            session_deletion_removes_seats_and_memory, session_and_bound_automations_are_deleted_atomically,
+            unreadable_bound_automation_blocks_session_deletion, worker_of_deleted_session_is_fenced,
         ]
         finish: [
             every_outcome_sets_status_and_transcript_end, finish_by_other_worker_changes_nothing,
-            answer_of_automation_is_message_with_source, run_names_include_answer, empty_answer_leaves_notice_of_no_answer,
-            trivial_answers_are_stored_and_logged,
-            run_deferred_for_unknown_reason_waits_for_its_instant,
-            run_row_without_reason_is_readable, partial_answer_is_kept_and_marked_interrupted,
-            only_completed_turn_updates_seat_memory, finish_stores_usage_title_and_record,
-            unrequested_cancelled_end_counts_as_failure,
+            answer_of_automation_is_message_with_source, run_names_include_answer,
+            empty_answer_leaves_notice_of_no_answer, trivial_answers_are_stored_and_logged,
+            run_deferred_for_unknown_reason_waits_for_its_instant, run_row_without_reason_is_readable,
+            partial_answer_is_kept_and_marked_interrupted, only_completed_turn_updates_seat_memory,
+            finish_stores_usage_title_and_record, unrequested_cancelled_end_counts_as_failure,
             automation_with_consecutive_failures_is_paused, retried_failures_count_once,
             finish_and_next_start_are_one_transaction,
         ]
         edit: [
             automation_edit_with_stale_version_is_refused, concurrent_automation_edits_have_one_winner,
-            automation_edit_to_taken_name_is_refused,
-            unchanged_triggers_keep_cadence_across_edit,
-            removed_trigger_records_its_missed_instants,
-            triggers_edited_while_paused_are_due_after_resume,
-            jitter_edit_moves_fire_time_and_not_instant,
-            run_of_removed_trigger_keeps_its_prompt,
-            edit_of_agent_or_directory_needs_session_reset,
-            edited_session_mode_applies_to_next_run, rebind_clears_attention_of_closed_session,
-            edit_clears_optional_fields,
+            automation_edit_to_taken_name_is_refused, unchanged_triggers_keep_cadence_across_edit,
+            removed_trigger_records_its_missed_instants, triggers_edited_while_paused_are_due_after_resume,
+            jitter_edit_moves_fire_time_and_not_instant, run_of_removed_trigger_keeps_its_prompt,
+            edit_of_agent_or_directory_needs_session_reset, edited_session_mode_applies_to_next_run,
+            rebind_clears_attention_of_closed_session, edit_clears_optional_fields,
         ]
         notifications: [
             answer_notification_has_channel_of_session, endpoint_gets_only_subscribed_notification_kinds,
-            concurrent_notifiers_create_one_delivery_per_event,
-            delivery_is_claimed_by_one_sender_until_lease_expires,
-            failing_delivery_backs_off_and_is_given_up,
-            endpoint_with_status_410_or_day_of_failures_is_disabled,
-            old_finished_deliveries_are_trimmed,
-            delivery_of_earlier_version_is_sent_byte_for_byte,
+            concurrent_notifiers_create_one_delivery_per_event, delivery_is_claimed_by_one_sender_until_lease_expires,
+            failing_delivery_backs_off_and_is_given_up, endpoint_with_status_410_or_day_of_failures_is_disabled,
+            old_finished_deliveries_are_trimmed, delivery_of_earlier_version_is_sent_byte_for_byte,
         ]
-        endpoints: [
-            endpoint_lifecycle_is_limited_to_its_tenant,
-            endpoint_of_deleted_automation_is_disabled_with_reason,
-        ]
+        endpoints: [endpoint_lifecycle_is_limited_to_its_tenant, endpoint_of_deleted_automation_is_disabled_with_reason]
         webhooks: [
             webhook_creates_run_with_payload, retry_of_webhook_run_keeps_payload,
             replayed_webhook_returns_first_run_without_effect, webhook_id_is_scoped_to_trigger,
@@ -320,18 +283,17 @@ behaviours! {
         ]
         lists: [
             lists_contain_no_row_of_other_tenant, sessions_are_listed_by_last_change_and_type,
-            runs_are_listed_newest_first_by_session_automation_and_status,
-            automations_and_agents_are_listed_by_name, ensure_tenant_returns_same_id_for_same_name,
-            agent_edit_with_stale_version_is_refused, transcript_is_read_backward_without_loss_or_repeat,
-            messages_of_run_are_found_by_start_number,
-            run_and_session_ids_are_found_by_range_within_tenant,
-            session_keys_in_form_of_id_are_listed_within_tenant, manual_trigger_is_listed_first,
+            runs_are_listed_newest_first_by_session_automation_and_status, automations_and_agents_are_listed_by_name,
+            ensure_tenant_returns_same_id_for_same_name, agent_edit_with_stale_version_is_refused,
+            transcript_is_read_backward_without_loss_or_repeat, messages_of_run_are_found_by_start_number,
+            run_and_session_ids_are_found_by_range_within_tenant, session_keys_in_form_of_id_are_listed_within_tenant,
+            manual_trigger_is_listed_first,
         ]
         pages: [
             run_pages_match_every_filter, session_pages_match_every_filter,
-            listed_sessions_have_last_message_and_last_run,
-            automation_pages_match_state_and_text, automations_are_listed_by_target_session,
-            tenant_pages_and_instance_queues_are_listed, unfinished_runs_are_counted_by_status,
+            listed_sessions_have_last_message_and_last_run, automation_pages_match_state_and_text,
+            automations_are_listed_by_target_session, tenant_pages_and_instance_queues_are_listed,
+            unfinished_runs_are_counted_by_status,
         ]
         automation_lists: [
             automation_list_has_agent_session_triggers_and_outcomes, automation_with_corrupt_trigger_hides_no_other,
@@ -341,6 +303,7 @@ behaviours! {
             run_list_has_one_row_for_each_input, run_list_is_filtered_by_reason_and_creation,
             run_statuses_are_those_of_the_list, listed_runs_have_names_of_people,
             listed_runs_have_kind_of_trigger_and_channel, overview_reads_period_due_and_needing_automations,
+            timeline_reads_inputs_and_due_automations_of_period,
         ]
         tenants: [
             tenant_name_and_id_are_unique, tenant_is_readable_by_itself_and_system_only,
@@ -349,25 +312,22 @@ behaviours! {
         plans: [plans_of_pages_use_an_index]
         retry: [
             run_with_fresh_heartbeat_is_not_stalled, heartbeat_concurrent_with_stall_is_consistent,
-            stall_keeps_live_text_and_creates_next_attempt,
-            retry_after_interruption_sends_interrupted_prompt, retry_of_unseen_prompt_sends_it_unchanged,
-            run_fails_when_attempts_are_exhausted, lost_workers_exhaust_attempts, agent_error_or_timeout_is_not_retried,
+            stall_keeps_live_text_and_creates_next_attempt, retry_after_interruption_sends_interrupted_prompt,
+            retry_of_unseen_prompt_sends_it_unchanged, run_fails_when_attempts_are_exhausted,
+            lost_workers_exhaust_attempts, agent_error_or_timeout_is_not_retried,
             on_crash_fail_does_not_retry_prompted_run, backoff_does_not_occupy_seat,
-            ended_backoff_precedes_later_message_without_sweep,
-            requeued_run_uses_no_attempt, requeued_run_waits_behind_people,
-            run_of_dead_worker_is_stalled_at_once,
-            stalled_run_with_cancel_request_is_not_retried,
-            retry_waits_for_other_run_of_exclusive_automation,
+            ended_backoff_precedes_later_message_without_sweep, requeued_run_uses_no_attempt,
+            requeued_run_waits_behind_people, run_of_dead_worker_is_stalled_at_once,
+            stalled_run_with_cancel_request_is_not_retried, retry_waits_for_other_run_of_exclusive_automation,
         ]
         tokens: [
             unknown_secret_finds_no_token, token_is_found_by_hash_until_expiry,
-            token_without_scopes_has_all_permissions_of_role,
-            revoked_token_revokes_its_browser_tokens,
+            token_without_scopes_has_all_permissions_of_role, revoked_token_revokes_its_browser_tokens,
             browser_sign_out_keeps_parent_token, browser_token_expires_with_parent_token,
             token_of_other_tenant_is_not_found, token_pages_are_listed_newest_first,
-            token_ids_are_found_by_range_within_tenant,
-            token_use_is_recorded_once_a_minute, sign_in_link_works_once_before_expiry,
-            concurrent_uses_of_sign_in_link_have_one_winner, expired_sign_ins_are_trimmed,
+            token_ids_are_found_by_range_within_tenant, token_use_is_recorded_once_a_minute,
+            sign_in_link_works_once_before_expiry, concurrent_uses_of_sign_in_link_have_one_winner,
+            expired_sign_ins_are_trimmed,
         ]
         token_makers: [
             explicit_end_after_end_of_maker_is_refused, token_without_end_expires_with_its_maker,
@@ -376,11 +336,10 @@ behaviours! {
             cascading_revocation_revokes_all_made_tokens, token_made_during_cascading_revocation_does_not_survive,
         ]
         idempotency: [
-            idempotency_key_belongs_to_its_first_request,
-            released_key_is_free_unless_response_is_recorded, repeated_request_gets_first_response,
-            trimmed_idempotency_key_is_free_again, concurrent_claims_of_one_key_get_one_id,
-            message_with_reserved_id_creates_one_run, fire_with_reserved_id_creates_one_occurrence,
-            retry_with_reserved_id_creates_one_attempt,
+            idempotency_key_belongs_to_its_first_request, released_key_is_free_unless_response_is_recorded,
+            repeated_request_gets_first_response, trimmed_idempotency_key_is_free_again,
+            concurrent_claims_of_one_key_get_one_id, message_with_reserved_id_creates_one_run,
+            fire_with_reserved_id_creates_one_occurrence, retry_with_reserved_id_creates_one_attempt,
             used_reserved_id_and_taken_name_are_different_errors,
             concurrent_requests_with_one_reserved_id_have_one_effect, test_delivery_with_reserved_id_is_created_once,
             secret_rotation_with_idempotency_key_happens_once, trigger_with_equal_spec_or_id_is_added_once,
@@ -388,8 +347,7 @@ behaviours! {
         feed: [
             feed_contains_all_logs_of_its_tenant_only, feed_is_read_from_any_cursor,
             added_and_removed_triggers_are_in_automation_log, automation_changes_are_in_its_log,
-            skipped_and_missed_occurrences_are_in_automation_log,
-            automation_feed_contains_its_own_events_only,
+            skipped_and_missed_occurrences_are_in_automation_log, automation_feed_contains_its_own_events_only,
             feed_reader_misses_no_concurrent_event, feed_cursor_before_trimmed_events_is_reported_lost,
             feed_cursor_ahead_of_feed_is_reported_lost,
         ]
@@ -424,30 +382,23 @@ behaviours! {
         withdraw_approvals: [withdrawn_approval_cannot_be_decided]
         sequences: [random_sequence_keeps_invariants]
         zone_rules: [
-            stored_instant_off_schedule_runs_and_schedule_continues,
-            stored_instant_off_schedule_is_missed_by_policy,
-            pause_records_stored_instant_off_schedule_as_missed,
-            instant_of_older_zone_rules_moves_both_ways, unmoved_instant_gets_present_edition,
-            instant_that_moves_into_past_is_caught_up,
-            due_instant_of_older_zone_rules_fires_by_present_rules,
-            instant_of_later_zone_rules_is_left_alone_until_due,
+            stored_instant_off_schedule_runs_and_schedule_continues, stored_instant_off_schedule_is_missed_by_policy,
+            pause_records_stored_instant_off_schedule_as_missed, instant_of_older_zone_rules_moves_both_ways,
+            unmoved_instant_gets_present_edition, instant_that_moves_into_past_is_caught_up,
+            due_instant_of_older_zone_rules_fires_by_present_rules, instant_of_later_zone_rules_is_left_alone_until_due,
             instant_moved_by_earlier_version_has_unknown_zone_rules,
-            pause_after_new_zone_rules_records_instant_by_present_rules,
-            jitter_edit_keeps_edition_of_instant, schedule_without_zone_rules_is_never_outdated,
-            outdated_corrupt_trigger_waits_for_its_instant,
-            outdated_trigger_of_later_format_is_left_alone,
-            outdated_triggers_are_recomputed_once_in_batches, server_reports_its_zone_rules,
+            pause_after_new_zone_rules_records_instant_by_present_rules, jitter_edit_keeps_edition_of_instant,
+            schedule_without_zone_rules_is_never_outdated, outdated_corrupt_trigger_waits_for_its_instant,
+            outdated_trigger_of_later_format_is_left_alone, outdated_triggers_are_recomputed_once_in_batches,
+            server_reports_its_zone_rules,
         ]
         multi_server: [
             claim_shares_slots_between_tenants, claim_with_one_slot_alternates_tenants,
-            pinned_and_unpinned_runs_of_tenant_keep_input_order,
-            claim_skips_runs_pinned_to_other_instances,
-            tenant_with_many_due_triggers_does_not_delay_others,
-            first_turn_registers_instance_for_tenant,
-            server_is_online_until_stop_or_missing_presence,
-            older_server_with_same_identity_loses_instance,
-            concurrent_servers_with_same_identity_have_one_winner,
-            runs_pinned_to_removed_instance_fail, instance_removal_is_limited_to_its_tenant,
+            pinned_and_unpinned_runs_of_tenant_keep_input_order, claim_skips_runs_pinned_to_other_instances,
+            tenant_with_many_due_triggers_does_not_delay_others, first_turn_registers_instance_for_tenant,
+            server_is_online_until_stop_or_missing_presence, older_server_with_same_identity_loses_instance,
+            concurrent_servers_with_same_identity_have_one_winner, runs_pinned_to_removed_instance_fail,
+            instance_removal_is_limited_to_its_tenant,
         ]
     }
     sqlite {
@@ -464,13 +415,12 @@ behaviours! {
         plans: [plans_of_claim_and_fire_due_use_queue_indexes, outdated_triggers_are_found_by_index]
         feed: [feed_does_not_pass_open_transactions, database_restored_on_other_server_keeps_feed_order]
         multi_server: [
-            claim_fills_slot_past_locked_run, fire_due_skips_while_other_scheduler_holds_lock, later_schema_is_used_if_marked_compatible,
-            migration_is_refused_while_old_servers_run,
+            claim_fills_slot_past_locked_run, fire_due_skips_while_other_scheduler_holds_lock,
+            later_schema_is_used_if_marked_compatible, migration_is_refused_while_old_servers_run,
         ]
         postgres_server: [
             database_clock_is_read_between_two_uptimes, postgres_status_reports_privileges_transactions_and_vacuum,
-            concurrent_trim_is_skipped_while_lock_is_taken,
-            concurrent_trims_remove_each_row_once,
+            concurrent_trim_is_skipped_while_lock_is_taken, concurrent_trims_remove_each_row_once,
         ]
         changes: [lost_listener_reconnects_and_wakes_all_subscribers, subscribers_poll_faster_without_listener]
         seat_messages: [message_subscription_listens_to_session_channel, published_message_notifies_session_channel]

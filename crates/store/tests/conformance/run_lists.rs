@@ -7,11 +7,14 @@ use model::{
     entity::Channel,
     outcome::FailureKind,
     policy::SessionMode,
-    run::RunStatus::{self, Deferred, Failed, Missed, Queued, Skipped, Stalled, Succeeded},
+    run::RunStatus::{
+        self, Deferred, Failed, Missed, Queued, Running, Skipped, Stalled, Succeeded,
+    },
     session::SessionType,
 };
 use store::{
-    OverviewLimits, PAUSED_BY_PERSON, Page, Period, RunFilter, RunNames, Scope, SessionEdit,
+    OverviewLimits, OverviewPeriods, PAUSED_BY_PERSON, Page, Period, RunFilter, RunNames, Scope,
+    SessionEdit,
 };
 
 use crate::{
@@ -244,7 +247,8 @@ pub(crate) async fn listed_runs_have_kind_of_trigger_and_channel(db: &TestStore)
 
 /// The numbers of rows that suffice for these tests.
 const FEW: OverviewLimits = OverviewLimits {
-    outcomes: 10,
+    inputs: 10,
+    failures: 10,
     approvals: 10,
     needing: 10,
     running: 10,
@@ -273,6 +277,18 @@ pub(crate) async fn overview_reads_period_due_and_needing_automations(db: &TestS
         .await
         .run_id;
     stage.start(running).await;
+    // Two failures, of which one is followed by a success.
+    let broken = stage.automation("broken", SessionMode::Fresh).await;
+    let first = stage.fire_and_start(broken).await;
+    stage.fail(first, FailureKind::AgentError).await;
+    let better = stage.fire_and_start(broken).await;
+    stage.succeed(better).await;
+    let asked = stage
+        .send_message(stage.session().await, "two")
+        .await
+        .run_id;
+    stage.start(asked).await;
+    stage.fail(asked, FailureKind::AgentError).await;
     let stopped = stage.automation("stopped", SessionMode::Fresh).await;
     for (automation, reason) in [(stopped, "failures"), (daily, PAUSED_BY_PERSON)] {
         let scope = stage.scope();
@@ -285,19 +301,37 @@ pub(crate) async fn overview_reads_period_due_and_needing_automations(db: &TestS
         .automation_with_triggers("due", SessionMode::Fresh, &[hourly()])
         .await;
 
-    let to = Timestamp::MAX;
-    let period = Period { from, to };
-    let read = stage.store.overview(stage.tenant, period, FEW, stage.now());
-    let read = read.await.unwrap();
-    let outcomes: Vec<_> = read.outcomes.outcomes.iter().collect();
-    let runs: Vec<_> = outcomes.iter().map(|one| one.outcome.run).collect();
+    let periods = OverviewPeriods {
+        since: from,
+        failures_since: from,
+        today: from,
+    };
+    let overview = |limits| {
+        stage
+            .store
+            .overview(stage.tenant, periods, limits, stage.now())
+    };
+    let read = overview(FEW).await.unwrap();
+    let mut inputs = read.counts.inputs.clone();
+    inputs.sort_by_key(|(status, _)| status.as_str());
     assert_eq!(
-        runs,
-        [running, again],
-        "one row for each input, and none of before"
+        inputs,
+        [(Failed, 2), (Running, 1), (Succeeded, 2)],
+        "each input counts once, and none of before"
     );
-    assert_eq!(outcomes[1].automation, Some(daily));
-    assert!(!read.outcomes.cut);
+    assert_eq!((read.counts.turns, read.counts.cut), (4, false));
+    let failures = read.failures.failures.iter();
+    let shown: Vec<_> = failures
+        .map(|failure| {
+            (
+                failure.input.outcome.run,
+                failure.input.automation,
+                failure.recovered,
+            )
+        })
+        .collect();
+    assert_eq!(shown, [(asked, None, false), (first, Some(broken), true)]);
+    assert!(!read.failures.cut);
     assert_eq!((read.open.running, read.open.queued), (1, 0));
     assert_eq!(read.running[0].id, running);
     let ids = |items: &store::AutomationItems| {
@@ -310,28 +344,59 @@ pub(crate) async fn overview_reads_period_due_and_needing_automations(db: &TestS
         "a pause by a person needs nobody"
     );
     assert_eq!(ids(&read.next), [due], "a paused automation is not due");
-    assert_eq!(read.usage.day.turns, 4);
+    assert_eq!(read.usage.day.turns, 7);
     let spenders: Vec<_> = read.spenders.iter().map(|used| used.turns).collect();
-    assert_eq!(spenders.iter().sum::<u64>(), 4);
+    assert_eq!(spenders.iter().sum::<u64>(), 7);
 
-    let one = OverviewLimits { outcomes: 1, ..FEW };
-    let read = stage.store.overview(stage.tenant, period, one, stage.now());
-    assert!(read.await.unwrap().outcomes.cut);
+    let one = OverviewLimits {
+        inputs: 1,
+        failures: 1,
+        ..FEW
+    };
+    let cut = overview(one).await.unwrap();
+    assert!(cut.counts.cut && cut.failures.cut);
+    let chosen = [due, daily];
+    let items = stage.store.automation_items_by_id(stage.tenant, &chosen, 0);
+    assert_eq!(ids(&items.await.unwrap()), chosen);
+}
+
+pub(crate) async fn timeline_reads_inputs_and_due_automations_of_period(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let daily = stage
+        .automation_with_triggers("daily", SessionMode::Continuous, &[hourly()])
+        .await;
+    let before = stage.fire_and_start(daily).await;
+    stage.end(before, &answer("Two services changed")).await;
+    let from = stage.advance_seconds(60);
+    let failed = stage.fire_and_start(daily).await;
+    stage.fail(failed, FailureKind::AgentError).await;
+    let running = stage
+        .send_message(stage.session().await, "one")
+        .await
+        .run_id;
+    stage.start(running).await;
+    let to = Timestamp::MAX;
+    let period = Period { from, to };
     let timeline = async |automation, period| {
         let read = stage
             .store
             .timeline(stage.tenant, period, automation, 10, 10);
         let read = read.await.unwrap();
-        (read.outcomes.outcomes.len(), read.due)
+        let runs = read.outcomes.outcomes.iter().map(|one| one.outcome.run);
+        (runs.collect::<Vec<_>>(), read.due)
     };
-    assert_eq!(timeline(None, period).await, (2, vec![due]));
-    assert_eq!(timeline(Some(daily), period).await, (1, vec![daily]));
+    assert_eq!(
+        timeline(None, period).await,
+        (vec![running, failed], vec![daily]),
+        "none of before"
+    );
+    assert_eq!(
+        timeline(Some(daily), period).await,
+        (vec![failed], vec![daily])
+    );
     let past = Period {
         from: Timestamp::UNIX_EPOCH,
         to: from,
     };
-    assert_eq!(timeline(None, past).await, (1, vec![]));
-    let chosen = [due, daily];
-    let items = stage.store.automation_items_by_id(stage.tenant, &chosen, 0);
-    assert_eq!(ids(&items.await.unwrap()), chosen);
+    assert_eq!(timeline(None, past).await, (vec![before], vec![]));
 }

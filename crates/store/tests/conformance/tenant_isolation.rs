@@ -159,6 +159,19 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
             let period = params![Timestamp::UNIX_EPOCH, Timestamp::MAX];
             [ids, period, params![none(), 50_u32]].concat()
         }
+        "runs/counts_of_period" => {
+            let ids = params![none(), Uuid::nil(), Uuid::max()];
+            let instants = params![
+                Timestamp::UNIX_EPOCH,
+                Timestamp::UNIX_EPOCH,
+                Timestamp::UNIX_EPOCH
+            ];
+            [ids, instants, params![50_u32]].concat()
+        }
+        "runs/failures_of_period" => {
+            let ids = params![none(), Uuid::nil(), Uuid::max()];
+            [ids, params![Timestamp::UNIX_EPOCH, "failed", 50_u32]].concat()
+        }
         "automations/needing_attention" => params![none(), "paused by a person", 50_u32],
         "spending/of_day" => {
             let day = value(world.stored("spending"), "day");

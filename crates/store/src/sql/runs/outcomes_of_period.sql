@@ -2,7 +2,7 @@
 -- the end of the period and did not end before its beginning, the newest first.
 -- :tenant, :first_id the lowest id, :before the id before which to begin, :from the beginning of the period, :to its
 -- end, :automation or null, :limit
-select id, automation_id, session_id, status, reason, message, occurrences, scheduled_for, input_at, started_at, ended_at, usage
+select id, automation_id, session_id, status, reason, message, occurrences, scheduled_for, input_at, started_at, ended_at
 from agent_runs
 where tenant_id = :tenant and id < :before and id >= :first_id
   and created_at < :to
