@@ -31,7 +31,7 @@ pub const LONGEST_PERIOD: Duration = Duration::from_hours(31 * 24);
 /// The maximum number of inputs that a timeline reads.
 pub(crate) const MAX_OUTCOMES: u32 = 5_000;
 /// The maximum number of inputs that an overview counts.
-const MAX_COUNTED: u32 = 10_000;
+const MAX_COUNTED: u32 = 5_000;
 /// The maximum number of failures of each status that an overview reads.
 const MAX_FAILURES: u32 = 2_000;
 const MAX_APPROVALS: u32 = 100;

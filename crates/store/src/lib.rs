@@ -33,6 +33,7 @@ mod batch;
 mod batches;
 mod changes;
 mod clock;
+mod closed_days;
 mod database_server;
 mod document_format;
 mod error;

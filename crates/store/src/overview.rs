@@ -214,7 +214,7 @@ impl Store {
                 .await?,
             needing: automations::items_by_id(tx, tenant, &needing, 1).await?,
             next: automations::items_by_id(tx, tenant, &next, 0).await?,
-            usage: usage::tenant_account(tx, tenant, budget, now).await?,
+            usage: usage::shown_tenant_account(tx, &self.closed_days, tenant, budget, now).await?,
             spenders: spenders_of_day(tx, tenant, now, limits.spenders).await?,
         })
     }

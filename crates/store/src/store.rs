@@ -13,6 +13,7 @@ use model::{Entropy, InstanceId, SessionId, TenantId};
 use crate::{
     batches::Batches,
     changes::{ChangeNotifier, Changes, ListenerState, WorkSubscription},
+    closed_days::ClosedDays,
     database::{Database, Scope, Tx},
     error::Error,
 };
@@ -28,6 +29,8 @@ pub struct Store {
     pub(crate) batches: Arc<Batches>,
     /// The tenant whose run this process claimed last. Among tenants with equal claims, the next tenant follows it.
     pub(crate) last_claimed_tenant: Arc<Mutex<Option<TenantId>>>,
+    /// What tenants have used on earlier days of this month.
+    pub(crate) closed_days: Arc<ClosedDays>,
     /// The instances that each tenant knows, as far as this process has seen.
     pub(crate) registered_instances: Arc<Mutex<HashSet<(TenantId, InstanceId)>>>,
 }
@@ -48,6 +51,7 @@ impl Store {
             change_notifier,
             batches: Arc::default(),
             last_claimed_tenant: Arc::default(),
+            closed_days: Arc::default(),
             registered_instances: Arc::default(),
         }
     }

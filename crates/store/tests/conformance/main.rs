@@ -304,6 +304,7 @@ behaviours! {
             run_statuses_are_those_of_the_list, listed_runs_have_names_of_people,
             listed_runs_have_kind_of_trigger_and_channel, overview_reads_period_due_and_needing_automations,
             timeline_reads_inputs_and_due_automations_of_period,
+            overview_shows_usage_of_day_and_month,
         ]
         tenants: [
             tenant_name_and_id_are_unique, tenant_is_readable_by_itself_and_system_only,

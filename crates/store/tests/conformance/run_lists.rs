@@ -19,7 +19,7 @@ use store::{
 
 use crate::{
     fixtures::TestStore,
-    stage::{Stage, answer, hourly},
+    stage::{Stage, answer, at, hourly},
 };
 
 /// The filter of a list of inputs.
@@ -358,6 +358,35 @@ pub(crate) async fn overview_reads_period_due_and_needing_automations(db: &TestS
     let chosen = [due, daily];
     let items = stage.store.automation_items_by_id(stage.tenant, &chosen, 0);
     assert_eq!(ids(&items.await.unwrap()), chosen);
+}
+
+pub(crate) async fn overview_shows_usage_of_day_and_month(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let id = stage.automation("daily", SessionMode::Fresh).await;
+    let take_turn = async || {
+        let run = stage.fire_and_start(id).await;
+        stage.succeed(run).await;
+    };
+    let shown = async || {
+        let now = stage.now();
+        let periods = OverviewPeriods {
+            since: now,
+            failures_since: now,
+            today: now,
+        };
+        let read = stage.store.overview(stage.tenant, periods, FEW, now);
+        let usage = read.await.unwrap().usage;
+        (usage.day.turns, usage.month.turns)
+    };
+    take_turn().await;
+    assert_eq!(shown().await, (1, 1));
+    stage.advance_seconds(24 * 60 * 60);
+    assert_eq!(shown().await, (0, 1));
+    // The sums of the days that are over are kept, those of today are read.
+    take_turn().await;
+    assert_eq!(shown().await, (1, 2));
+    stage.clock.set(at("2026-06-01T00:00:00Z"));
+    assert_eq!(shown().await, (0, 0), "another month");
 }
 
 pub(crate) async fn timeline_reads_inputs_and_due_automations_of_period(db: &TestStore) {
