@@ -7,6 +7,7 @@ use crate::{
     approvals,
     automations::{self, PAUSED_BY_PERSON},
     boxed,
+    closed_days::shown_tenant_account,
     database::{Row, Tx},
     runs, scheduler_status,
     store::Store,
@@ -214,7 +215,7 @@ impl Store {
                 .await?,
             needing: automations::items_by_id(tx, tenant, &needing, 1).await?,
             next: automations::items_by_id(tx, tenant, &next, 0).await?,
-            usage: usage::shown_tenant_account(tx, &self.closed_days, tenant, budget, now).await?,
+            usage: shown_tenant_account(tx, &self.closed_days, tenant, budget, now).await?,
             spenders: spenders_of_day(tx, tenant, now, limits.spenders).await?,
         })
     }

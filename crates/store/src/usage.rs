@@ -19,7 +19,6 @@ use uuid::Uuid;
 
 use crate::{
     Error, Scope, boxed,
-    closed_days::ClosedDays,
     database::{Param, Row, Statement, Tx},
     locks::lock_tenants,
     store::Store,
@@ -181,9 +180,9 @@ fn budget(row: &Row) -> Result<(TenantId, Budget), Error> {
 
 /// The usage of a day, and of its month.
 #[derive(Clone, Default)]
-struct PeriodUsage {
-    day: UsageTotals,
-    month: UsageTotals,
+pub(crate) struct PeriodUsage {
+    pub(crate) day: UsageTotals,
+    pub(crate) month: UsageTotals,
 }
 
 /// Budgets and the usage that counts against them.
@@ -276,7 +275,7 @@ impl Budgets {
 }
 
 /// Adds the sums of a day and its month to `used`, by the ID of the automation or the tenant.
-async fn add_period_usage(
+pub(crate) async fn add_period_usage(
     tx: &mut Tx,
     statement: &'static Statement,
     rows: Vec<Vec<Param>>,
@@ -423,51 +422,6 @@ async fn tenant_account(
 ) -> Result<Account, Error> {
     let statement = sql!("spending/of_tenants");
     account(tx, statement, Owner::Tenant, id.uuid(), budget, now).await
-}
-
-/// Returns a budget of a tenant, and the usage of all its runs today and this month, for people: what was used before today
-/// may be some minutes old.
-pub(crate) async fn shown_tenant_account(
-    tx: &mut Tx,
-    closed: &ClosedDays,
-    id: TenantId,
-    budget: Budget,
-    now: Timestamp,
-) -> Result<Account, Error> {
-    let days = BudgetPeriods::of(now);
-    let statement = sql!("spending/of_tenants");
-    let before = if let Some(before) = closed.get(id, days, now) {
-        before
-    } else {
-        let until_today = BudgetPeriods {
-            month_end: days.day,
-            ..days
-        };
-        let mut used = HashMap::new();
-        add_period_usage(tx, statement, vec![params![id]], until_today, &mut used).await?;
-        let before = used.remove(&id.uuid()).unwrap_or_default().month;
-        closed.put(id, days, now, before.clone());
-        before
-    };
-    let today = BudgetPeriods {
-        month: days.day,
-        ..days
-    };
-    let mut used = HashMap::new();
-    add_period_usage(tx, statement, vec![params![id]], today, &mut used).await?;
-    let month = &mut used.entry(id.uuid()).or_default().month;
-    month.tokens += before.tokens;
-    month.turns += before.turns;
-    month.time += before.time;
-    for (currency, cost) in before.cost {
-        *month.cost.entry(currency).or_default() += cost;
-    }
-    let budgets = Budgets {
-        days,
-        tenants: HashMap::new(),
-        used,
-    };
-    Ok(budgets.account(Owner::Tenant, id.uuid(), &budget))
 }
 
 async fn account(
