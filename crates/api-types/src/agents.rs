@@ -5,11 +5,15 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 use model::{
     AgentId,
     agent::{self, RestoreBy},
+    tools::ToolAccess,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{PermissionRules, PermissionRulesRequest, document::same_fields, milliseconds};
+use crate::{
+    PermissionRules, PermissionRulesRequest, ResourceLimits, ResourceLimitsRequest,
+    document::same_fields, milliseconds,
+};
 
 /// A configured agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -78,6 +82,13 @@ pub struct AgentConfig {
     /// The resource limits of the agent's processes.
     #[serde(default)]
     pub limits: ResourceLimits,
+    /// The tools of Matins that the agent gets.
+    #[serde(default = "all_tools")]
+    pub tools: ToolAccess,
+    /// The titles of the agent's permission requests for tools of Matins, with `{tool}` where the name of the tool
+    /// stands. Such a request is allowed once, unless a rule denies it.
+    #[serde(default)]
+    pub own_tools: Vec<String>,
 }
 
 /// The configuration with which Matins starts the agent's process.
@@ -122,6 +133,17 @@ pub struct AgentConfigRequest {
     /// The resource limits of the agent's processes.
     #[serde(default)]
     pub limits: ResourceLimitsRequest,
+    /// The tools of Matins that the agent gets. Default: `all`.
+    #[serde(default = "all_tools")]
+    pub tools: ToolAccess,
+    /// The titles of the agent's permission requests for tools of Matins, with `{tool}` where the name of the tool
+    /// stands. Such a request is allowed once, unless a rule denies it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_tools: Vec<String>,
+}
+
+const fn all_tools() -> ToolAccess {
+    ToolAccess::All
 }
 
 fn default_restore() -> RestoreBy {
@@ -153,6 +175,8 @@ macro_rules! config {
                     start_seconds,
                     restore_seconds,
                     limits,
+                    tools,
+                    own_tools,
                 } = config;
                 Self {
                     command,
@@ -167,6 +191,8 @@ macro_rules! config {
                     start_seconds,
                     restore_seconds,
                     limits: limits.into(),
+                    tools,
+                    own_tools,
                 }
             }
         }
@@ -186,6 +212,8 @@ macro_rules! config {
                     start_seconds,
                     restore_seconds,
                     limits,
+                    tools,
+                    own_tools,
                 } = config;
                 Self {
                     command,
@@ -200,6 +228,8 @@ macro_rules! config {
                     start_seconds,
                     restore_seconds,
                     limits: limits.into(),
+                    tools,
+                    own_tools,
                 }
             }
         }
@@ -207,62 +237,6 @@ macro_rules! config {
 }
 
 config!(AgentConfig, AgentConfigRequest);
-
-/// The resource limits of an agent's processes. A limit applies to all of them together unless its description names
-/// each process. Null means no limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-pub struct ResourceLimits {
-    /// The memory, in bytes.
-    pub memory_bytes: Option<u64>,
-    /// The number of processes and threads.
-    pub processes: Option<u64>,
-    /// The processor time, in seconds.
-    pub cpu_seconds: Option<u64>,
-    /// The number of open files of each process.
-    pub open_files: Option<u64>,
-    /// The size of each file that a process writes, in bytes.
-    pub file_bytes: Option<u64>,
-}
-
-/// The resource limits of an agent's processes. A limit applies to all of them together unless its description names
-/// each process. Null means no limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(default, deny_unknown_fields)]
-#[schema(default)]
-pub struct ResourceLimitsRequest {
-    /// The memory, in bytes.
-    pub memory_bytes: Option<u64>,
-    /// The number of processes and threads. Default: 4096.
-    pub processes: Option<u64>,
-    /// The processor time, in seconds.
-    pub cpu_seconds: Option<u64>,
-    /// The number of open files of each process.
-    pub open_files: Option<u64>,
-    /// The size of each file that a process writes, in bytes.
-    pub file_bytes: Option<u64>,
-}
-
-same_fields! {
-    agent::ResourceLimits, ResourceLimits {
-        memory_bytes, processes, cpu_seconds, open_files, file_bytes
-    }
-    agent::ResourceLimits, ResourceLimitsRequest {
-        memory_bytes, processes, cpu_seconds, open_files, file_bytes
-    }
-}
-
-impl Default for ResourceLimits {
-    fn default() -> Self {
-        agent::ResourceLimits::default().into()
-    }
-}
-
-impl Default for ResourceLimitsRequest {
-    fn default() -> Self {
-        agent::ResourceLimits::default().into()
-    }
-}
 
 /// The capabilities that an agent offered at its last start.
 #[expect(

@@ -1,19 +1,20 @@
-//! Automations, their requests and patches, and previews of schedules.
+//! Automations, their requests and patches.
 
 use model::{
-    AgentId, AutomationId, SessionId, TenantId, Timestamp,
+    AgentId, AutomationId, RunId, SessionId, TenantId, Timestamp,
     automation::AutomationState,
     entity,
     policy::{Overlap, SessionMode},
     schedule::Zone,
+    tools,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
-    BudgetUsage, Change, Count, OnUnmatched, PermissionRules, PermissionRulesRequest, Policies,
-    PoliciesPatch, PoliciesRequest, Run, RunOutcome, SeatSettings, SeatSettingsPatch,
-    SeatSettingsRequest, Session, SessionTarget, Trigger, TriggerRequest,
+    Change, Count, PermissionRules, PermissionRulesRequest, Policies, PoliciesPatch,
+    PoliciesRequest, Run, RunOutcome, SeatSettings, SeatSettingsPatch, SeatSettingsRequest,
+    Session, SessionTarget, Trigger, TriggerRequest,
 };
 
 /// A request that creates an automation, or replaces one.
@@ -236,6 +237,12 @@ pub struct Automation {
     pub permissions: PermissionRules,
     /// The number of inputs since the last success that failed after all their attempts.
     pub consecutive_failures: i64,
+    /// The turn in which an agent has made the automation. Null if a person has made it.
+    #[serde(default)]
+    pub made_by: Option<MadeBy>,
+    /// The instant from which the automation fires no more, unless a person resumes it. Null if there is none.
+    #[serde(default)]
+    pub expires_at: Option<Timestamp>,
     /// The instant at which the automation was created.
     pub created_at: Timestamp,
     /// The instant of the last change of the automation.
@@ -263,6 +270,8 @@ impl From<entity::Automation> for Automation {
             settings,
             permissions,
             consecutive_failures,
+            made_by,
+            expires_at,
             created_at,
             updated_at,
         } = automation;
@@ -283,8 +292,40 @@ impl From<entity::Automation> for Automation {
             settings: settings.into(),
             permissions: permissions.into(),
             consecutive_failures,
+            made_by: made_by.map(Into::into),
+            expires_at,
             created_at,
             updated_at,
+        }
+    }
+}
+
+/// The turn in which an agent has made an automation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MadeBy {
+    /// The session of the turn, to which the automation is bound.
+    pub session_id: SessionId,
+    /// The run of the turn.
+    pub run_id: RunId,
+    /// The number of the turn on its seat, from 1.
+    pub turn: i64,
+    /// The name by which the agents of the session know the automation.
+    pub name: String,
+}
+
+impl From<tools::MadeBy> for MadeBy {
+    fn from(made_by: tools::MadeBy) -> Self {
+        let tools::MadeBy {
+            session,
+            run,
+            turn,
+            name,
+        } = made_by;
+        Self {
+            session_id: session,
+            run_id: run,
+            turn,
+            name,
         }
     }
 }
@@ -391,89 +432,4 @@ pub struct AutomationDeleted {
     pub sessions_deleted: u32,
     /// The sessions that were kept, because other automations are bound to them.
     pub sessions_kept: Vec<SessionId>,
-}
-
-/// A request for the next instants at which triggers would fire.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PreviewRequest {
-    /// The triggers.
-    #[schema(min_items = 1)]
-    pub triggers: Vec<TriggerRequest>,
-    /// The IANA name of the time zone of all triggers that name none. Default: UTC.
-    #[serde(default)]
-    pub zone: Option<String>,
-    /// The policies. Only the quiet hours affect the preview.
-    #[serde(default)]
-    pub policies: PoliciesRequest,
-    /// The maximum number of instants. Default: 5.
-    #[serde(default = "default_preview_count")]
-    #[schema(minimum = 1, maximum = 100)]
-    pub count: u32,
-}
-
-const fn default_preview_count() -> u32 {
-    5
-}
-
-/// The next instants at which the triggers of a request would fire.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Preview {
-    /// The instants in order.
-    pub upcoming_runs: Vec<UpcomingRun>,
-    /// The next change of clocks that concerns a fixed time of each trigger, within a year. Empty if there is none.
-    #[serde(default)]
-    pub clock_changes: Vec<ClockChange>,
-}
-
-/// A change of clocks that concerns a fixed time of a schedule: the time never shows, or shows twice.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct ClockChange {
-    /// `true` if clocks go forward and the time never shows; `false` if they go back and the time shows twice.
-    pub is_gap: bool,
-    /// The instant at which the trigger fires for this time.
-    pub at: Timestamp,
-    /// The change as text for people.
-    pub text: String,
-}
-
-/// A request for what the next run of an automation would be.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DryRunRequest {
-    /// The automation: its name, its ID, or the beginning of its ID. If absent, `definition` is that of a new one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub automation: Option<String>,
-    /// The definition in place of the stored one, as an edit would write it. If absent, the stored one counts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub definition: Option<AutomationRequest>,
-}
-
-/// What the next run of an automation would be. Nothing was stored, and no agent was started.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct DryRun {
-    /// The name of the agent.
-    pub agent: String,
-    /// The kind of session in which the turn would run.
-    pub session_mode: SessionMode,
-    /// The session in which the turn would run. Null if the run would create one.
-    pub session: Option<Session>,
-    /// The working directory. Null if the session would get a folder of its own.
-    pub cwd: Option<String>,
-    /// The prompt as the agent would receive it. The payload of a webhook is empty in it.
-    pub prompt: String,
-    /// The template of the prompt.
-    pub prompt_ref: crate::PromptRef,
-    /// The instant for which the prompt was rendered: the next due one, or now.
-    pub scheduled_for: Timestamp,
-    /// The permission rules of the agent and of the automation together.
-    pub permissions: PermissionRules,
-    /// The answer to permission requests that no rule covers.
-    pub on_unmatched: OnUnmatched,
-    /// The budget and the usage that counts against it. Null for a new automation.
-    pub usage: Option<BudgetUsage>,
-    /// The next runs.
-    pub upcoming_runs: Vec<UpcomingRun>,
-    /// The next change of clocks that concerns a fixed time of each trigger, within a year. Empty if there is none.
-    pub clock_changes: Vec<ClockChange>,
 }

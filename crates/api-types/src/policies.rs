@@ -5,6 +5,7 @@ use model::{
     policy::{CatchUp, OnCrash, Overlap},
     precheck,
     schedule::{self, MAX_QUIET_WINDOWS},
+    tools::{AgentCron, ToolAccess},
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{
@@ -57,6 +58,11 @@ document! {
         /// A command that decides before the turn of each occurrence whether the turn runs. Null means that every
         /// turn runs.
         precheck: Option<Precheck> => each Option<PrecheckRequest>, PrecheckPatch;
+        /// The tools of Matins that the agent gets in the automation's turns, at most those that its configuration gives.
+        tools: ToolAccess;
+        /// The treatment of automations that the agent makes in the automation's turns: `ask` leaves them paused until a
+        /// person accepts them.
+        agent_cron: AgentCron;
     }
 }
 

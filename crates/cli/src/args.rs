@@ -5,7 +5,8 @@ use clap::{Parser, Subcommand};
 use crate::{
     commands::{
         agent, approval, automation, completions, config, demo, demo_agent, doctor, endpoint,
-        instance, login, man, open, run, serve, session, sign_in, status, tenant, token, trace,
+        instance, login, man, mcp, open, run, serve, session, sign_in, status, tenant, token,
+        trace,
     },
     error::EXIT_CODES,
     global::Global,
@@ -35,6 +36,8 @@ pub(crate) enum Command {
     Man(man::Args),
     #[command(hide = true)]
     DemoAgent(demo_agent::Args),
+    #[command(hide = true)]
+    Mcp(mcp::Args),
 }
 
 /// Commands that call the API of a remote server, of the server of the data folder, or of this process.

@@ -39,6 +39,11 @@ pub(crate) fn config_file() -> Option<PathBuf> {
     variable(config::CONFIG_FILE_VARIABLE).map(PathBuf::from)
 }
 
+/// Returns the path of the file of the running turn whose agent this process serves.
+pub(crate) fn run_file() -> Option<PathBuf> {
+    variable(server::RUN_FILE_VARIABLE).map(PathBuf::from)
+}
+
 /// Returns the home directory.
 pub(crate) fn home() -> Option<PathBuf> {
     absolute_path("HOME")

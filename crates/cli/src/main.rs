@@ -89,7 +89,7 @@ fn report_invalid_command_line(error: &clap::Error) -> ExitCode {
 
 fn run(cli: Cli, output: Output) -> Result<Exit, CliError> {
     let Cli { global, command } = cli;
-    if !matches!(command, Command::DemoAgent(_)) {
+    if !matches!(command, Command::DemoAgent(_) | Command::Mcp(_)) {
         refuse_within_run()?;
     }
     match command {
@@ -115,6 +115,7 @@ fn run(cli: Cli, output: Output) -> Result<Exit, CliError> {
         Command::Completions(args) => commands::completions::run(&args, Cli::command(), output),
         Command::Man(args) => commands::man::run(args, Cli::command(), output),
         Command::DemoAgent(args) => commands::demo_agent::run(args),
+        Command::Mcp(args) => commands::mcp::run(&args),
     }
 }
 

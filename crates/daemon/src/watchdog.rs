@@ -260,6 +260,7 @@ pub(crate) mod tests {
                 heartbeat: settings.heartbeat,
                 lease: settings.lease(),
                 grace: GracePeriods::default(),
+                tools: None,
             },
             entropy,
             settings,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{ids::AgentId, permission::PermissionRules, text_enum::text_enum};
+use crate::{ids::AgentId, permission::PermissionRules, text_enum::text_enum, tools::ToolAccess};
 
 text_enum! {
     /// The request of the protocol that restores a session.
@@ -116,6 +116,11 @@ pub struct AgentConfig {
     pub restore_seconds: u32,
     /// The resource limits of the agent's processes.
     pub limits: ResourceLimits,
+    /// The tools of Matins that the agent gets.
+    pub tools: ToolAccess,
+    /// The titles of the agent's permission requests for tools of Matins, with `{tool}` where the name of the tool
+    /// stands. Such a request is allowed once, unless a rule denies it.
+    pub own_tools: Vec<String>,
 }
 
 /// The variables of the server's environment that every agent receives if they are set. All others are withheld,
@@ -161,6 +166,8 @@ impl AgentConfig {
             start_seconds: default_start_seconds(),
             restore_seconds: default_restore_seconds(),
             limits: ResourceLimits::default(),
+            tools: ToolAccess::All,
+            own_tools: Vec::new(),
         }
     }
 

@@ -21,6 +21,7 @@ use crate::{
     schedule,
     session::{SessionKind, SessionState, SessionStatus, SessionType},
     time::Timestamp,
+    tools::{AgentCron, MadeBy},
 };
 
 /// A tenant: the owner of all other entities.
@@ -159,10 +160,33 @@ pub struct Automation {
     pub needs_format: i64,
     /// The number of inputs that have failed for good since the last success.
     pub consecutive_failures: i64,
+    /// The turn in which an agent has made the automation. `None` if a person has made it.
+    pub made_by: Option<MadeBy>,
+    /// The instant from which the automation fires no more. `None`: never.
+    pub expires_at: Option<Timestamp>,
     /// The instant at which the automation was created.
     pub created_at: Timestamp,
     /// The instant of the last change.
     pub updated_at: Timestamp,
+}
+
+impl Automation {
+    /// Returns what the automation's turns may do about new automations.
+    ///
+    /// Turns of an automation that an agent has made make none, whatever its policies say, so that agents which schedule
+    /// agents stop by themselves.
+    pub const fn agent_cron(&self) -> AgentCron {
+        if self.made_by.is_some() {
+            AgentCron::Deny
+        } else {
+            self.policies.agent_cron
+        }
+    }
+
+    /// Returns `true` if the lifetime of the automation has ended.
+    pub fn has_expired(&self, now: Timestamp) -> bool {
+        self.expires_at.is_some_and(|end| end <= now)
+    }
 }
 
 /// A trigger: one condition that creates occurrences of an automation.

@@ -50,6 +50,7 @@ pub mod session;
 pub mod signing_secret;
 pub mod text_enum;
 pub mod time;
+pub mod tools;
 pub mod transcript;
 pub mod turn;
 

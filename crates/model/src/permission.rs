@@ -5,6 +5,7 @@
 //! might run.
 
 mod history;
+mod own_tools;
 mod shell;
 mod tool_input;
 mod wildcard;
@@ -13,6 +14,7 @@ use crate::text_enum::text_enum;
 
 pub use history::CallHistory;
 use history::EXECUTE;
+pub use own_tools::{OwnTools, TOOL_NAMES, own_tools_problem};
 use wildcard::matches;
 
 /// The subject of a permission request, in the agent's words (ACP `ToolKind` and title).

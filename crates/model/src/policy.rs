@@ -3,8 +3,12 @@
 use std::time::Duration;
 
 use crate::{
-    approval::OnUnmatched, budget::Budget, precheck::Precheck, schedule::QuietHours,
+    approval::OnUnmatched,
+    budget::Budget,
+    precheck::Precheck,
+    schedule::QuietHours,
     text_enum::text_enum,
+    tools::{AgentCron, ToolAccess},
 };
 
 pub use crate::invalid_policy::InvalidPolicy;
@@ -114,6 +118,10 @@ pub struct Policies {
     pub ask_seconds: u32,
     /// The precheck. `None`: every turn runs.
     pub precheck: Option<Precheck>,
+    /// The tools of Matins that the agent gets, at most those that its configuration gives.
+    pub tools: ToolAccess,
+    /// The treatment of automations that the agent makes in the automation's turns.
+    pub agent_cron: AgentCron,
 }
 
 impl Default for Policies {
@@ -134,6 +142,8 @@ impl Default for Policies {
             on_unmatched: OnUnmatched::Deny,
             ask_seconds: APPROVAL_TIMEOUT_SECONDS,
             precheck: None,
+            tools: ToolAccess::All,
+            agent_cron: AgentCron::Deny,
         }
     }
 }
@@ -246,6 +256,8 @@ mod tests {
             on_unmatched: OnUnmatched::Deny,
             ask_seconds: 10 * 60,
             precheck: None,
+            tools: ToolAccess::All,
+            agent_cron: AgentCron::Deny,
         };
         assert_eq!(defaults, expected);
         assert!(defaults.budget.is_none());

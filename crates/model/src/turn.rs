@@ -18,6 +18,7 @@ use crate::{
     precheck::PrecheckJob,
     prompt::RenderedPrompt,
     run::RunFlags,
+    tools::ToolAccess,
 };
 
 pub use crate::entry::{EntryKind, Role};
@@ -41,6 +42,13 @@ pub struct Assignment {
     pub prompt: RenderedPrompt,
     /// The budgets that limit the turn, with their usage so far.
     pub accounts: Accounts,
+}
+
+impl Assignment {
+    /// Returns the tools of Matins that the agent gets.
+    pub fn tools(&self) -> ToolAccess {
+        self.agent.config.tools.min(self.policies.tools)
+    }
 }
 
 /// The reply to a worker that requests to begin its claimed run.

@@ -6,8 +6,9 @@
 //! - `demo-agent/`: the sessions of the demonstration agent.
 //! - `workers/`: one locked file for each process that takes turns.
 //! - `serve.lock`: locked by the server of the folder, so that a folder has at most one server at a time.
-//! - `matins.sock`: the server's private socket for the owner of the folder; `matins-<pid>.sock` is the socket of a
-//!   process that takes a single turn without a server.
+//! - `matins.sock`: the server's private socket for the owner of the folder.
+//! - `tools-<worker>.sock`: the socket at which a process that takes turns serves the tools of their agents.
+//! - `runs/<worker>/`: one file for each running turn, with the secret by which its agent uses the tools.
 //! - `server.url`: the network address of the server.
 //! - `token`: the first admin token.
 

@@ -3,24 +3,48 @@
 use std::sync::Arc;
 
 use agent::GracePeriods;
-use daemon::{Host, WorkerLock};
+use daemon::{Host, WorkerLock, is_worker_dead};
 use model::WorkerId;
 
-use crate::{error::Error, local_instance::LocalInstance, system::hostname};
+use crate::{
+    error::Error,
+    local_instance::LocalInstance,
+    system::hostname,
+    tools_socket::{self, ToolServer, ToolsSocket},
+};
 
-/// Returns the dependencies of turns in this process, under a new worker ID. Creates and locks the file of this
-/// worker in `workers/`, so that other processes can tell whether this worker is alive.
-pub(crate) fn host(local: &LocalInstance) -> Result<Host, Error> {
+/// Returns the dependencies of turns in this process, under a new worker ID, and the socket of the tools of their agents,
+/// which serves until it is dropped. Creates and locks the file of this worker in `workers/`, so that other processes can
+/// tell whether this worker is alive.
+pub(crate) fn host(local: &LocalInstance) -> Result<(Host, ToolsSocket), Error> {
     let settings = local.settings.clone();
     let worker = WorkerId::generate(&hostname(), std::process::id(), &*local.entropy);
     let workers = local.folder.workers_path();
     let worker_lock = WorkerLock::acquire(&workers, &worker);
     let worker_lock = worker_lock.map_err(|source| Error::File {
         action: "use the folder",
-        path: workers,
+        path: workers.clone(),
         source,
     })?;
-    Ok(Host {
+    let folder = local.folder.path();
+    tools_socket::remove_leftovers(folder, |name| {
+        let other = WorkerId::from_stored(name.to_owned());
+        // The lock file of a dead worker is removed in time.
+        !workers.join(format!("{name}.lock")).exists() || is_worker_dead(&workers, &other)
+    });
+    let server = ToolServer {
+        service: local.service(),
+        worker: worker.clone(),
+        stale_after: settings.heartbeat_stale,
+        zone: local.zone.clone(),
+    };
+    let listening = ToolsSocket::listen(folder, server);
+    let (socket, tools) = listening.map_err(|source| Error::File {
+        action: "listen in",
+        path: folder.to_owned(),
+        source,
+    })?;
+    let host = Host {
         store: local.store.clone(),
         clock: local.clock.clone(),
         entropy: local.entropy.clone(),
@@ -35,8 +59,10 @@ pub(crate) fn host(local: &LocalInstance) -> Result<Host, Error> {
             heartbeat: settings.heartbeat,
             lease: settings.lease(),
             grace: GracePeriods::default(),
+            tools: Some(tools),
         },
         settings,
         metrics: telemetry::Metrics::new(env!("CARGO_PKG_VERSION")),
-    })
+    };
+    Ok((host, socket))
 }

@@ -5,6 +5,7 @@
 //! - [`LocalInstance`] is an opened data folder with its database. It builds the API routes of this process.
 //! - [`Server`] runs the daemon and serves the API over a [`LocalInstance`].
 //! - [`take_turn`] takes a single turn in a process without a server.
+//! - [`connect_agent`] connects an agent to the tools of the process that takes its turn.
 //! - [`contact_server`] finds the server of a data folder by its private socket.
 //! - [`AgentProbe`] starts an agent to report its features.
 //!
@@ -27,6 +28,7 @@ mod settings;
 mod socket;
 mod standalone;
 mod system;
+mod tools_socket;
 
 // The body of an `async fn` is compiled again in each crate that awaits it. A boxed future is compiled once, here.
 use async_recursion::async_recursion as boxed;
@@ -41,3 +43,5 @@ pub use settings::{daemon_settings, database_location};
 pub use socket::{ServerContact, contact_server};
 pub use standalone::{newest_attempt, take_turn};
 pub use system::{OsEntropy, SystemClock, SystemUptime, hostname};
+pub use tools_socket::connect_agent;
+pub use turn::RUN_FILE_VARIABLE;

@@ -8,7 +8,7 @@ use axum::{Extension, Router};
 use client::Client;
 use config::Config;
 use daemon::{FleetClock, Settings};
-use model::{Clock, Entropy, InstanceId, TenantId};
+use model::{Clock, Entropy, InstanceId, TenantId, schedule::Zone};
 use service::{Probe, Service};
 use store::{Location, Store};
 
@@ -53,6 +53,8 @@ pub struct LocalInstance {
     probe: Arc<dyn Probe>,
     demo_command: Vec<String>,
     unified: bool,
+    /// The zone of an agent's schedule for which it names none.
+    pub(crate) zone: Zone,
 }
 
 impl LocalInstance {
@@ -121,16 +123,24 @@ impl LocalInstance {
             probe: Arc::new(probe),
             demo_command,
             unified: config.unified_session.value,
+            zone: config.default_zone.value.clone().unwrap_or_else(Zone::utc),
         };
-        let service = Service::new(
-            local.store.clone(),
-            tenant,
-            Arc::clone(&local.clock),
-            Arc::clone(&local.entropy),
-            Arc::clone(&local.probe),
-        );
-        service.add_known_agents(&local.demo_command).await?;
+        local
+            .service()
+            .add_known_agents(&local.demo_command)
+            .await?;
         Ok(local)
+    }
+
+    /// Returns the rules over this store, for the tenant of the installation.
+    pub(crate) fn service(&self) -> Service {
+        Service::new(
+            self.store.clone(),
+            self.tenant,
+            Arc::clone(&self.clock),
+            Arc::clone(&self.entropy),
+            Arc::clone(&self.probe),
+        )
     }
 
     /// Returns a builder of the API over this store. The caller adds the options of its process.

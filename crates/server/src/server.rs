@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     boxed, data_folder::ServeLock, error::Error, host::host, instance_claim::claim_instance,
-    local_instance::LocalInstance, socket::PrivateSocket,
+    local_instance::LocalInstance, socket::PrivateSocket, tools_socket::ToolsSocket,
 };
 
 /// The network access to a server, in addition to its private socket.
@@ -34,6 +34,8 @@ pub struct Server {
     routes: Router,
     socket: PrivateSocket,
     network: Option<ServerHandle>,
+    /// Serves the tools of agents until the daemon has stopped.
+    _tools: ToolsSocket,
     /// Ends event streams and stops the listeners when it is cancelled.
     closing: CancellationToken,
     /// Held until the server is dropped, so that no second server starts on the folder.
@@ -54,7 +56,7 @@ impl Server {
         lock: ServeLock,
     ) -> Result<Self, Error> {
         // 1. Claim the instance in the database, before anything of this server is visible.
-        let host = host(local)?;
+        let (host, tools) = host(local)?;
         claim_instance(local, &host.worker).await?;
         let signals = LoopSignals::default();
         let wake_signals = signals.clone();
@@ -92,6 +94,7 @@ impl Server {
             routes,
             socket,
             network,
+            _tools: tools,
             closing,
             _lock: lock,
         })

@@ -24,7 +24,7 @@ pub async fn take_turn(
     run: RunId,
     stop: CancellationToken,
 ) -> Result<Run, Error> {
-    let host = host(local)?;
+    let (host, _tools) = host(local)?;
     let closing = CancellationToken::new();
     if let Some(fleet) = local.fleet_clock.clone() {
         // Keep the shared clock synchronized, because a turn may take long enough for the local clock to drift.

@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use api_types::{BoundAutomation, CheckDepth, CheckResponse, OpenSession};
-use model::agent::{Agent, AgentConfig, OfferedCapabilities, RestoreBy};
+use model::{
+    agent::{Agent, AgentConfig, OfferedCapabilities, RestoreBy},
+    permission::own_tools_problem,
+};
 
 use store::AgentRemoval;
 
@@ -35,6 +38,21 @@ impl Service {
             config.command = demo.command.clone();
             self.put_agent(DEMO_AGENT, &config, agent.offers.as_ref())
                 .await?;
+        }
+        // An agent that nobody has changed since an earlier version added it gets the titles of its own tools, which that
+        // version did not know.
+        for (name, config) in catalogue::agents() {
+            let earlier = AgentConfig {
+                own_tools: Vec::new(),
+                ..config.clone()
+            };
+            let unchanged = existing
+                .iter()
+                .find(|agent| agent.name == name && agent.config == earlier && earlier != config);
+            if let Some(agent) = unchanged {
+                self.put_agent(&name, &config, agent.offers.as_ref())
+                    .await?;
+            }
         }
         // `add_agent` changes nothing if a concurrent process has added the agent since the list was read.
         let demo = (DEMO_AGENT.to_owned(), demo);
@@ -230,6 +248,16 @@ fn check_config(config: &AgentConfig) -> Result<(), Error> {
     }
     for (at, variable) in config.pass_env.iter().enumerate() {
         check_variable(format!("pass_env[{at}]"), variable)?;
+    }
+    for (at, described) in config.own_tools.iter().enumerate() {
+        if let Some(problem) = own_tools_problem(described) {
+            let problem = format!("{problem}; accepted is a title such as `mcp__matins__{{tool}}`");
+            return Err(Error::invalid(
+                format!("own_tools[{at}]"),
+                described,
+                problem,
+            ));
+        }
     }
     check_limits(config)
 }

@@ -32,6 +32,8 @@ struct CatalogEntry {
     start_seconds: Option<u32>,
     restore_seconds: Option<u32>,
     mode: Option<String>,
+    #[serde(default)]
+    own_tools: Vec<String>,
 }
 
 /// Returns the catalogue by agent name. The file is part of the program, and a test reads it, so that it always
@@ -64,6 +66,7 @@ pub(crate) fn agents() -> Vec<(String, AgentConfig)> {
         config.start_seconds = entry.start_seconds.unwrap_or(config.start_seconds);
         config.restore_seconds = entry.restore_seconds.unwrap_or(config.restore_seconds);
         config.mode = entry.mode;
+        config.own_tools = entry.own_tools;
         (name, config)
     };
     catalog_entries().into_iter().map(agent).collect()

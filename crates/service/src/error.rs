@@ -142,6 +142,12 @@ pub enum Error {
         /// The error of the start.
         source: ProbeError,
     },
+    /// The turn of an agent may not do what its tool asks for.
+    #[error("this turn may not do that: {reason}")]
+    NotAllowed {
+        /// The reason.
+        reason: String,
+    },
     /// The present state does not allow the request.
     #[error(transparent)]
     Refused(#[from] InvalidTransition),
@@ -208,12 +214,16 @@ impl Error {
             | Self::AgentInUse { .. }
             | Self::OtherNumberOfRuns { .. }
             | Self::SessionClosed { .. }
+            | Self::NotAllowed { .. }
             | Self::Refused(_)
             | Self::Store(
                 store::Error::NameTaken { .. }
                 | store::Error::StaleVersion { .. }
                 | store::Error::FixedBySession { .. }
                 | store::Error::InstanceInUse { .. }
+                | store::Error::LimitReached { .. }
+                | store::Error::OtherContent { .. }
+                | store::Error::RunOver { .. }
                 | store::Error::NewerFormat { .. },
             ) => ErrorKind::Refused,
             Self::Probe { .. } => ErrorKind::Agent,

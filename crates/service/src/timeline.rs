@@ -158,7 +158,7 @@ fn lane(
             item.triggers.iter().map(|trigger| &trigger.spec),
             &item.automation.policies.quiet_hours,
             now.max(from),
-            to,
+            item.automation.expires_at.map_or(to, |end| end.min(to)),
             MAX_RUNS_OF_LANE + 1,
         )?,
         None => Vec::new(),

@@ -24,7 +24,8 @@ pub(crate) fn upcoming_of_automation(
     }
     let specs = triggers.iter().map(|trigger| &trigger.spec);
     let quiet = &automation.policies.quiet_hours;
-    upcoming_of_triggers(specs, quiet, now, Timestamp::MAX, count)
+    let until = automation.expires_at.unwrap_or(Timestamp::MAX);
+    upcoming_of_triggers(specs, quiet, now, until, count)
 }
 
 /// Returns the next `count` instants after `now` and before `until` at which triggers fire, in order.

@@ -50,7 +50,7 @@ pub use sorted::{
     AutomationNumbers, AutomationRank, AutomationSort, InvalidRank, SortedAutomations,
 };
 pub(crate) use stopping::{
-    count_failures, delete, delete_corrupt, pause, pause_corrupt, record_missed_until_stop,
+    count_failures, delete, delete_corrupt, expire, pause, pause_corrupt, record_missed_until_stop,
     stop_triggers,
 };
 use stopping::{record_missed, stopped_at};
@@ -114,42 +114,9 @@ impl Store {
                         return Err(Error::already_created("automation", id));
                     }
                     keep_agent(tx, tenant, new.agent).await?;
-                    // 2. Insert the automation. The format that it needs covers the triggers too, so that an older
-                    // server leaves the whole automation to a server that supports it.
-                    let policies = stored::write::<StoredPolicies>(&new.policies);
-                    let settings = stored::write::<StoredSettings>(&new.settings);
-                    let permissions = stored::write::<StoredPermissions>(&new.permissions);
-                    let documents = [&policies, &settings, &permissions];
-                    let needs_format = needs_format(documents, &new.triggers);
-                    tx.execute(
-                        sql!("automations/insert"),
-                        params! { "automations/insert";
-                            id: id,
-                            tenant: tenant,
-                            name: new.name.as_str(),
-                            prompt: new.prompt.as_str(),
-                            agent: new.agent,
-                            cwd: new.cwd.as_deref(),
-                            session_mode: new.session_mode.as_str(),
-                            bound_key: new.bound_session_key.as_deref(),
-                            policies: &policies.value,
-                            settings: &settings.value,
-                            permissions: &permissions.value,
-                            now: now,
-                            format: stored::DOCUMENT_FORMAT,
-                            needs_format: needs_format,
-                        },
-                    )
-                    .await?;
-                    // 3. Insert the manual trigger, which every automation has, and the given ones.
-                    for spec in std::iter::once(&Spec::Manual {}).chain(&new.triggers) {
-                        let due = Some(&new.policies);
-                        self.insert_trigger(tx, tenant, id, (None, spec), due, now)
-                            .await?;
-                    }
-                    // 4. Log the creation.
-                    let name = new.name.clone();
-                    log::write_change(tx, id, AutomationChange::Created { name }, now).await?;
+                    // 2. Insert the automation.
+                    self.insert_automation(tx, (tenant, id), new, true, now)
+                        .await?;
                     Ok(id)
                 })
             })
@@ -168,6 +135,53 @@ impl Store {
             }
         }
         created.map_err(|error| map_name_conflict(error, &new.name))
+    }
+
+    /// Inserts an automation with its triggers, and logs that. The triggers of one that is not enabled are never due.
+    pub(crate) async fn insert_automation(
+        &self,
+        tx: &mut Tx,
+        (tenant, id): (TenantId, AutomationId),
+        new: &NewAutomation,
+        is_enabled: bool,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        // 1. Insert the automation. The format that it needs covers the triggers too, so that an older server leaves the
+        // whole automation to a server that supports it.
+        let policies = stored::write::<StoredPolicies>(&new.policies);
+        let settings = stored::write::<StoredSettings>(&new.settings);
+        let permissions = stored::write::<StoredPermissions>(&new.permissions);
+        let documents = [&policies, &settings, &permissions];
+        let needs_format = needs_format(documents, &new.triggers);
+        tx.execute(
+            sql!("automations/insert"),
+            params! { "automations/insert";
+                id: id,
+                tenant: tenant,
+                name: new.name.as_str(),
+                prompt: new.prompt.as_str(),
+                agent: new.agent,
+                cwd: new.cwd.as_deref(),
+                session_mode: new.session_mode.as_str(),
+                bound_key: new.bound_session_key.as_deref(),
+                policies: &policies.value,
+                settings: &settings.value,
+                permissions: &permissions.value,
+                now: now,
+                format: stored::DOCUMENT_FORMAT,
+                needs_format: needs_format,
+            },
+        )
+        .await?;
+        // 2. Insert the manual trigger, which every automation has, and the given ones.
+        for spec in std::iter::once(&Spec::Manual {}).chain(&new.triggers) {
+            let due_by = is_enabled.then_some(&new.policies);
+            self.insert_trigger(tx, tenant, id, (None, spec), due_by, now)
+                .await?;
+        }
+        // 3. Log the creation.
+        let name = new.name.clone();
+        log::write_change(tx, id, AutomationChange::Created { name }, now).await
     }
 
     /// Pauses an automation. Its triggers do not fire until it is resumed.
@@ -192,8 +206,8 @@ impl Store {
         .await
     }
 
-    /// Resumes an automation. Its triggers are due from now on, its count of failures and its notice for people are
-    /// cleared, and runs that a budget defers check it again.
+    /// Resumes an automation. Its triggers are due from now on, its count of failures, its notice for people and the end
+    /// of its lifetime if that has passed are cleared, and runs that a budget defers check it again.
     #[boxed]
     pub async fn resume_automation(
         &self,
@@ -218,6 +232,8 @@ impl Store {
                     params![id, never, none, now],
                 )
                 .await?;
+                tx.execute(sql!("automations/clear_expiry"), params![id, now])
+                    .await?;
                 set_attention(tx, id, None, now).await?;
                 tx.execute(sql!("automations/set_failures"), params![id, 0_i64, now])
                     .await?;
@@ -346,7 +362,7 @@ async fn set_next_due(
 }
 
 /// Turns a conflict on the name of an automation into [`Error::NameTaken`].
-fn map_name_conflict(error: Error, name: &str) -> Error {
+pub(crate) fn map_name_conflict(error: Error, name: &str) -> Error {
     match error {
         Error::Database(error) if error.conflict() == Some("automations_one_per_name") => {
             Error::NameTaken {

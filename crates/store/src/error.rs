@@ -46,6 +46,28 @@ pub enum Error {
         /// The name of the object.
         name: String,
     },
+    /// The turn whose agent calls a tool is over, belongs to another worker, or has another secret.
+    #[error("the turn of run `{run}` is over")]
+    RunOver {
+        /// The run.
+        run: model::RunId,
+    },
+    /// There are as many objects as there may be.
+    #[error("the limit of {what} is {limit}, and it is reached")]
+    LimitReached {
+        /// The objects that are limited.
+        what: &'static str,
+        /// The highest number.
+        limit: u32,
+    },
+    /// Another object of that name has other content.
+    #[error("{what} `{name}` exists with other content")]
+    OtherContent {
+        /// The kind of the object.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
     /// A token would expire after the token that makes it.
     #[error(transparent)]
     OutlivesMaker(#[from] OutlivesMaker),
@@ -112,7 +134,7 @@ impl Error {
     /// a limit. A lost race weighs little, because the same race is rarely lost twice. A busy database weighs more,
     /// because the transaction has already waited. Every other error would recur, so it ends the retries at once.
     pub(crate) fn retry_weight(&self) -> u32 {
-        const RETRYABLE_CONSTRAINTS: [&str; 11] = [
+        const RETRYABLE_CONSTRAINTS: [&str; 12] = [
             "agent_runs_one_active_per_seat",
             "agent_runs_one_active_per_automation",
             "agent_runs_one_row_per_attempt",
@@ -123,6 +145,8 @@ impl Error {
             "api_tokens_pkey",
             "automation_triggers_pkey",
             "automations_pkey",
+            // Likewise, another turn of the session has made an automation of that name in between.
+            "automations_one_per_name_of_agents",
             "notification_endpoints_pkey",
             "tenants_pkey",
             "webhook_deliveries_pkey",

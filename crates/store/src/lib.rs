@@ -56,11 +56,13 @@ mod schema;
 mod seat_messages;
 mod session_log;
 mod sessions;
+mod shown_usage;
 mod store;
 mod stored;
 mod tenants;
 mod text_search;
 mod tokens;
+mod tool_calls;
 mod usage;
 mod webhooks;
 
@@ -108,4 +110,5 @@ pub use sessions::{
 };
 pub use store::Store;
 pub use tokens::{NewBrowserToken, NewToken, RevocationExtent, TokenRevocation};
+pub use tool_calls::{CallingTurn, NewAgentAutomation, ToolCaller};
 pub use webhooks::WebhookTrigger;

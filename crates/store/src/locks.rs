@@ -13,6 +13,7 @@
 //! - The deletion of a session with several bound automations cancels the runs of one after the other.
 //! - A batch that begins turns and repeats the start of others locks the heartbeats of each kind in the order of IDs, and
 //!   those of the repeated ones last.
+//! - An agent that deletes an automation by a tool locks that automation before the one of its own turn.
 //! - A statement that changes several run rows locks them in the order in which it finds them. The seats of these runs
 //!   are locked before, so only the writes of their own workers meet them.
 //!
@@ -34,7 +35,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use model::{
-    AutomationId, RunId, SeatId, SessionId,
+    AutomationId, RunId, SeatId, SessionId, TenantId,
     entity::{Automation, Run},
 };
 
@@ -51,6 +52,13 @@ pub(crate) async fn lock_tenants(tx: &mut Tx, runs: &[RunId]) -> Result<Vec<Row>
         .fetch_rows(sql_by_dialect!("tenants/lock_budgets"), rows, params![])
         .await?;
     Ok(locked)
+}
+
+/// Locks a tenant, so that no other transaction that counts what it has goes on meanwhile.
+pub(crate) async fn lock_tenant(tx: &mut Tx, id: TenantId) -> Result<(), Error> {
+    Ok(tx
+        .lock_rows(sql_of_postgres!("tenants/lock"), vec![params![id]])
+        .await?)
 }
 
 /// Locks the triggers of an automation, in the order of their IDs.

@@ -7,9 +7,9 @@ use crate::{
     approvals,
     automations::{self, PAUSED_BY_PERSON},
     boxed,
-    closed_days::shown_tenant_account,
     database::{Row, Tx},
     runs, scheduler_status,
+    shown_usage::shown_tenant_account,
     store::Store,
     usage,
 };

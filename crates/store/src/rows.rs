@@ -16,6 +16,7 @@ use model::{
     policy::{Policies, SessionMode},
     run::{Deferral, RunEnd, RunState, RunStatus},
     session::SessionState,
+    tools::MadeBy,
 };
 use serde_json::Value;
 
@@ -174,9 +175,24 @@ fn automation_with_documents(
         permissions: documents.permissions,
         needs_format: stored::needs_format(row)?,
         consecutive_failures: row.get("consecutive_failures")?,
+        made_by: made_by(row)?,
+        expires_at: row.optional("expires_at")?,
         created_at: row.get("created_at")?,
         updated_at: row.get("updated_at")?,
     })
+}
+
+/// Returns the turn in which an agent has made an automation. Returns `None` if a person has made it.
+fn made_by(row: &Row) -> Result<Option<MadeBy>, Error> {
+    let Some(session) = row.optional("made_by_session_id")? else {
+        return Ok(None);
+    };
+    Ok(Some(MadeBy {
+        session,
+        run: row.get("made_by_run_id")?,
+        turn: row.get("made_by_turn")?,
+        name: row.get("made_by_name")?,
+    }))
 }
 
 /// Returns a trigger. Returns [`Error::NewerFormat`] if its document needs a later format.

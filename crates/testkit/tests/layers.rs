@@ -22,7 +22,7 @@ const LAYERS: [&[&str]; 9] = [
         "api-types",
     ],
     &["turn", "service", "client"],
-    &["daemon", "api", "runtime"],
+    &["daemon", "api", "runtime", "tools"],
     &["server"],
     &["doctor"],
     &["cli", "bench", "chaos"],
@@ -40,7 +40,7 @@ const NEVER_SHIPPED: [&str; 3] = ["bench", "chaos", "xtask"];
 const FAILPOINT: &str = "failpoint";
 
 /// External dependencies, each with the only crates that may have it.
-const RESTRICTED_DEPENDENCIES: [(&str, &[&str]); 11] = [
+const RESTRICTED_DEPENDENCIES: [(&str, &[&str]); 12] = [
     // `bench` compares the store with bare statements, and inspects the databases that it has filled. `testkit` creates
     // and drops databases.
     ("sqlx", &["db", "bench", TESTKIT]),
@@ -56,12 +56,16 @@ const RESTRICTED_DEPENDENCIES: [(&str, &[&str]); 11] = [
     ("webpki-roots", &["tls"]),
     // `agent` is the client's side of the protocol, `demo-agent` the agent's side.
     ("agent-client-protocol", &["agent", "demo-agent", TESTKIT]),
+    // The server's side of the protocol of tools.
+    ("rmcp", &["tools"]),
 ];
 
 /// Restricted dependencies, each with the crates whose tests may have it nevertheless.
-const RESTRICTED_DEPENDENCIES_IN_TESTS: [(&str, &[&str]); 1] = [
+const RESTRICTED_DEPENDENCIES_IN_TESTS: [(&str, &[&str]); 2] = [
     // The suite corrupts databases and reads them without the store.
     ("sqlx", &["store"]),
+    // The official client calls the tools.
+    ("rmcp", &["cli"]),
 ];
 
 /// The crates that may import `db`. Only the store begins and commits transactions; other crates do so in tests only.

@@ -5,6 +5,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use agent::{GracePeriods, GuardProgram};
 use model::{Clock, Entropy};
 
+use crate::ToolGrants;
+
 /// The conditions under which agents are started and kept alive.
 #[derive(Clone)]
 pub struct AgentRuntime {
@@ -23,4 +25,6 @@ pub struct AgentRuntime {
     pub lease: Duration,
     /// The limits of the steps of a shutdown.
     pub grace: GracePeriods,
+    /// The way of agents to the tools that this process serves. `None`: agents get no tools.
+    pub tools: Option<ToolGrants>,
 }

@@ -10,11 +10,12 @@ use std::{
     time::Duration,
 };
 
-use agent::{Agent, Exit, GracePeriods, Launch, Limits, guard};
+use agent::{Agent, Exit, GracePeriods, Launch, Limits, McpServer, guard};
 use model::{
     RunId,
     access::secret::RunSecret,
     outcome::{FailureKind, Outcome, RunFailure},
+    tools::ToolAccess,
     turn::{Assignment, TurnResult, WriteOutcome},
 };
 use serde_json::{Value, json};
@@ -32,10 +33,12 @@ use crate::{
     finish::{TurnEnd, finish, persist},
     heartbeat::{HeartbeatState, Stop, TurnControl, send_heartbeats},
     log_warning,
+    masked_store::MaskedStore,
     permissions::RulePermissions,
     recorder::{RecordedTurn, Recorder},
     session_folder::create_session_folder,
     time_limits::{StepStopped, with_lease_renewal},
+    tool_grants::ToolGrant,
     turn_store::{TurnStore, TurnStoreError},
 };
 
@@ -71,6 +74,8 @@ pub async fn execute(
     });
     // 1. Begin, after the precheck.
     let secret = RunSecret::generate(&*agents.entropy);
+    let masked = MaskedStore::new(store, &secret);
+    let store: &dyn TurnStore = &masked;
     let started = begin(store, agents, run, &secret, control, &sender).await?;
     let (assignment, precheck) = match started {
         StartOutcome::Started(assignment, precheck) => (assignment, precheck),
@@ -78,12 +83,13 @@ pub async fn execute(
     };
     #[cfg(feature = "failpoints")]
     failpoint::reached("turn: begun");
-    // 2. Take the turn and write its end.
+    // 2. Take the turn and write its end. The agent has its tools until its processes are gone.
     let turn = async {
         let finished = Turn {
             store,
             agent_runtime: agents,
             assignment: &assignment,
+            secret: &secret,
             heartbeat: heartbeat_state,
         }
         .run()
@@ -110,6 +116,7 @@ struct Turn<'a> {
     store: &'a dyn TurnStore,
     agent_runtime: &'a AgentRuntime,
     assignment: &'a Assignment,
+    secret: &'a RunSecret,
     heartbeat: watch::Receiver<HeartbeatState>,
 }
 
@@ -120,6 +127,11 @@ impl Turn<'_> {
         let began = Instant::now();
         let deadline = began + self.assignment.policies.timeout();
         let (rules, requests) = RulePermissions::from_assignment(self.assignment);
+        let grant = match self.grant_tools() {
+            Ok(grant) => grant,
+            Err(early) => return finish_early(early, &Value::Null),
+        };
+        let servers: Vec<_> = grant.iter().map(ToolGrant::server).collect();
         let started = match self.start_agent(rules, deadline).await {
             Ok(agent) => agent,
             Err(early) => {
@@ -130,7 +142,7 @@ impl Turn<'_> {
         #[cfg(feature = "failpoints")]
         failpoint::reached("turn: agent started");
         // 2. Open its session.
-        let opened = self.open_session(&started, deadline).await;
+        let opened = self.open_session(&started, &servers, deadline).await;
         let id = match opened {
             Ok(id) => id,
             Err(early) => {
@@ -176,6 +188,25 @@ impl Turn<'_> {
         #[cfg(feature = "failpoints")]
         failpoint::reached("turn: agent shut down");
         self.build_finished(end, id, listener.recorder, &exit).await
+    }
+
+    /// Grants the agent its tools, if it gets any.
+    fn grant_tools(&self) -> Result<Option<ToolGrant>, EarlyEnd> {
+        let access = self.assignment.tools();
+        let grants = self.agent_runtime.tools.as_ref();
+        let Some(grants) = grants.filter(|_| access != ToolAccess::None) else {
+            return Ok(None);
+        };
+        let granted = grants.grant(self.assignment.run.id, self.secret);
+        granted.map(Some).map_err(|error| EarlyEnd {
+            stopped: None,
+            run_failure: RunFailure {
+                kind: FailureKind::Internal,
+                prompted: false,
+                message: format!("cannot write the file of the agent's tools: {error}"),
+            },
+            error: None,
+        })
     }
 
     /// Starts the agent once its session may be restored. The heartbeat's lease keeps the agent alive meanwhile.
@@ -237,6 +268,7 @@ impl Turn<'_> {
     async fn open_session(
         &mut self,
         agent: &Agent,
+        servers: &[McpServer],
         deadline: Instant,
     ) -> Result<model::AcpSessionId, EarlyEnd> {
         let assignment = self.assignment;
@@ -244,8 +276,8 @@ impl Turn<'_> {
         let cwd = Path::new(&assignment.session.cwd);
         let open = async {
             match &assignment.seat.acp_session_id {
-                None => agent.new_session(cwd, &[]).await,
-                Some(memory) => agent.restore(memory, cwd, &[], config.restore).await,
+                None => agent.new_session(cwd, servers).await,
+                Some(memory) => agent.restore(memory, cwd, servers, config.restore).await,
             }
         };
         let lease = agent.lease();

@@ -11,6 +11,7 @@
 //! - [`TurnStore`] is the port to the storage. Every call of it can be repeated safely.
 //! - [`TurnControl`] carries requests from outside: end the turn and requeue the run, or send a heartbeat now.
 //! - [`AgentRuntime`] holds the conditions under which agents run: the guard, the clock and the time limits.
+//! - [`ToolGrants`] is the way of agents to the tools of Matins, for the time of their turns.
 //!
 //! Read `execute.rs` first.
 //!
@@ -27,11 +28,13 @@ mod execute;
 mod failure_kind;
 mod finish;
 mod heartbeat;
+mod masked_store;
 mod permissions;
 mod precheck;
 mod recorder;
 mod session_folder;
 mod time_limits;
+mod tool_grants;
 mod turn_store;
 
 // The body of an `async fn` is compiled again in each crate that awaits it. A boxed future is compiled once, here.
@@ -41,6 +44,7 @@ pub use agent_runtime::AgentRuntime;
 pub use execute::execute;
 pub use finish::TurnEnd;
 pub use heartbeat::TurnControl;
+pub use tool_grants::{MCP_ARGUMENT, RUN_FILE_VARIABLE, RunFile, TOOL_SERVER_NAME, ToolGrants};
 pub use turn_store::{TurnStore, TurnStoreError};
 
 use model::RunId;

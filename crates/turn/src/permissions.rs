@@ -5,7 +5,7 @@ use futures::future::{self, BoxFuture};
 use model::{
     approval::{ApprovalRequest, OnUnmatched},
     limits,
-    permission::{PermissionRules, Verdict},
+    permission::{OwnTools, PermissionRules, Verdict},
     turn::Assignment,
 };
 use tokio::sync::{mpsc, oneshot};
@@ -14,6 +14,8 @@ use tokio::sync::{mpsc, oneshot};
 /// an answer.
 pub(crate) struct RulePermissions {
     rules: PermissionRules,
+    /// The rule for requests of tools of Matins, which the agent gets in this turn.
+    own_tools: OwnTools,
     people: Option<mpsc::Sender<PendingRequest>>,
 }
 
@@ -31,6 +33,7 @@ impl RulePermissions {
         let (people, requests) = mpsc::channel(limits::PENDING_APPROVALS_PER_TURN);
         let rules = Self {
             rules: assignment.permissions.clone(),
+            own_tools: OwnTools::of(&assignment.agent.config.own_tools, assignment.tools()),
             people: (assignment.policies.on_unmatched == OnUnmatched::RequestApproval)
                 .then_some(people),
         };
@@ -42,6 +45,9 @@ impl Permissions for RulePermissions {
     fn decide(&self, request: PermissionRequest) -> BoxFuture<'_, Decision> {
         match (self.rules.verdict(&request.subject), &self.people) {
             (Some(Verdict::Allow), _) => Box::pin(future::ready(Decision::Allow)),
+            (None, _) if self.own_tools.cover(&request.subject) => {
+                Box::pin(future::ready(Decision::Allow))
+            }
             (None, Some(people)) => Box::pin(request_decision(people, request)),
             (Some(Verdict::Deny), _) | (None, None) => Box::pin(future::ready(Decision::Deny)),
         }

@@ -44,6 +44,10 @@ export async function resumeAutomation(automation: Named): Promise<void> {
   }
 }
 
+/** Whether an agent has made an automation that waits for a person to accept it. */
+export const isProposed = (automation: Pick<Automation, "pause_reason">): boolean =>
+  automation.pause_reason === "proposed";
+
 /** Returns the address of the budget that has paused an automation; null if no budget has. */
 export function addressOfReachedBudget(
   automation: Pick<Automation, "name" | "pause_reason" | "attention">,

@@ -66,6 +66,7 @@ pub(crate) fn host(
             heartbeat: settings.heartbeat,
             lease: settings.lease(),
             grace: GracePeriods::default(),
+            tools: None,
         },
         settings,
         metrics: telemetry::Metrics::new(env!("CARGO_PKG_VERSION")),

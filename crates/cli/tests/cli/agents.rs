@@ -143,6 +143,10 @@ fn agent_add_stores_every_option() {
         "1024",
         "--file-size",
         "512M",
+        "--tools",
+        "read",
+        "--own-tools",
+        "mine: {tool}",
         "--json",
         "--",
         "my-agent",
@@ -180,6 +184,8 @@ fn agent_add_stores_every_option() {
                 "open_files": 1024,
                 "file_bytes": 536_870_912,
             },
+            "tools": "read",
+            "own_tools": ["mine: {tool}"],
         })
     );
 }

@@ -123,6 +123,10 @@ fn every_policy_can_be_set_and_read() {
             "5m",
             "--precheck",
             "test -e news",
+            "--tools",
+            "read",
+            "--agent-cron",
+            "ask",
             "--mode",
             "plan",
             "--set",
@@ -156,6 +160,8 @@ fn every_policy_can_be_set_and_read() {
         "on_unmatched": "ask",
         "ask_seconds": 300,
         "precheck": { "command": ["sh", "-c", "test -e news"], "timeout_seconds": 60 },
+        "tools": "read",
+        "agent_cron": "ask",
     });
     assert_eq!(made["policies"], expected);
     assert_eq!(made["settings"]["mode"], "plan");

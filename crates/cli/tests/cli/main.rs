@@ -33,5 +33,6 @@ mod standalone;
 mod starting_server;
 mod status;
 mod test_installation;
+mod tools;
 mod traces;
 mod usage;

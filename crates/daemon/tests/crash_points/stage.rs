@@ -86,6 +86,7 @@ pub(crate) fn host(store: &Store, home: &Path, now: Timestamp) -> (Host, Arc<Fak
         entropy: entropy.clone(),
         heartbeat: settings.heartbeat,
         lease: settings.lease(),
+        tools: None,
         grace: GracePeriods {
             cancel: SHUTDOWN_TIMEOUT,
             close: SHUTDOWN_TIMEOUT,

@@ -195,6 +195,7 @@ impl World {
         let clock = Arc::new(FakeClock::new(self.person_clock()));
         let entropy: Arc<dyn Entropy> = self.entropy.clone();
         let agents = Agency {
+            tools: None,
             guard: GuardProgram {
                 program: PathBuf::from("/nowhere"),
                 args: Vec::new(),

@@ -101,6 +101,7 @@ impl World {
             entropy: Arc::clone(&entropy),
             heartbeat: settings.heartbeat,
             lease: settings.lease(),
+            tools: None,
             grace: GracePeriods {
                 cancel: TEST_TIMEOUT,
                 close: TEST_TIMEOUT,

@@ -12,6 +12,7 @@ use model::{
     occurrence,
     outcome::consecutive_failures,
     run::RunStatus,
+    tools::EXPIRED,
 };
 
 use super::{
@@ -48,6 +49,19 @@ pub(crate) async fn pause(
     };
     log::write_change(tx, automation.id, change, now).await?;
     stop_triggers_and_record_missed(store, tx, automation, now).await
+}
+
+/// Pauses an automation whose lifetime has ended, and asks people whether to keep it. The caller must hold the lock of the
+/// automation.
+pub(crate) async fn expire(
+    store: &Store,
+    tx: &mut Tx,
+    automation: &Automation,
+    now: Timestamp,
+) -> Result<(), Error> {
+    pause(store, tx, automation, EXPIRED, now).await?;
+    let text = "an agent made this automation, and its lifetime has ended: resume it to keep it, or delete it";
+    request_attention(tx, automation.id, text, now).await
 }
 
 /// Pauses an automation whose rows cannot be read, so that it does not block the others, and stores the error as the

@@ -106,6 +106,9 @@ impl Store {
                                 recorded => recorded?,
                             }
                         }
+                        Ok((automation, _)) if automation.has_expired(now) => {
+                            automations::expire(self, tx, &automation, now).await?;
+                        }
                         Ok((automation, read)) => {
                             automations.insert(owner, automation);
                             triggers.extend(read);

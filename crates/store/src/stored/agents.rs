@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use model::agent::{AgentConfig, OfferedCapabilities, ResourceLimits, RestoreBy};
+use model::{
+    agent::{AgentConfig, OfferedCapabilities, ResourceLimits, RestoreBy},
+    tools::ToolAccess,
+};
 use serde::{Deserialize, Serialize};
 
 use super::{BoxError, Document, permissions::StoredPermissions};
@@ -42,6 +45,23 @@ struct StoredConfig {
     restore_seconds: u32,
     #[serde(default)]
     limits: StoredLimits,
+    // Programs that do not know these keys give agents no tools.
+    #[serde(default = "all_tools", skip_serializing_if = "is_all")]
+    tools: ToolAccess,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    own_tools: Vec<String>,
+}
+
+const fn all_tools() -> ToolAccess {
+    ToolAccess::All
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the form that serde calls"
+)]
+fn is_all(tools: &ToolAccess) -> bool {
+    *tools == ToolAccess::All
 }
 
 const fn restore_by_any() -> RestoreBy {
@@ -137,6 +157,8 @@ impl StoredConfig {
             start_seconds,
             restore_seconds,
             limits,
+            tools,
+            own_tools,
         } = config;
         Self {
             command,
@@ -151,6 +173,8 @@ impl StoredConfig {
             start_seconds,
             restore_seconds,
             limits: StoredLimits::of(limits),
+            tools,
+            own_tools,
         }
     }
 
@@ -168,6 +192,8 @@ impl StoredConfig {
             start_seconds: self.start_seconds,
             restore_seconds: self.restore_seconds,
             limits: self.limits.into_limits(),
+            tools: self.tools,
+            own_tools: self.own_tools,
         }
     }
 }

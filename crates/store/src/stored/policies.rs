@@ -5,6 +5,7 @@ use model::{
     policy::{CatchUp, OnCrash, Overlap, Policies, Retry},
     precheck::Precheck,
     schedule::QuietHours,
+    tools::{AgentCron, ToolAccess},
 };
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,27 @@ pub(crate) struct StoredPolicies {
     unruled: OnUnmatched,
     ask_seconds: u32,
     precheck: Option<StoredPrecheck>,
+    // Programs that do not know these keys give agents no tools.
+    #[serde(skip_serializing_if = "is_default_access")]
+    tools: ToolAccess,
+    #[serde(skip_serializing_if = "is_default_cron")]
+    agent_cron: AgentCron,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the form that serde calls"
+)]
+fn is_default_access(tools: &ToolAccess) -> bool {
+    *tools == Policies::default().tools
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the form that serde calls"
+)]
+fn is_default_cron(agent_cron: &AgentCron) -> bool {
+    *agent_cron == Policies::default().agent_cron
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -74,6 +96,8 @@ impl Document for StoredPolicies {
             on_unmatched: unruled,
             ask_seconds,
             precheck,
+            tools,
+            agent_cron,
         } = policies.clone();
         Self {
             overlap,
@@ -91,6 +115,8 @@ impl Document for StoredPolicies {
             unruled,
             ask_seconds,
             precheck: precheck.map(Into::into),
+            tools,
+            agent_cron,
         }
     }
 
@@ -111,6 +137,8 @@ impl Document for StoredPolicies {
             on_unmatched: self.unruled,
             ask_seconds: self.ask_seconds,
             precheck: self.precheck.map(Into::into),
+            tools: self.tools,
+            agent_cron: self.agent_cron,
         })
     }
 

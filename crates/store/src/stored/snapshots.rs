@@ -13,6 +13,7 @@ use model::{
     prompt::PromptRef,
     run::RunFlags,
     schedule::{QuietHours, Spec},
+    tools::{AgentCron, ToolAccess},
 };
 use serde_json::{Map, Value, json};
 use utoipa::PartialSchema;
@@ -96,6 +97,8 @@ fn policies() -> Policies {
             command: vec!["check".into(), "--new".into()],
             timeout_seconds: 20,
         }),
+        tools: ToolAccess::Read,
+        agent_cron: AgentCron::Ask,
     }
 }
 
@@ -179,6 +182,8 @@ fn config() -> AgentConfig {
             open_files: Some(256),
             file_bytes: Some(1 << 20),
         },
+        tools: ToolAccess::Read,
+        own_tools: vec!["matins: {tool}".into()],
     }
 }
 

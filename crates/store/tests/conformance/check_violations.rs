@@ -47,6 +47,10 @@ pub(crate) fn rows_breaking_checks(world: &World) -> Vec<(&'static str, Values)>
             row("automations").with("consecutive_failures", -1_i64),
         ),
         (
+            "automations_made_by_is_whole",
+            row("automations").with("made_by_name", "build"),
+        ),
+        (
             "automations_last_seq_counted",
             row("automations").with("last_seq", -1_i64),
         ),

@@ -69,6 +69,7 @@ mod tenants;
 mod token_makers;
 mod tokens;
 mod too_new;
+mod tool_calls;
 mod transactions;
 mod values;
 mod webhooks;
@@ -303,8 +304,7 @@ behaviours! {
             run_list_has_one_row_for_each_input, run_list_is_filtered_by_reason_and_creation,
             run_statuses_are_those_of_the_list, listed_runs_have_names_of_people,
             listed_runs_have_kind_of_trigger_and_channel, overview_reads_period_due_and_needing_automations,
-            timeline_reads_inputs_and_due_automations_of_period,
-            overview_shows_usage_of_day_and_month,
+            timeline_reads_inputs_and_due_automations_of_period, overview_shows_usage_of_day_and_month,
         ]
         tenants: [
             tenant_name_and_id_are_unique, tenant_is_readable_by_itself_and_system_only,
@@ -381,6 +381,11 @@ behaviours! {
         ]
         approval_inputs: [long_approval_input_is_read_whole, approval_input_of_other_tenant_is_not_found]
         withdraw_approvals: [withdrawn_approval_cannot_be_decided]
+        tool_calls: [
+            tool_call_counts_only_while_its_run_runs, agent_automation_is_made_once_and_bound_to_its_session,
+            agent_automations_are_limited_for_each_turn_session_and_tenant, proposed_automation_waits_for_a_person,
+            agent_automation_ends_with_its_lifetime, tools_of_turn_are_at_most_those_of_its_automation,
+        ]
         sequences: [random_sequence_keeps_invariants]
         zone_rules: [
             stored_instant_off_schedule_runs_and_schedule_continues, stored_instant_off_schedule_is_missed_by_policy,

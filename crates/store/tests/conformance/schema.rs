@@ -37,6 +37,11 @@ fn row_for_index(world: &World, index: &str, table: &str) -> Values {
         "automation_triggers_one_manual_per_automation" => row
             .with("kind", "manual")
             .without(&["next_scheduled_for", "next_fire_at"]),
+        "automations_one_per_name_of_agents" => row
+            .with("made_by_session_id", id())
+            .with("made_by_run_id", id())
+            .with("made_by_turn", 1_i64)
+            .with("made_by_name", "build"),
         _ => row,
     }
 }

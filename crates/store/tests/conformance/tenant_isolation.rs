@@ -172,6 +172,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
             let ids = params![none(), Uuid::nil(), Uuid::max()];
             [ids, params![Timestamp::UNIX_EPOCH, "failed", 50_u32]].concat()
         }
+        "automations/count_of_agents" => params![none(), session],
         "automations/needing_attention" => params![none(), "paused by a person", 50_u32],
         "spending/of_day" => {
             let day = value(world.stored("spending"), "day");
@@ -218,6 +219,19 @@ pub(crate) async fn row_security_alone_hides_rows_of_other_tenants(db: &TestStor
     db.insert("automations", &bound).await.unwrap();
     let needing = theirs.row("automations").with("attention", "look");
     db.insert("automations", &needing).await.unwrap();
+    let made = id();
+    let of_agent = theirs
+        .row("automations")
+        .with("id", made)
+        .with("made_by_session_id", id())
+        .with("made_by_run_id", id())
+        .with("made_by_turn", 1_i64)
+        .with("made_by_name", "build");
+    db.insert("automations", &of_agent).await.unwrap();
+    let trigger = theirs
+        .row("automation_triggers")
+        .with("automation_id", made);
+    db.insert("automation_triggers", &trigger).await.unwrap();
     let keyed = theirs
         .row("agent_sessions")
         .with("session_key", "0199ab00000070008000000000000000");

@@ -10,13 +10,17 @@ use super::{
 pub(super) fn parse_request(body: &Value) -> ModelRequest {
     ModelRequest {
         user_texts: user_texts(body.get("contents"), "parts"),
-        format_response: |_, text| Response::json(&response(text)),
+        call: None,
+        format_response: |_, reply| Response::json(&response(reply.text())),
     }
 }
 
 pub(super) fn parse_stream_request(body: &Value) -> ModelRequest {
     ModelRequest {
-        format_response: |_, text| Response::events(&[format!("data: {}", response(text))]),
+        call: None,
+        format_response: |_, reply| {
+            Response::events(&[format!("data: {}", response(reply.text()))])
+        },
         ..parse_request(body)
     }
 }

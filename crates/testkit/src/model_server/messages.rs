@@ -4,17 +4,19 @@ use serde_json::{Value, json};
 
 use super::{
     http::Response,
-    model_request::{ModelRequest, user_texts},
+    model_request::{ModelRequest, Reply, user_texts},
 };
 
 pub(super) fn parse_request(body: &Value) -> ModelRequest {
     ModelRequest {
         user_texts: user_texts(body.get("messages"), "content"),
+        call: None,
         format_response,
     }
 }
 
-fn format_response(body: &Value, text: &str) -> Response {
+fn format_response(body: &Value, reply: &Reply) -> Response {
+    let text = reply.text();
     let message = |content: Value, stop_reason: Option<&str>| {
         json!({
             "id": "msg_1", "type": "message", "role": "assistant", "model": body["model"],

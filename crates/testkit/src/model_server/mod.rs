@@ -2,7 +2,8 @@
 //!
 //! Each answer has the number of the person's requests in the prompt and quotes them, so that a test can see whether an
 //! agent remembers its session: `I was shown 2 requests: [1] Remember the heron. [2] And now?`. The server has the
-//! four APIs that agents use, with and without streaming.
+//! four APIs that agents use, with and without streaming. In two of them, the model calls a tool if the message says so:
+//! `call NAME ARGUMENTS`.
 
 mod chat;
 mod generate_content;
@@ -20,6 +21,7 @@ use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 
 use http::{Request, Response};
+use model_request::Reply;
 
 /// A running server. Drop stops it.
 #[derive(Debug)]
@@ -127,8 +129,11 @@ fn answer(request: &Request, seen: &Mutex<Vec<SeenRequest>>) -> Response {
     } else {
         return Response::error(404, &format!("unknown path {}", request.path));
     };
-    let text = quote_user_texts(&call.user_texts);
-    let response = (call.format_response)(&body, &text);
+    let reply = match call.call {
+        Some(tool) => Reply::Call(tool),
+        None => Reply::Text(quote_user_texts(&call.user_texts)),
+    };
+    let response = (call.format_response)(&body, &reply);
     lock(seen).push(SeenRequest {
         path: request.path.clone(),
         user_texts: call.user_texts,

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     http::Response,
-    model_request::{ModelRequest, user_texts},
+    model_request::{ModelRequest, Reply, tool_call, user_texts},
 };
 
 pub(super) fn parse_request(body: &Value) -> ModelRequest {
@@ -14,23 +14,54 @@ pub(super) fn parse_request(body: &Value) -> ModelRequest {
         }
         messages => user_texts(Some(messages), "content"),
     };
+    let tools = body["tools"].as_array().into_iter().flatten();
+    let input = body["input"].as_array();
     ModelRequest {
         user_texts: texts,
+        call: tool_call(
+            input.and_then(|messages| messages.last()),
+            tools.flat_map(offered_tools),
+        ),
         format_response,
     }
 }
 
-fn format_response(body: &Value, text: &str) -> Response {
+/// Returns the tools of an item of the list: one, or those of a namespace.
+fn offered_tools(item: &Value) -> Vec<(Option<&str>, &str)> {
+    let name = item["name"].as_str();
+    match item["tools"].as_array() {
+        Some(tools) => tools
+            .iter()
+            .filter_map(|tool| Some((name, tool["name"].as_str()?)))
+            .collect(),
+        None => name.map(|name| (None, name)).into_iter().collect(),
+    }
+}
+
+fn format_response(body: &Value, reply: &Reply) -> Response {
+    let text = reply.text();
     let item = |status: &str, content: Value| {
         json!({
             "type": "message", "id": "msg_1", "role": "assistant",
             "status": status, "content": content,
         })
     };
-    let done = item(
-        "completed",
-        json!([{"type": "output_text", "text": text, "annotations": []}]),
-    );
+    let done = match reply {
+        Reply::Text(text) => item(
+            "completed",
+            json!([{"type": "output_text", "text": text, "annotations": []}]),
+        ),
+        Reply::Call(call) => {
+            let mut item = json!({
+                "type": "function_call", "id": "fc_1", "call_id": "call_1", "status": "completed",
+                "name": call.name, "arguments": call.arguments,
+            });
+            if let Some(namespace) = &call.namespace {
+                item["namespace"] = json!(namespace);
+            }
+            item
+        }
+    };
     let response = |status: &str, output: &[&Value]| {
         json!({
             "id": "resp_1", "object": "response", "created_at": 0, "status": status,
@@ -41,6 +72,14 @@ fn format_response(body: &Value, text: &str) -> Response {
     let completed = response("completed", &[&done]);
     if body["stream"] != true {
         return Response::json(&completed);
+    }
+    if matches!(reply, Reply::Call(_)) {
+        return Response::named_events(&[
+            json!({"type": "response.created", "response": response("in_progress", &[])}),
+            json!({"type": "response.output_item.added", "output_index": 0, "item": done}),
+            json!({"type": "response.output_item.done", "output_index": 0, "item": done}),
+            json!({"type": "response.completed", "response": completed}),
+        ]);
     }
     Response::named_events(&[
         json!({"type": "response.created", "response": response("in_progress", &[])}),

@@ -26,6 +26,8 @@ pub(super) struct ScriptedAgent {
     pub(super) messages: Receiver<Value>,
     pub(super) sessions: Sessions,
     pub(super) open_session: Option<OpenSession>,
+    /// The MCP servers of the open session.
+    pub(super) servers: Vec<Value>,
     signed_in: bool,
     mode: Option<String>,
     /// The value of each setting, in the order of the script's settings.
@@ -42,6 +44,7 @@ pub fn run(script: &Path) -> io::Result<ExitCode> {
         messages: read_input(),
         sessions: Sessions::new(&script.home)?,
         open_session: None,
+        servers: Vec::new(),
         signed_in: false,
         mode: script.modes.first().cloned(),
         setting_values: script
@@ -148,6 +151,7 @@ impl ScriptedAgent {
         let mut result = self.modes_and_settings();
         result["sessionId"] = json!(open.stored.id);
         self.open_session = Some(open);
+        self.servers = servers_of(params);
         self.record(Event::New(cwd, servers))?;
         reply(id, &result)
     }
@@ -184,6 +188,7 @@ impl ScriptedAgent {
             }
         }
         self.open_session = Some(open);
+        self.servers = servers_of(params);
         let event = if load { Event::Load } else { Event::Resume };
         self.record(event(cwd, servers))?;
         let is_late = self.script.on_restore == OnRestore::LateReplay;
@@ -282,6 +287,10 @@ fn replay(session: &str, prompts: &[String]) -> io::Result<()> {
         send_update(session, &message_chunk("agent_message_chunk", &answer))?;
     }
     Ok(())
+}
+
+fn servers_of(params: &Value) -> Vec<Value> {
+    params["mcpServers"].as_array().cloned().unwrap_or_default()
 }
 
 /// Returns the working directory and the names of the MCP servers.

@@ -16,6 +16,7 @@ mod prompt_log;
 mod resource_abuse;
 mod script;
 mod sessions;
+mod tool_call;
 mod turn;
 mod wire;
 

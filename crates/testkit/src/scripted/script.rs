@@ -195,6 +195,13 @@ pub enum Step {
     CoreLimit,
     /// Writes these bytes to standard output.
     Raw(Vec<u8>),
+    /// Calls a tool of the first MCP server of the session, and sends the structured result, or the error, as text.
+    CallTool {
+        /// The name of the tool.
+        tool: String,
+        /// The arguments.
+        arguments: Value,
+    },
     /// Responds to the prompt with this stop reason. The next steps play after the response.
     Stop(String),
     /// Responds to the prompt with an error.
@@ -277,6 +284,14 @@ impl Step {
     /// Returns a step that responds to the prompt with this stop reason.
     pub fn stop(reason: &str) -> Self {
         Self::Stop(reason.into())
+    }
+
+    /// Returns a step that calls a tool.
+    pub fn call_tool(tool: &str, arguments: Value) -> Self {
+        Self::CallTool {
+            tool: tool.into(),
+            arguments,
+        }
     }
 
     /// Returns a step that requests permission once, with every kind of option, the most harmful one first.

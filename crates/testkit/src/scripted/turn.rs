@@ -16,6 +16,7 @@ use super::{
     prompt_log::Event,
     resource_abuse,
     script::{Crash, Step},
+    tool_call::call_tool,
     wire::{message_chunk, reply, reply_error, send, send_update, write_bytes},
 };
 
@@ -123,6 +124,19 @@ impl ScriptedAgent {
                         self.record(Event::Close)?;
                         reply(&close["id"], &json!({}))?;
                     }
+                }
+                (Step::CallTool { tool, arguments }, Some(prompt)) => {
+                    let result = match self.servers.first() {
+                        Some(server) => call_tool(server, tool, arguments)?,
+                        None => json!({"error": "the session has no MCP server"}),
+                    };
+                    let structured = &result["result"]["structuredContent"];
+                    let shown = if structured.is_null() {
+                        &result
+                    } else {
+                        structured
+                    };
+                    send_text(prompt, &shown.to_string())?;
                 }
                 (step @ Step::RequestPermission { .. }, Some(prompt)) => {
                     self.request_permission(prompt, step)?;

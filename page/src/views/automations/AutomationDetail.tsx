@@ -29,6 +29,7 @@ import { addressOfAutomation, addressOfRun, addressOfSession } from "../addresse
 import {
   addressOfReachedBudget,
   fireAutomation,
+  isProposed,
   pauseAutomation,
   resumeAutomation,
 } from "../automation-actions";
@@ -115,7 +116,7 @@ function Detail({ automation }: { automation: AutomationView }) {
         </Button>
         {paused ? (
           <Button size="large" refusal={refusal} onClick={() => resumeAutomation(automation)}>
-            Resume
+            {isProposed(automation) ? "Accept" : "Resume"}
           </Button>
         ) : (
           <Button size="large" refusal={refusal} onClick={() => pauseAutomation(automation)}>
@@ -155,9 +156,11 @@ function Detail({ automation }: { automation: AutomationView }) {
           title={
             budget !== null
               ? "Paused: its budget is used up"
-              : paused
-                ? `Paused: ${automation.pause_reason}`
-                : "Needs attention"
+              : isProposed(automation)
+                ? "Proposed by an agent"
+                : paused
+                  ? `Paused: ${automation.pause_reason}`
+                  : "Needs attention"
           }
           action={
             budget !== null && (
@@ -179,6 +182,12 @@ function Detail({ automation }: { automation: AutomationView }) {
           : automation.session_mode === "continuous"
             ? "one session that remembers"
             : `in ${session ? `“${titleOf(session)}”` : automation.bound_session_key}`}
+        {automation.made_by != null && (
+          <>
+            , <Link href={addressOfRun(automation.made_by.run_id)}>made by its agent</Link>
+          </>
+        )}
+        {automation.expires_at != null && `, until ${dayAndTime(automation.expires_at)}`}
       </p>
       <Tabs
         value={tab === "" ? "runs" : tab}

@@ -7,7 +7,7 @@ import { briefReason, clock, dayAndTime, localTimes, plural } from "../../kit/fo
 import { type Look, lookOfRun, StatusGlyph, wordOf } from "../../kit/Status";
 import { Countdown } from "../../kit/Time";
 import { addressOfApproval, addressOfAutomation, addressOfRun } from "../addresses";
-import { addressOfReachedBudget, fireAutomation, resumeAutomation } from "../automation-actions";
+import { addressOfReachedBudget, fireAutomation, isProposed, resumeAutomation } from "../automation-actions";
 import { asText, mainField } from "../conversations/tools";
 import { useRefusal } from "../refusal";
 import { retryRun } from "../run-actions";
@@ -193,7 +193,12 @@ function StoppedRow({ automation }: { automation: Automation }) {
       look={paused ? "paused" : "failed"}
       title={
         <>
-          <strong>{automation.name}</strong> {paused ? `is paused: ${reason ?? ""}` : "needs attention"}
+          <strong>{automation.name}</strong>{" "}
+          {isProposed(automation)
+            ? "is proposed by an agent"
+            : paused
+              ? `is paused: ${reason ?? ""}`
+              : "needs attention"}
         </>
       }
       note={localTimes(sentence(automation.attention?.replace(/^paused itself: /, "")))}
@@ -206,7 +211,7 @@ function StoppedRow({ automation }: { automation: Automation }) {
       )}
       {paused && budget === null && (
         <Button refusal={refusal("automations:write")} onClick={() => resumeAutomation(automation)}>
-          Resume
+          {isProposed(automation) ? "Accept" : "Resume"}
         </Button>
       )}
       <Link

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use model::agent::{AgentConfig, ResourceLimits, RestoreBy};
+use model::{
+    agent::{AgentConfig, ResourceLimits, RestoreBy},
+    tools::ToolAccess,
+};
 
 use crate::{
     app::App,
@@ -36,6 +39,17 @@ pub(super) struct AddArgs {
     /// The maximum time for the agent to restore a session, in seconds [default: 120]
     #[arg(long, value_name = "SECONDS")]
     restore_limit: Option<u32>,
+    /// The tools of Matins that the agent gets: all, read or none [default: all]
+    #[arg(long, value_name = "TOOLS")]
+    tools: Option<ToolAccess>,
+    // The help is no doc comment, because Clippy demands backticks around the title.
+    #[arg(
+        long,
+        value_name = "TITLE",
+        help = "The title of the agent's permission requests for tools of Matins, with {tool} for the name of the tool, \
+                such as 'mcp__matins__{tool}': they are allowed, unless a rule denies them; may be repeated"
+    )]
+    own_tools: Vec<String>,
     #[command(flatten)]
     limits: LimitOptions,
     #[command(flatten)]
@@ -121,6 +135,8 @@ pub(super) async fn add(app: &App, add: AddArgs) -> Result<(), CliError> {
     config.restore_after_seconds = add.restore_after.unwrap_or(config.restore_after_seconds);
     config.start_seconds = add.start_limit.unwrap_or(config.start_seconds);
     config.restore_seconds = add.restore_limit.unwrap_or(config.restore_seconds);
+    config.tools = add.tools.unwrap_or(config.tools);
+    config.own_tools = add.own_tools;
     config.limits = add.limits.resource_limits();
     config.permissions = add.rules.rules();
     let settings = add.settings.settings();

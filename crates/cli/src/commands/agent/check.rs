@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use api_types::{
-    CheckDepth, CheckResponse, LimitsEnforcedBy, ResourceLimits, RestoreProbe, SessionProbe, SignIn,
+    AgentConfig, CheckDepth, CheckResponse, LimitsEnforcedBy, ResourceLimits, RestoreProbe,
+    SessionProbe, SignIn,
 };
+
+use model::tools::ToolAccess;
 
 use super::offers::{format_agent_version, format_restore_method};
 use crate::{
@@ -73,6 +76,7 @@ fn format_check(checked: &CheckResponse) -> String {
         }
         None => {}
     }
+    rows.push(("tools", format_tools(&checked.agent.config)));
     rows.push(("limits", format_limits(checked)));
     rows.push(("took", format_startup(checked)));
     let version = checked.findings.protocol_version;
@@ -83,6 +87,23 @@ fn format_check(checked: &CheckResponse) -> String {
         .map(|(name, text)| format!("  {name:<9} {text}"));
     let lines: Vec<_> = std::iter::once(head).chain(rows).collect();
     lines.join("\n")
+}
+
+/// Formats the tools of Matins that the agent gets, and the rule for its requests to use them.
+fn format_tools(config: &AgentConfig) -> String {
+    let titles: Vec<_> = config
+        .own_tools
+        .iter()
+        .map(|title| format!("`{}`", one_line(title)))
+        .collect();
+    if config.tools == ToolAccess::None || titles.is_empty() {
+        return config.tools.to_string();
+    }
+    format!(
+        "{}; requests with the title {} are allowed",
+        config.tools,
+        titles.join(" or ")
+    )
 }
 
 fn format_sessions(checked: &CheckResponse) -> String {

@@ -104,6 +104,8 @@ enum Clear {
     OnUnmatched,
     AskTimeout,
     Precheck,
+    Tools,
+    AgentCron,
     Mode,
     /// All settings of the agent.
     Set,
@@ -135,6 +137,8 @@ impl Clear {
             Self::OnUnmatched => policies.on_unmatched = default.on_unmatched,
             Self::AskTimeout => policies.ask_seconds = default.ask_seconds,
             Self::Precheck => policies.precheck = default.precheck,
+            Self::Tools => policies.tools = default.tools,
+            Self::AgentCron => policies.agent_cron = default.agent_cron,
             Self::Mode => request.settings.mode = None,
             Self::Set => request.settings.values.clear(),
             Self::Rules => request.permissions = PermissionRulesRequest::default(),

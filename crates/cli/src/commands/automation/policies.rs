@@ -6,6 +6,7 @@ use model::{
     policy::{CatchUp, OnCrash, Overlap, Policies},
     precheck::Precheck,
     schedule::{QuietHours, QuietWindow},
+    tools::{AgentCron, ToolAccess},
 };
 
 use crate::{
@@ -78,6 +79,13 @@ pub(super) struct PolicyOptions {
     /// The maximum duration of the precheck [default: 1m]
     #[arg(long, value_name = "PERIOD", value_parser = parse_seconds)]
     precheck_timeout: Option<u32>,
+    /// The tools of Matins that the agent gets, at most those of its configuration: all, read or none [default: all]
+    #[arg(long, value_name = "TOOLS")]
+    tools: Option<ToolAccess>,
+    /// The handling of automations that the agent makes in these turns: allow, ask (a person accepts each) or deny
+    /// [default: deny]
+    #[arg(long, value_name = "DECISION")]
+    agent_cron: Option<AgentCron>,
     /// Run no precheck before a turn, which is the default
     #[arg(long, conflicts_with_all = ["precheck", "precheck_timeout"])]
     no_precheck: bool,
@@ -116,6 +124,8 @@ impl PolicyOptions {
         if let Some(on_crash) = self.on_crash {
             policies.on_crash = on_crash;
         }
+        policies.tools = self.tools.unwrap_or(policies.tools);
+        policies.agent_cron = self.agent_cron.unwrap_or(policies.agent_cron);
         if self.no_precheck {
             policies.precheck = None;
         }

@@ -1,8 +1,8 @@
 //! Prints automations.
 
 use api_types::{
-    AutomationItem, AutomationPage, AutomationView, BudgetUsage, MAX_PAGE_ITEMS, NewerFormat,
-    Trigger, TriggerSpec, UnreadableAutomation, UpcomingRun,
+    Automation, AutomationItem, AutomationPage, AutomationView, BudgetUsage, MAX_PAGE_ITEMS,
+    NewerFormat, Trigger, TriggerSpec, UnreadableAutomation, UpcomingRun,
 };
 use client::{AutomationFilter, PageParams};
 use model::{approval::OnUnmatched, automation::AutomationState, policy::Policies};
@@ -151,6 +151,36 @@ struct AutomationDetails<'a> {
     usage: &'a BudgetUsage,
 }
 
+/// Returns the rows about what agents may do, and about the agent that has made the automation.
+fn rows_about_agents(
+    app: &App,
+    automation: &Automation,
+    policies: &Policies,
+) -> [(&'static str, Option<String>); 4] {
+    let default = Policies::default();
+    let made_by = automation.made_by.as_ref().map(|made_by| {
+        format!(
+            "the agent of session {}, as `{}` in run {}",
+            made_by.session_id,
+            one_line(&made_by.name),
+            made_by.run_id
+        )
+    });
+    let (tools, agent_cron) = (policies.tools, policies.agent_cron);
+    [
+        ("tools", (tools != default.tools).then(|| tools.to_string())),
+        (
+            "agent cron",
+            (agent_cron != default.agent_cron).then(|| agent_cron.to_string()),
+        ),
+        ("made by", made_by),
+        (
+            "expires",
+            automation.expires_at.map(|end| app.time.date_time(end)),
+        ),
+    ]
+}
+
 pub(super) async fn print_details(app: &App, view: &AutomationView) -> Result<(), CliError> {
     let id = view.automation.id.to_string();
     let usage = &app.client.automation_usage(&id).await?;
@@ -230,7 +260,10 @@ pub(super) async fn print_details(app: &App, view: &AutomationView) -> Result<()
                 .filter(|failures| *failures > 0)
                 .map(|failures| format!("{failures} in a row")),
         ),
-    ] {
+    ]
+    .into_iter()
+    .chain(rows_about_agents(app, automation, &policies))
+    {
         if let Some(value) = value {
             output.line(&field_row(name, &value))?;
         }

@@ -1,0 +1,464 @@
+//! The tools of agents: real processes, from the agent through its pipe to the process that takes its turn.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Write as _},
+    path::{Path, PathBuf},
+    process::Stdio,
+    thread,
+};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use testkit::scripted::{Event, PromptLog, Script, Step};
+
+use crate::test_installation::TestInstallation;
+
+/// Adds an agent that plays steps for each of its prompts.
+fn add_agent(world: &TestInstallation, prompts: impl IntoIterator<Item = Vec<Step>>) -> Script {
+    let mut script = Script::new(world.path().join("agent"));
+    script.prompts = prompts.into_iter().collect();
+    let command = script.command().unwrap();
+    let command = command.iter().map(String::as_str);
+    let add = ["agent", "add", "scripted", "--"].into_iter();
+    world
+        .run(&add.chain(command).collect::<Vec<_>>())
+        .expect_success();
+    script
+}
+
+fn add_cron() -> Step {
+    let arguments = json!({
+        "action": "add", "name": "build", "schedule": "0 9 * * 1-5", "zone": "Europe/Prague",
+        "message": "Check the build.",
+    });
+    Step::call_tool("cron", arguments)
+}
+
+/// Returns the files of runs in a data folder.
+fn run_files(data: &Path) -> Vec<PathBuf> {
+    let folders = fs::read_dir(data.join("runs"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let files =
+        folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten());
+    files.map(|file| file.path()).collect()
+}
+
+fn newest_answer(world: &TestInstallation) -> Value {
+    let run = world.json(&["run", "list", "--limit", "1"])[0]["id"].clone();
+    let shown = world.json(&["run", "show", run.as_str().unwrap()]);
+    serde_json::from_str(shown["answer"].as_str().unwrap()).unwrap()
+}
+
+fn send_new(world: &TestInstallation, words: &str) {
+    world
+        .run(&["session", "send", "--new", "--agent", "scripted", words])
+        .expect_success();
+}
+
+#[test]
+fn agent_schedules_its_own_check_with_and_without_server() {
+    let world = TestInstallation::new();
+    let script = add_agent(&world, [vec![add_cron()]]);
+    // 1. Without a server: the command that takes the turn serves the tools.
+    send_new(&world, "check the build each morning");
+    let made = newest_answer(&world);
+    assert_eq!(made["ok"], true, "{made}");
+    assert_eq!(made["calls_left"], 199);
+    let automation = &made["automations"][0];
+    assert_eq!(
+        automation["schedule"],
+        json!(["cron 0 9 * * 1-5 (Europe/Prague)"])
+    );
+    assert_eq!(automation["next_runs"].as_array().unwrap().len(), 3);
+    let listed = world.json(&["automation", "show", "build"]);
+    assert_eq!(listed["made_by"]["name"], "build");
+    let shown = world.run(&["automation", "show", "build"]).expect_success();
+    assert!(shown.contains("the agent of session"), "{shown}");
+    // 2. With a server, in the same session: a repetition changes nothing.
+    let server = world.serve();
+    let session = listed["made_by"]["session_id"].as_str().unwrap().to_owned();
+    world
+        .run(&["session", "send", &session, "once more"])
+        .expect_success();
+    assert_eq!(newest_answer(&world), made);
+    assert_eq!(
+        world
+            .json(&["automation", "list"])
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    // 3. Each session of the agent got the same server.
+    let log = PromptLog::read(&script.prompt_log_path()).unwrap();
+    let servers = log.events().filter_map(|event| match event {
+        Event::New(_, servers) | Event::Resume(_, servers) | Event::Load(_, servers) => {
+            Some(servers)
+        }
+        _ => None,
+    });
+    let servers: Vec<_> = servers.collect();
+    assert!(
+        servers.len() >= 2 && servers.iter().all(|names| *names == &["matins"]),
+        "{servers:?}"
+    );
+    // 4. Nothing is left of the secrets.
+    assert_eq!(run_files(&world.data_folder()), Vec::<PathBuf>::new());
+    server.signal(Signal::TERM);
+    assert_eq!(server.end().code, 0);
+    let left = fs::read_dir(world.data_folder()).unwrap().flatten();
+    let left: Vec<_> = left
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
+    assert!(
+        !left.iter().any(|name| name.starts_with("tools-")),
+        "{left:?}"
+    );
+}
+
+#[test]
+fn secret_of_running_turn_is_in_its_file_alone_and_dies_with_it() {
+    let world = TestInstallation::new();
+    let (began, goes_on) = (world.path().join("began"), world.path().join("go"));
+    let steps = vec![
+        Step::Touch(began.clone()),
+        Step::WaitFor(goes_on.clone()),
+        Step::Environment,
+    ];
+    let script = add_agent(&world, [steps]);
+    let server = world.serve();
+    let turn = world.start(&["session", "send", "--new", "--agent", "scripted", "hello"]);
+    world.wait_for("the turn", |_| began.exists());
+    let [file] = &run_files(&world.data_folder())[..] else {
+        panic!("one run has one file")
+    };
+    let content: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    let secret = content["secret"].as_str().unwrap().to_owned();
+    assert!(secret.starts_with("mar_"));
+    // 1. No command line and no environment of the agent has it.
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        for part in ["cmdline", "environ"] {
+            let text = fs::read(entry.path().join(part)).unwrap_or_default();
+            let text = String::from_utf8_lossy(&text);
+            assert!(!text.contains(&secret), "{}", entry.path().display());
+        }
+    }
+    // 2. A program of the same user that is not this one is refused, and so is a wrong secret.
+    let mut pipe = connect(&world, file);
+    assert_eq!(
+        initialize(&mut pipe)["result"]["serverInfo"]["name"],
+        "matins"
+    );
+    let socket = content["socket"].as_str().unwrap();
+    let mut foreign = std::os::unix::net::UnixStream::connect(socket).unwrap();
+    let hello = format!("{}\n", json!({"run": content["run"], "secret": secret}));
+    foreign.write_all(hello.as_bytes()).ok();
+    let mut line = String::new();
+    BufReader::new(&foreign).read_line(&mut line).ok();
+    assert_eq!(line, "", "the socket serves this program alone");
+    let wrong = world.path().join("wrong");
+    let mut other = content.clone();
+    other["secret"] = json!(format!("{}x", &secret[..secret.len() - 1]));
+    fs::write(&wrong, other.to_string()).unwrap();
+    let refused = connect(&world, &wrong).wait();
+    assert!(refused.contains("401"), "{refused}");
+    // 3. After the end, an open connection and a new one are refused, and nothing is changed.
+    let copy = world.path().join("copy");
+    fs::copy(file, &copy).unwrap();
+    fs::write(&goes_on, "").unwrap();
+    assert_eq!(turn.end().code, 0);
+    let late = call(
+        &mut pipe,
+        &json!({
+            "action": "add", "name": "late", "schedule": "0 9 * * *", "message": "Go on.",
+        }),
+    );
+    let late = &late["result"]["structuredContent"];
+    assert_eq!(
+        (&late["ok"], &late["error"]),
+        (&json!(false), &json!("closed")),
+        "{late}"
+    );
+    let refused = connect(&world, &copy).wait();
+    assert!(refused.contains("401 run_over"), "{refused}");
+    assert_eq!(world.json(&["automation", "list"]), json!([]));
+    // 4. Nothing that is kept has the secret.
+    server.signal(Signal::TERM);
+    let logs = server.end();
+    assert!(!logs.stdout.contains(&secret) && !logs.stderr.contains(&secret));
+    let log = fs::read_to_string(script.prompt_log_path()).unwrap();
+    assert!(!log.contains(&secret));
+    for entry in fs::read_dir(world.data_folder()).unwrap().flatten() {
+        let bytes = fs::read(entry.path()).unwrap_or_default();
+        let found = bytes
+            .windows(secret.len())
+            .any(|part| part == secret.as_bytes());
+        assert!(!found, "{}", entry.path().display());
+    }
+}
+
+#[test]
+fn killed_server_leaves_secrets_that_the_next_one_removes() {
+    let world = TestInstallation::new();
+    let began = world.path().join("began");
+    add_agent(
+        &world,
+        [
+            vec![Step::Touch(began.clone()), Step::Stall],
+            vec![Step::Echo],
+        ],
+    );
+    let server = world.serve();
+    let _turn = world.start(&["session", "send", "--new", "--agent", "scripted", "hello"]);
+    world.wait_for("the turn", |_| began.exists());
+    assert_eq!(run_files(&world.data_folder()).len(), 1);
+    server.signal(Signal::KILL);
+    server.end();
+    let left = run_files(&world.data_folder());
+    assert_eq!(left.len(), 1);
+    let _server = world.serve();
+    world.wait_for("the removal", |_| left.iter().all(|file| !file.exists()));
+}
+
+#[test]
+fn agent_without_tools_gets_no_server() {
+    let world = TestInstallation::new();
+    let script = add_agent(&world, [vec![add_cron()]]);
+    let add = [
+        "automation",
+        "add",
+        "--on-demand",
+        "--name",
+        "tidy",
+        "--agent",
+        "scripted",
+        "--tools",
+        "none",
+        "Tidy up.",
+    ];
+    world.run(&add).expect_success();
+    world.run(&["automation", "run", "tidy"]).expect_success();
+    let answer = newest_answer(&world);
+    assert_eq!(answer["error"], "the session has no MCP server", "{answer}");
+    let log = PromptLog::read(&script.prompt_log_path()).unwrap();
+    assert!(
+        log.events()
+            .any(|event| matches!(event, Event::New(_, servers) if servers.is_empty()))
+    );
+}
+
+#[test]
+fn scheduled_turn_makes_automations_by_the_rule_of_its_automation() {
+    let world = TestInstallation::new();
+    add_agent(&world, [vec![add_cron()]]);
+    for (rule, name) in [("deny", "denies"), ("ask", "asks")] {
+        let add = [
+            "automation",
+            "add",
+            "--on-demand",
+            "--name",
+            name,
+            "--agent",
+            "scripted",
+            "--agent-cron",
+            rule,
+            "Tidy up.",
+        ];
+        world.run(&add).expect_success();
+    }
+    world.run(&["automation", "run", "denies"]).expect_success();
+    let refused = newest_answer(&world);
+    assert_eq!(refused["error"], "not_allowed", "{refused}");
+    world.run(&["automation", "run", "asks"]).expect_success();
+    let proposed = newest_answer(&world);
+    assert_eq!(
+        (&proposed["ok"], &proposed["pending"]),
+        (&json!(true), &json!(true)),
+        "{proposed}"
+    );
+    let status = world.run(&["status"]).expect_success();
+    assert!(status.contains("build"), "{status}");
+    world
+        .run(&["automation", "resume", "build"])
+        .expect_success();
+    let accepted = world.json(&["automation", "show", "build"]);
+    assert_eq!(accepted["state"], "enabled");
+}
+
+/// A pipe of an agent to its tools.
+struct Pipe {
+    process: std::process::Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+    next: u32,
+}
+
+impl Pipe {
+    fn send(&mut self, message: &Value) {
+        let input = self.process.stdin.as_mut().unwrap();
+        writeln!(input, "{message}").unwrap();
+    }
+
+    fn request(&mut self, method: &str, params: &Value) -> Value {
+        self.next += 1;
+        let id = self.next;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        loop {
+            let line = self.lines.next().unwrap().unwrap();
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["id"] == id {
+                return message;
+            }
+        }
+    }
+
+    /// Waits for the end of the process, and returns its standard error.
+    fn wait(mut self) -> String {
+        drop(self.process.stdin.take());
+        let mut stderr = self.process.stderr.take().unwrap();
+        let reading = thread::spawn(move || {
+            let mut text = String::new();
+            std::io::Read::read_to_string(&mut stderr, &mut text).unwrap();
+            text
+        });
+        self.process.wait().unwrap();
+        reading.join().unwrap()
+    }
+}
+
+fn connect(world: &TestInstallation, run_file: &Path) -> Pipe {
+    let mut process = world
+        .command(&["mcp"])
+        .env("MATINS_RUN_FILE", run_file)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(process.stdout.take().unwrap()).lines();
+    Pipe {
+        process,
+        lines,
+        next: 0,
+    }
+}
+
+fn initialize(pipe: &mut Pipe) -> Value {
+    let began = pipe.request(
+        "initialize",
+        &json!({
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
+        }),
+    );
+    pipe.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    began
+}
+
+fn call(pipe: &mut Pipe, arguments: &Value) -> Value {
+    pipe.request(
+        "tools/call",
+        &json!({"name": "cron", "arguments": arguments}),
+    )
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn official_client_lists_and_calls_tools() {
+    use rmcp::{ServiceExt as _, model::CallToolRequestParams};
+    let world = TestInstallation::new();
+    let (began, goes_on) = (world.path().join("began"), world.path().join("go"));
+    add_agent(
+        &world,
+        [vec![
+            Step::Touch(began.clone()),
+            Step::WaitFor(goes_on.clone()),
+        ]],
+    );
+    let _server = world.serve();
+    let turn = world.start(&["session", "send", "--new", "--agent", "scripted", "hello"]);
+    world.wait_for("the turn", |_| began.exists());
+    let files = run_files(&world.data_folder());
+    let mut command = tokio::process::Command::from(world.command(&["mcp"]));
+    let mut pipe = command
+        .env("MATINS_RUN_FILE", &files[0])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let streams = (pipe.stdout.take().unwrap(), pipe.stdin.take().unwrap());
+    let client = ().serve(streams).await.unwrap();
+    let tools = client.list_all_tools().await.unwrap();
+    let names: Vec<_> = tools.iter().map(|tool| tool.name.as_ref()).collect();
+    assert_eq!(names, ["cron"]);
+    let call = async |name: &'static str, arguments: Value| {
+        let request =
+            CallToolRequestParams::new(name).with_arguments(arguments.as_object().unwrap().clone());
+        client.call_tool(request).await.unwrap()
+    };
+    let made = call(
+        "cron",
+        json!({"action": "add", "schedule": "every:1h", "message": "Look."}),
+    )
+    .await;
+    assert_eq!(made.is_error, Some(false), "{made:?}");
+    let listed = call("cron", json!({"action": "list"})).await;
+    let listed = listed.structured_content.unwrap();
+    assert_eq!(listed["automations"][0]["message"], "Look.", "{listed}");
+    let unknown = call("rm", json!({})).await;
+    assert_eq!(unknown.is_error, Some(true));
+    client.cancel().await.unwrap();
+    fs::write(&goes_on, "").unwrap();
+    assert_eq!(turn.end().code, 0);
+}
+
+#[test]
+fn invalid_calls_get_errors_that_name_field_and_remedy() {
+    let world = TestInstallation::new();
+    let calls = [
+        json!({"action": "add"}),
+        json!({"action": "stop"}),
+        json!({"action": "add", "schedule": "0 9 * * *", "message": "x", "when": "now"}),
+        json!({"action": "add", "schedule": "* * * * *", "message": "x"}),
+        json!({"action": "add", "schedule": "every:5m", "message": "x"}),
+        json!({"action": "add", "schedule": "at:2001-01-01T00:00", "message": "x"}),
+        json!({"action": "add", "schedule": "0 9 * * *", "zone": "Mars", "message": "x"}),
+        json!({"action": "add", "schedule": "0 9 * * *", "message": "x", "expires": "2999-01-01T00:00"}),
+        json!({"action": "remove", "name": "nothing"}),
+    ];
+    let prompts = calls
+        .iter()
+        .map(|call| vec![Step::call_tool("cron", call.clone())]);
+    add_agent(&world, prompts);
+    send_new(&world, "go");
+    let session = world.json(&["run", "list", "--limit", "1"])[0]["session_id"].clone();
+    let session = session.as_str().unwrap();
+    let mut answers = vec![newest_answer(&world)];
+    for _ in 1..calls.len() {
+        world
+            .run(&["session", "send", session, "go on"])
+            .expect_success();
+        answers.push(newest_answer(&world));
+    }
+    let expected = [
+        ("invalid", "`schedule` is missing"),
+        ("invalid", "action"),
+        ("invalid", "when"),
+        ("invalid", "15 minutes"),
+        ("invalid", "15 minutes"),
+        ("invalid", "2001-01-01"),
+        ("invalid", "Mars"),
+        ("invalid", "30 days"),
+        ("unknown", "nothing"),
+    ];
+    for (answer, (kind, words)) in answers.iter().zip(expected) {
+        assert_eq!(answer["ok"], false, "{answer}");
+        assert_eq!(answer["error"], kind, "{answer}");
+        assert!(
+            answer["message"].as_str().unwrap().contains(words),
+            "{answer}"
+        );
+        assert!(answer["advice"].is_string(), "{answer}");
+    }
+    assert_eq!(world.json(&["automation", "list"]), json!([]));
+}

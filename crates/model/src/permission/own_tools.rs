@@ -1,0 +1,115 @@
+//! The built-in rule for the tools of Matins.
+//!
+//! Without it, an agent that asks before each use of a tool could not use the tools that Matins itself gives to it, because
+//! an unattended turn denies what no rule covers. Authorisation does not lie here: each call proves its run.
+
+use super::{PermissionRequest, history::EXECUTE};
+use crate::tools::ToolAccess;
+
+/// The place of the tool's name in a described title.
+const PLACEHOLDER: &str = "{tool}";
+/// The kinds of tools that are never tools of Matins.
+const FOREIGN_KINDS: [&str; 4] = [EXECUTE, "edit", "delete", "move"];
+/// The names of all tools of Matins.
+pub const TOOL_NAMES: [&str; 1] = ["cron"];
+
+/// The titles of an agent's requests for tools of Matins.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OwnTools(Vec<String>);
+
+impl OwnTools {
+    /// Returns the titles that the configuration of an agent describes (`own_tools`). An agent without tools has none.
+    pub fn of(described: &[String], access: ToolAccess) -> Self {
+        if access == ToolAccess::None {
+            return Self::default();
+        }
+        let titles = described.iter().flat_map(|described| {
+            TOOL_NAMES
+                .iter()
+                .map(move |tool| described.replace(PLACEHOLDER, tool))
+        });
+        Self(titles.collect())
+    }
+
+    /// Returns `true` if a request is for a tool of Matins: its whole title is a described one, and nothing that the agent
+    /// has said about the call speaks of another kind of tool.
+    pub fn cover(&self, request: &PermissionRequest) -> bool {
+        let PermissionRequest {
+            tool_kind,
+            title,
+            history,
+        } = request;
+        let is_foreign = |kind: &str| FOREIGN_KINDS.contains(&kind);
+        self.0.contains(title)
+            && !is_foreign(tool_kind)
+            && !history.is_incomplete()
+            && !history.is_command()
+            && !history.kinds().any(is_foreign)
+            && history
+                .titles()
+                .all(|earlier| self.0.iter().any(|own| own == earlier))
+    }
+}
+
+/// Returns the problem of a described title, or `None` if it can be used.
+pub fn own_tools_problem(described: &str) -> Option<&'static str> {
+    if !described.contains(PLACEHOLDER) {
+        return Some("`{tool}` is missing, which stands for the name of the tool");
+    }
+    if described.trim() == PLACEHOLDER {
+        return Some("it is `{tool}` alone, and any tool could have such a title");
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::permission::CallHistory;
+
+    fn request(kind: &str, title: &str) -> PermissionRequest {
+        PermissionRequest {
+            tool_kind: kind.into(),
+            title: title.into(),
+            history: CallHistory::default(),
+        }
+    }
+
+    fn own(described: &[&str], access: ToolAccess) -> OwnTools {
+        let described: Vec<_> = described.iter().map(|&one| one.to_owned()).collect();
+        OwnTools::of(&described, access)
+    }
+
+    #[test]
+    fn whole_title_of_harmless_kind_is_covered() {
+        let own = own(&["mcp__matins__{tool}", "matins: {tool}"], ToolAccess::All);
+        for title in ["mcp__matins__cron", "matins: cron"] {
+            assert!(own.cover(&request("other", title)), "{title}");
+        }
+        for (kind, title) in [
+            ("execute", "matins: cron"),
+            ("edit", "matins: cron"),
+            ("delete", "matins: cron"),
+            ("move", "matins: cron"),
+            ("other", "matins: cron "),
+            ("other", "matins: cron; rm -rf /"),
+            ("other", "matins: {tool}"),
+            ("other", "cron"),
+        ] {
+            assert!(!own.cover(&request(kind, title)), "{kind} {title}");
+        }
+    }
+
+    #[test]
+    fn agent_without_tools_has_no_own_ones() {
+        let own = own(&["matins: {tool}"], ToolAccess::None);
+        assert!(!own.cover(&request("other", "matins: cron")));
+    }
+
+    #[test]
+    fn description_without_server_is_a_problem() {
+        assert!(own_tools_problem("matins: {tool}").is_none());
+        assert!(own_tools_problem("matins").is_some());
+        assert!(own_tools_problem(" {tool}").is_some());
+    }
+}

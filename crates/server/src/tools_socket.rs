@@ -1,0 +1,305 @@
+//! The socket at which a process serves the tools of the agents whose turns it takes, `tools-<worker>.sock`, and the pipe of
+//! an agent to it.
+//!
+//! A connection begins with one line of JSON, the run and its secret ([`Hello`]); then the peer speaks MCP. The secret
+//! is what counts. That the peer has the same user and runs this program is a second condition: it keeps out programs that
+//! read the file of a run by accident, but no program that means harm.
+
+use std::{
+    fs::{self, Metadata, Permissions},
+    io::{self, Read as _, Write as _},
+    os::unix::{
+        fs::{MetadataExt as _, PermissionsExt as _},
+        net::UnixStream as BlockingStream,
+    },
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread,
+    time::Duration,
+};
+
+use client::SocketAddress;
+use model::{RunId, WorkerId, access::secret::RunSecret, schedule::Zone};
+use serde::{Deserialize, Serialize};
+use service::Service;
+use store::ToolCaller;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    net::{UnixListener, UnixStream},
+    sync::Semaphore,
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use turn::{RunFile, ToolGrants};
+
+/// The longest first line of a connection, in bytes.
+const MAX_HELLO_BYTES: u64 = 1024;
+/// The time that a peer has for its first line.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
+/// The highest number of connections at a time. An agent has one for each of its sessions.
+const MAX_CONNECTIONS: usize = 1024;
+/// The pause after an error of `accept`. The usual cause is that the process has too many open files.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
+/// The longest file of a run, in bytes.
+const MAX_RUN_FILE_BYTES: u64 = 64 * 1024;
+
+/// The first line of a connection.
+#[derive(Debug, Serialize, Deserialize)]
+struct Hello {
+    run: RunId,
+    secret: String,
+}
+
+/// What the socket needs to serve tools.
+#[derive(Clone)]
+pub(crate) struct ToolServer {
+    pub(crate) service: Service,
+    pub(crate) worker: WorkerId,
+    /// The age at which the heartbeat of a run is stale.
+    pub(crate) stale_after: Duration,
+    /// The zone of a schedule for which an agent names none.
+    pub(crate) zone: Zone,
+}
+
+/// A socket that serves tools until it is dropped.
+#[derive(Debug)]
+pub(crate) struct ToolsSocket {
+    path: PathBuf,
+    _stop: DropGuard,
+}
+
+impl ToolsSocket {
+    /// Listens in a data folder. Returns the socket and the way to it that agents get.
+    pub(crate) fn listen(folder: &Path, server: ToolServer) -> io::Result<(Self, ToolGrants)> {
+        let name = file_name(&server.worker);
+        let path = folder.join(format!("tools-{name}.sock"));
+        // Bind a draft name and restrict its mode before the rename, so that no other user can connect in between.
+        let draft = path.with_extension("draft");
+        let listener = UnixListener::bind(SocketAddress::for_path(&draft)?.path())?;
+        fs::set_permissions(&draft, Permissions::from_mode(0o600))?;
+        fs::rename(&draft, &path)?;
+        let program = std::env::current_exe()?;
+        let runs = folder.join("runs").join(name);
+        let grants = ToolGrants::new(program.clone(), path.clone(), runs)?;
+        let stop = CancellationToken::new();
+        let acceptor = Acceptor {
+            server,
+            grants: grants.clone(),
+            program,
+        };
+        tokio::spawn(acceptor.accept_all(listener, stop.clone()));
+        let socket = Self {
+            path,
+            _stop: stop.drop_guard(),
+        };
+        Ok((socket, grants))
+    }
+}
+
+impl Drop for ToolsSocket {
+    fn drop(&mut self) {
+        fs::remove_file(&self.path).ok();
+    }
+}
+
+/// Removes what dead workers of a data folder have left: their sockets, and the files of their runs, whose secrets are
+/// worthless. `is_dead` tells by the name of a worker's files whether the worker is dead.
+pub(crate) fn remove_leftovers(folder: &Path, is_dead: impl Fn(&str) -> bool) {
+    let names = |folder: &Path| {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().into_string().ok())
+    };
+    let dead_sockets = names(folder).filter(|name| {
+        let worker = name
+            .strip_prefix("tools-")
+            .and_then(|name| name.strip_suffix(".sock").or(name.strip_suffix(".draft")));
+        worker.is_some_and(&is_dead)
+    });
+    for name in dead_sockets.collect::<Vec<_>>() {
+        fs::remove_file(folder.join(name)).ok();
+    }
+    let runs = folder.join("runs");
+    for name in names(&runs)
+        .filter(|name| is_dead(name))
+        .collect::<Vec<_>>()
+    {
+        fs::remove_dir_all(runs.join(name)).ok();
+    }
+}
+
+/// Returns the name of a worker in file names. Worker IDs contain the host's name, which could otherwise lead out of the
+/// folder.
+fn file_name(worker: &WorkerId) -> String {
+    let plain = |letter: char| match letter {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '.' => letter,
+        _ => '_',
+    };
+    worker.as_str().chars().map(plain).collect()
+}
+
+struct Acceptor {
+    server: ToolServer,
+    grants: ToolGrants,
+    program: PathBuf,
+}
+
+impl Acceptor {
+    async fn accept_all(self, listener: UnixListener, stop: CancellationToken) {
+        let this = Arc::new(self);
+        let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        // Dropping the set ends all connections.
+        let mut connections = JoinSet::new();
+        loop {
+            let accepted = tokio::select! {
+                () = stop.cancelled() => break,
+                accepted = listener.accept() => accepted,
+                Some(_) = connections.join_next() => continue,
+            };
+            match accepted {
+                Ok((stream, _)) => {
+                    // Refuse at once what is too much, because agents retry and people wait.
+                    let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
+                        tracing::warn!("too many connections to the tools");
+                        continue;
+                    };
+                    let this = Arc::clone(&this);
+                    connections.spawn(async move {
+                        this.serve(stream).await;
+                        drop(permit);
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection to the tools");
+                    sleep(ACCEPT_RETRY_DELAY).await;
+                }
+            }
+        }
+    }
+
+    async fn serve(&self, stream: UnixStream) {
+        let peer = stream.peer_cred().ok();
+        let process = peer.and_then(|peer| peer.pid());
+        let is_own_user = peer.is_some_and(|peer| peer.uid() == rustix::process::getuid().as_raw());
+        if !is_own_user || !process.is_some_and(|process| self.runs_this_program(process)) {
+            tracing::warn!(
+                process,
+                "refused another program at the socket of the tools"
+            );
+            return;
+        }
+        let (reader, mut writer) = stream.into_split();
+        let mut reader = BufReader::new(reader);
+        let hello = timeout(HELLO_TIMEOUT, read_hello(&mut reader)).await;
+        let Ok(Ok(hello)) = hello else {
+            tracing::debug!("a connection to the tools began without its run");
+            return;
+        };
+        let refused = match self.tools(&hello).await {
+            Ok((tools, calls)) => return tools::serve(tools, calls, reader, writer).await,
+            Err(refused) => refused,
+        };
+        tracing::warn!(run = %hello.run, refused, "refused an agent at the socket of the tools");
+        // The pipe shows the line to the agent.
+        let line = format!("{refused}\n");
+        writer.write_all(line.as_bytes()).await.ok();
+    }
+
+    /// Returns the tools of the run that a connection names, and the counter of its calls. The error is a text for the
+    /// agent.
+    async fn tools(
+        &self,
+        hello: &Hello,
+    ) -> Result<(service::RunTools, Arc<std::sync::atomic::AtomicU32>), String> {
+        const OVER: &str = "401 run_over: the turn is over, or its secret is another one";
+        let calls = self.grants.calls(hello.run).ok_or(OVER)?;
+        let secret = RunSecret::parse(&hello.secret).map_err(|error| format!("401: {error}"))?;
+        let caller = ToolCaller {
+            run: hello.run,
+            secret: secret.hash(),
+            worker: self.server.worker.clone(),
+            stale_after: self.server.stale_after,
+        };
+        let zone = self.server.zone.clone();
+        match self.server.service.run_tools(caller, zone).await {
+            Ok((tools, _)) => Ok((tools, calls)),
+            Err(service::Error::Store(store::Error::RunOver { .. })) => Err(OVER.into()),
+            Err(error) => {
+                tracing::error!(error = %error.chain(), "cannot serve the tools of {}", hello.run);
+                Err("503: Matins cannot use its database".into())
+            }
+        }
+    }
+
+    /// Returns `true` if a process runs the same file as this one, or the file that has replaced it since.
+    fn runs_this_program(&self, process: i32) -> bool {
+        let Ok(its) = fs::metadata(format!("/proc/{process}/exe")) else {
+            return false;
+        };
+        let is_same = |own: io::Result<Metadata>| {
+            own.is_ok_and(|own| (own.dev(), own.ino()) == (its.dev(), its.ino()))
+        };
+        is_same(fs::metadata("/proc/self/exe")) || is_same(fs::metadata(&self.program))
+    }
+}
+
+async fn read_hello(reader: &mut BufReader<tokio::net::unix::OwnedReadHalf>) -> io::Result<Hello> {
+    let mut line = Vec::new();
+    reader
+        .take(MAX_HELLO_BYTES)
+        .read_until(b'\n', &mut line)
+        .await?;
+    Ok(serde_json::from_slice(&line)?)
+}
+
+/// Connects an agent to its tools: copies between the agent's pipes and the socket that the file of a run names, until one
+/// side closes.
+///
+/// # Errors
+///
+/// Returns an error if the file cannot be read, if nobody listens at the socket, or if the run is over.
+pub fn connect_agent(
+    run_file: &Path,
+    mut input: impl io::Read + Send + 'static,
+    mut output: impl io::Write,
+) -> io::Result<()> {
+    let file = read_run_file(run_file)?;
+    let address = SocketAddress::for_path(&file.socket)?;
+    let mut stream = BlockingStream::connect(address.path())?;
+    let mut hello = serde_json::to_vec(&Hello {
+        run: file.run,
+        secret: file.secret,
+    })?;
+    hello.push(b'\n');
+    stream.write_all(&hello)?;
+    let mut to_server = stream.try_clone()?;
+    thread::spawn(move || {
+        // The server ends the connection once it has answered everything.
+        io::copy(&mut input, &mut to_server).ok();
+        to_server.shutdown(std::net::Shutdown::Write).ok();
+    });
+    let mut buffer = [0; 16 * 1024];
+    let mut is_first = true;
+    loop {
+        let read = stream.read(&mut buffer)?;
+        let Some(bytes) = buffer.get(..read).filter(|bytes| !bytes.is_empty()) else {
+            return Ok(());
+        };
+        // A refusal is no JSON, and must not reach the agent as a message.
+        if is_first && bytes.first() != Some(&b'{') {
+            let text = String::from_utf8_lossy(bytes).trim().to_owned();
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+        }
+        is_first = false;
+        output.write_all(bytes)?;
+        output.flush()?;
+    }
+}
+
+fn read_run_file(path: &Path) -> io::Result<RunFile> {
+    let mut text = Vec::new();
+    fs::File::open(path)?
+        .take(MAX_RUN_FILE_BYTES)
+        .read_to_end(&mut text)?;
+    Ok(serde_json::from_slice(&text)?)
+}

@@ -1,0 +1,23 @@
+-- Automations that agents make by their tools. The same as ../postgres/0020_tools.sql.
+--
+-- The session and the run are history, so that they refer to no row: the automation outlives the run, and a session is
+-- deleted together with the automations that are bound to it. Earlier programs do not know the columns: they show and fire
+-- such an automation like any other, and do not end it.
+
+alter table automations add column made_by_session_id blob;
+alter table automations add column made_by_run_id blob;
+alter table automations add column made_by_turn integer;
+alter table automations add column made_by_name text
+    constraint automations_made_by_is_whole check (
+        (made_by_session_id is null) = (made_by_name is null)
+        and (made_by_run_id is null) = (made_by_name is null)
+        and (made_by_turn is null) = (made_by_name is null)
+    );
+alter table automations add column expires_at integer;
+
+create unique index automations_one_per_name_of_agents on automations (made_by_session_id, made_by_name)
+    where made_by_session_id is not null and deleted_at is null;
+create index automations_made_by_agents on automations (tenant_id)
+    where made_by_session_id is not null and deleted_at is null;
+create index automations_expiring on automations (expires_at)
+    where expires_at is not null and deleted_at is null;

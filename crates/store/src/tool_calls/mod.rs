@@ -1,0 +1,154 @@
+//! Calls of tools by the agents of running turns.
+//!
+//! **Invariants:** a call proves its turn by the secret whose hash the run's row holds, and counts only while the run is
+//! `running`, its worker has it and its heartbeat is not stale. So the secret dies with the run, whatever ends it. A
+//! call that writes holds the locks of the run's automation and seat, as the transitions that end the run do: it commits
+//! before the end, or it changes nothing.
+
+mod cron;
+
+use std::time::Duration;
+
+use model::{
+    AutomationId, InputId, RunId, SeatId, SessionId, TenantId, Timestamp, WorkerId,
+    agent::Agent,
+    entity::{Automation, Seat, Session},
+    tools::{AgentCron, ToolAccess},
+};
+
+pub use cron::NewAgentAutomation;
+
+use crate::{
+    Error, Scope, boxed,
+    database::{Row, Tx},
+    locks, rows,
+    store::Store,
+};
+
+/// The process of an agent that calls a tool, as the worker of its turn knows it.
+#[derive(Debug, Clone)]
+pub struct ToolCaller {
+    /// The run of the turn.
+    pub run: RunId,
+    /// The SHA-256 of the secret that the process showed.
+    pub secret: [u8; 32],
+    /// The worker that takes the turn.
+    pub worker: WorkerId,
+    /// The age at which the heartbeat of the run is stale.
+    pub stale_after: Duration,
+}
+
+/// The turn whose agent calls a tool.
+#[derive(Debug, Clone)]
+pub struct CallingTurn {
+    /// The run.
+    pub run: RunId,
+    /// The input of the turn.
+    pub input: InputId,
+    /// The tenant of the run.
+    pub tenant: TenantId,
+    /// The session.
+    pub session: Session,
+    /// The seat of the agent.
+    pub seat: Seat,
+    /// The configured agent.
+    pub agent: Agent,
+    /// The automation. `None` if a person has sent the input.
+    pub automation: Option<Automation>,
+}
+
+impl CallingTurn {
+    /// Returns the tools that the agent gets: those of its configuration, at most those of the automation.
+    pub fn tools(&self) -> ToolAccess {
+        let agent = self.agent.config.tools;
+        let automation = self.automation.as_ref();
+        automation.map_or(agent, |automation| agent.min(automation.policies.tools))
+    }
+
+    /// Returns what the turn may do about new automations. A person's message asks for what the agent does.
+    pub fn agent_cron(&self) -> AgentCron {
+        let automation = self.automation.as_ref();
+        automation.map_or(AgentCron::Allow, Automation::agent_cron)
+    }
+}
+
+impl Store {
+    /// Returns the turn whose agent calls a tool.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::RunOver`] if the secret is another one, or if the turn is over or belongs to another worker.
+    #[boxed]
+    pub async fn calling_turn(
+        &self,
+        caller: &ToolCaller,
+        now: Timestamp,
+    ) -> Result<CallingTurn, Error> {
+        let mut tx = self.db.begin_read(Scope::System).await?;
+        read_turn(&mut tx, caller, now).await
+    }
+}
+
+/// Locks the automation and the seat of the turn whose agent calls a tool, and returns the turn.
+async fn lock_turn(tx: &mut Tx, caller: &ToolCaller, now: Timestamp) -> Result<CallingTurn, Error> {
+    locks::lock_all_of_runs(tx, &[caller.run]).await?;
+    read_turn(tx, caller, now).await
+}
+
+async fn read_turn(tx: &mut Tx, caller: &ToolCaller, now: Timestamp) -> Result<CallingTurn, Error> {
+    let row = fetch_turn(tx, caller, now).await?;
+    let tenant: TenantId = row.get("tenant_id")?;
+    let session: SessionId = row.get("session_id")?;
+    let session = tx
+        .fetch_one(sql!("sessions/by_id"), params![tenant, session])
+        .await?;
+    let seat: SeatId = row.get("seat_id")?;
+    let seats = tx
+        .fetch_rows(sql!("seats/by_ids"), vec![params![seat]], params![])
+        .await?;
+    let seat = rows::seat(
+        seats
+            .first()
+            .ok_or_else(|| Error::not_found("seat", seat))?,
+    )?;
+    let agents = vec![params![seat.agent_id]];
+    let agents = tx
+        .fetch_rows(sql!("harnesses/by_ids"), agents, params![])
+        .await?;
+    let agent = agents
+        .first()
+        .ok_or_else(|| Error::not_found("agent", seat.agent_id))?;
+    let automation = match row.optional::<AutomationId>("automation_id")? {
+        Some(id) => Some(
+            tx.fetch_one(sql!("automations/by_id"), params![tenant, id])
+                .await?,
+        ),
+        None => None,
+    };
+    Ok(CallingTurn {
+        run: row.get("id")?,
+        input: row.get("input_id")?,
+        tenant,
+        session: rows::session(&session)?,
+        seat,
+        agent: rows::agent(agent)?,
+        automation: automation.as_ref().map(rows::automation).transpose()?,
+    })
+}
+
+async fn fetch_turn(tx: &mut Tx, caller: &ToolCaller, now: Timestamp) -> Result<Row, Error> {
+    let ToolCaller {
+        run,
+        secret,
+        worker,
+        stale_after,
+    } = caller;
+    let oldest = now.saturating_sub(*stale_after);
+    let found = tx
+        .fetch_optional(
+            sql!("tool_calls/turn"),
+            params![*run, worker.as_str(), secret.to_vec(), oldest],
+        )
+        .await?;
+    found.ok_or(Error::RunOver { run: *run })
+}

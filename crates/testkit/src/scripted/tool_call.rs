@@ -1,0 +1,60 @@
+//! A call of a tool of an MCP server that the client has named, in raw JSON lines.
+
+use std::{
+    io::{self, BufRead as _, BufReader, Write as _},
+    process::{Command, Stdio},
+};
+
+use serde_json::{Value, json};
+
+/// The version of MCP that the agent speaks.
+const PROTOCOL_VERSION: &str = "2025-06-18";
+
+/// Starts an MCP server over standard input and output, calls one of its tools, and returns the result, or the error.
+pub(super) fn call_tool(server: &Value, tool: &str, arguments: &Value) -> io::Result<Value> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let items = |field: &str| server[field].as_array().cloned().unwrap_or_default();
+    let variables = items("env");
+    let mut process = Command::new(text(&server["command"]))
+        .args(items("args").iter().map(text))
+        .envs(
+            variables
+                .iter()
+                .map(|one| (text(&one["name"]), text(&one["value"]))),
+        )
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let (Some(mut input), Some(output)) = (process.stdin.take(), process.stdout.take()) else {
+        return Err(io::Error::other("the server has no pipes"));
+    };
+    let mut lines = BufReader::new(output).lines();
+    let mut send = |message: Value| writeln!(input, "{message}");
+    send(
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": PROTOCOL_VERSION, "capabilities": {},
+            "clientInfo": {"name": "scripted", "version": "1.0.0"},
+        }}),
+    )?;
+    let mut reply = |id: u32| -> io::Result<Value> {
+        for line in lines.by_ref() {
+            let message: Value = serde_json::from_str(&line?)?;
+            if message["id"] == id {
+                return Ok(message);
+            }
+        }
+        Ok(json!({"error": "the server closed its output"}))
+    };
+    let began = reply(1)?;
+    if began.get("result").is_none() {
+        process.wait()?;
+        return Ok(began);
+    }
+    send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
+    send(json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
+        "params": {"name": tool, "arguments": arguments}}))?;
+    let result = reply(2)?;
+    drop(input);
+    process.wait()?;
+    Ok(result)
+}

@@ -1,0 +1,190 @@
+//! The tool `cron`: automations that run in the session of the agent.
+
+use futures::future::{BoxFuture, FutureExt as _};
+use model::tools::ToolAccess;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use service::{CronAdd, CronItem, RunTools};
+
+use crate::{
+    reply::{self, Answer, ToolError},
+    tool::Tool,
+};
+
+pub(crate) const CRON: Tool = Tool {
+    name: "cron",
+    title: "Schedule messages to this session",
+    description,
+    input,
+    needs: ToolAccess::Read,
+    is_read_only: |access| access != ToolAccess::All,
+    call,
+};
+
+fn description(access: ToolAccess) -> &'static str {
+    if access == ToolAccess::All {
+        "Schedules messages to this session: each run sends `message` to you here, and you remember this conversation. \
+         `add` needs `schedule` and `message`; the answer shows the next runs with their zone, so check them. Repeating \
+         `add` with the same name and content changes nothing. `list` shows what runs in this session. `remove` needs \
+         `name`. Limits: 15 minutes between two runs, 10 for each session, 3 in one turn, 30 days."
+    } else {
+        "Lists the messages that are scheduled to this session."
+    }
+}
+
+fn input(access: ToolAccess) -> Value {
+    if access != ToolAccess::All {
+        return json!({
+            "type": "object",
+            "properties": {
+                "action": { "type": "string", "enum": ["list"], "description": "list" },
+            },
+            "required": ["action"],
+            "additionalProperties": false,
+        });
+    }
+    json!({
+        "type": "object",
+        "properties": {
+            "action": {
+                "type": "string",
+                "enum": ["add", "list", "remove"],
+                "description": "What to do.",
+            },
+            "name": {
+                "type": "string",
+                "maxLength": 80,
+                "description": "The name of the schedule in this session. For `add`: default, the first words of the \
+                                message.",
+            },
+            "schedule": {
+                "type": "string",
+                "maxLength": 200,
+                "description": "For `add`: a cron expression such as `0 9 * * 1-5`, an interval such as `every:2h`, or \
+                                one instant such as `at:2026-11-24T09:00`.",
+            },
+            "zone": {
+                "type": "string",
+                "description": "The IANA time zone of the schedule, such as Europe/Prague. Name it whenever a person \
+                                speaks of a time of day.",
+            },
+            "message": {
+                "type": "string",
+                "maxLength": 8192,
+                "description": "For `add`: the text that each run sends to you.",
+            },
+            "expires": {
+                "type": "string",
+                "description": "For `add`: the instant after which it runs no more, such as 2026-12-01T09:00. Default \
+                                and latest: in 30 days.",
+            },
+        },
+        "required": ["action"],
+        "additionalProperties": false,
+    })
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    action: Action,
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    schedule: Option<String>,
+    #[serde(default)]
+    zone: Option<String>,
+    #[serde(default)]
+    message: Option<String>,
+    #[serde(default)]
+    expires: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    Add,
+    List,
+    Remove,
+}
+
+fn call(tools: &RunTools, access: ToolAccess, input: Map<String, Value>) -> BoxFuture<'_, Answer> {
+    async move {
+        let input: Input = reply::read(input)?;
+        match input.action {
+            Action::List => list(tools).await,
+            _ if access != ToolAccess::All => Err(ToolError {
+                error: "not_allowed",
+                message: "this agent may only list".into(),
+                advice: "say in your answer what a person should set up".into(),
+            }),
+            Action::Add => add(tools, input).await,
+            Action::Remove => remove(tools, input).await,
+        }
+    }
+    .boxed()
+}
+
+async fn add(tools: &RunTools, input: Input) -> Answer {
+    let missing = |field| ToolError::invalid(format!("`{field}` is missing: `add` needs it"));
+    let request = CronAdd {
+        name: input.name,
+        schedule: input.schedule.ok_or_else(|| missing("schedule"))?,
+        zone: input.zone,
+        message: input.message.ok_or_else(|| missing("message"))?,
+        expires: input.expires,
+    };
+    let (item, pending) = tools.add_cron(&request).await?;
+    let mut answer = object(json!({ "automations": [item_fields(&item)], "pending": pending }));
+    if pending {
+        answer.insert(
+            "note".into(),
+            "it is a proposal: it runs once a person has accepted it".into(),
+        );
+    }
+    Ok(answer)
+}
+
+async fn list(tools: &RunTools) -> Answer {
+    let items = tools.list_cron().await?;
+    let items: Vec<_> = items.iter().map(item_fields).collect();
+    Ok(object(json!({ "automations": items })))
+}
+
+async fn remove(tools: &RunTools, input: Input) -> Answer {
+    let Some(name) = input.name else {
+        let message = "`name` is missing: `remove` needs it";
+        return Err(ToolError::invalid(message));
+    };
+    if !tools.remove_cron(&name).await? {
+        return Err(ToolError::unknown(
+            format!("no agent of this session has made a schedule `{name}`"),
+            "call `cron` with the action `list`",
+        ));
+    }
+    Ok(object(json!({ "removed": name })))
+}
+
+fn item_fields(item: &CronItem) -> Value {
+    let next: Vec<_> = item
+        .next_runs
+        .iter()
+        .map(|run| run.display.clone())
+        .collect();
+    json!({
+        "name": item.name,
+        "schedule": item.schedule,
+        "message": item.message,
+        "state": item.state,
+        "made_by": if item.is_of_agents { "agent" } else { "person" },
+        "next_runs": next,
+        "expires_at": item.expires_at,
+    })
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}

@@ -1,0 +1,47 @@
+//! The definitions of tools in the protocol's form.
+
+use std::sync::Arc;
+
+use model::tools::ToolAccess;
+use rmcp::model::{Tool as Definition, ToolAnnotations};
+use serde_json::{Map, Value, json};
+
+use crate::{table, tool::Tool};
+
+/// Returns the tools as an agent with this access sees them (`tools/list` of MCP), in a fixed order.
+pub fn definitions(access: ToolAccess) -> Vec<Definition> {
+    table::offered(access)
+        .map(|tool| define(tool, access))
+        .collect()
+}
+
+fn define(tool: &Tool, access: ToolAccess) -> Definition {
+    // Agents ask a person before a tool that may destroy or reach the open world, which these never do. The hints are
+    // for that alone: authorisation lies in the run's secret and in the limits.
+    let annotations = ToolAnnotations::new()
+        .read_only((tool.is_read_only)(access))
+        .destructive(false)
+        .idempotent(true)
+        .open_world(false);
+    let description = (tool.description)(access);
+    Definition::new(tool.name, description, object((tool.input)(access)))
+        .with_title(tool.title)
+        .with_raw_output_schema(Arc::new(output_schema()))
+        .with_annotations(annotations)
+}
+
+/// Returns the schema of every answer. Only `ok` is certain, because an error has other fields.
+fn output_schema() -> Map<String, Value> {
+    object(json!({
+        "type": "object",
+        "properties": { "ok": { "type": "boolean" } },
+        "required": ["ok"],
+    }))
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}

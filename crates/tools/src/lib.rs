@@ -1,0 +1,19 @@
+//! The tools of Matins for the agents of running turns, over the Model Context Protocol (MCP).
+//!
+//! - [`serve`] speaks MCP with one agent over a stream, until the stream ends.
+//! - [`definitions`] lists the tools as an agent sees them.
+//!
+//! A tool is one row of `table::TOOLS`: its name, its texts, the schema of its input, and the function that it calls.
+//! Read `tool.rs` first, then `cron.rs`.
+//!
+//! **Invariant:** a tool does nothing but call [`service::RunTools`], which proves the turn anew at each call.
+
+mod cron;
+mod definition;
+mod reply;
+mod server;
+mod table;
+mod tool;
+
+pub use definition::definitions;
+pub use server::serve;

@@ -1,0 +1,124 @@
+//! The answers of tools: one object, also as text, with `ok` and, for an error, its kind, a message and advice.
+
+use model::tools::CALLS_PER_TURN;
+use rmcp::model::CallToolResult;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use service::{Error, ErrorKind};
+
+/// The answer of a tool, beside the fields that every answer has.
+pub(crate) type Answer = Result<Map<String, Value>, ToolError>;
+
+/// The reason why a tool did nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ToolError {
+    /// The kind, one word, by which an agent can decide.
+    pub(crate) error: &'static str,
+    /// The message.
+    pub(crate) message: String,
+    /// The next step of the agent.
+    pub(crate) advice: String,
+}
+
+impl ToolError {
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self {
+            error: "invalid",
+            message: message.into(),
+            advice: "correct the input, and call the tool again".into(),
+        }
+    }
+
+    pub(crate) fn unknown(message: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self {
+            error: "unknown",
+            message: message.into(),
+            advice: advice.into(),
+        }
+    }
+
+    pub(crate) fn too_many_calls() -> Self {
+        Self {
+            error: "limit",
+            message: format!("a turn has at most {CALLS_PER_TURN} calls of tools"),
+            advice: "end your turn".into(),
+        }
+    }
+}
+
+impl From<Error> for ToolError {
+    fn from(error: Error) -> Self {
+        let (kind, advice) = match &error {
+            Error::Store(store::Error::RunOver { .. }) => ("closed", "end your turn"),
+            Error::Store(store::Error::LimitReached { .. }) => (
+                "limit",
+                "remove what is no longer needed, or ask a person in your answer",
+            ),
+            Error::Store(store::Error::OtherContent { .. }) => (
+                "conflict",
+                "choose another name, or remove the present one first",
+            ),
+            Error::NotAllowed { .. } => (
+                "not_allowed",
+                "say in your answer what a person should set up",
+            ),
+            Error::Store(error) if error.is_transient() => ("unavailable", "repeat the call"),
+            error => match error.kind() {
+                ErrorKind::Invalid => ("invalid", "correct the input, and call the tool again"),
+                ErrorKind::NotFound => ("unknown", "list what there is"),
+                ErrorKind::Refused => ("conflict", "read the present state"),
+                ErrorKind::Agent | ErrorKind::Database => ("unavailable", "repeat the call later"),
+            },
+        };
+        // Only the database's own errors are not for agents: they name hosts, paths and statements.
+        let message = match error.kind() {
+            ErrorKind::Database => {
+                tracing::error!(error = %error.chain(), "a tool failed");
+                "Matins cannot use its database".to_owned()
+            }
+            _ => error.chain(),
+        };
+        Self {
+            error: kind,
+            message,
+            advice: advice.to_owned(),
+        }
+    }
+}
+
+/// Reads the input of a tool.
+pub(crate) fn read<T: DeserializeOwned>(input: Map<String, Value>) -> Result<T, ToolError> {
+    serde_path_to_error::deserialize(Value::Object(input)).map_err(|error| {
+        let path = error.path().to_string();
+        let problem = error.into_inner();
+        ToolError::invalid(if path == "." {
+            format!("invalid input: {problem}")
+        } else {
+            format!("invalid `{path}`: {problem}")
+        })
+    })
+}
+
+/// Returns the result of a call, in the protocol's form.
+pub(crate) fn result(answer: Answer, calls_left: u32) -> CallToolResult {
+    match answer {
+        Ok(fields) => {
+            let mut object = Map::new();
+            object.insert("ok".into(), true.into());
+            object.extend(fields);
+            object.insert("calls_left".into(), calls_left.into());
+            CallToolResult::structured(Value::Object(object))
+        }
+        Err(ToolError {
+            error,
+            message,
+            advice,
+        }) => CallToolResult::structured_error(json!({
+            "ok": false,
+            "error": error,
+            "message": message,
+            "advice": advice,
+            "calls_left": calls_left,
+        })),
+    }
+}

@@ -1,0 +1,21 @@
+//! The table of all tools.
+
+use model::tools::ToolAccess;
+
+use crate::{cron, tool::Tool};
+
+/// All tools, in the order in which agents see them.
+pub(crate) static TOOLS: &[Tool] = &[cron::CRON];
+
+/// Returns the tool of a name that an agent with this access gets.
+pub(crate) fn find(name: &str, access: ToolAccess) -> Option<&'static Tool> {
+    offered(access).find(|tool| tool.name == name)
+}
+
+/// Returns the tools that an agent with this access gets.
+pub(crate) fn offered(access: ToolAccess) -> impl Iterator<Item = &'static Tool> {
+    let gets_any = access != ToolAccess::None;
+    TOOLS
+        .iter()
+        .filter(move |tool| gets_any && tool.needs <= access)
+}

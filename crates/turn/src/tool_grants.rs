@@ -1,0 +1,201 @@
+//! The access of agents to the tools of Matins: one file for each running turn, which names the socket of this process and
+//! holds the secret of the run.
+//!
+//! **Invariant:** the secret is in that file alone. Agents copy arguments, environments and headers of their MCP servers
+//! into logs and process lists, so that these hold only the path of the file.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fs::{self, DirBuilder, OpenOptions},
+    io::{self, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU32},
+};
+
+use agent::McpServer;
+use model::{RunId, access::secret::RunSecret};
+use serde::{Deserialize, Serialize};
+
+/// The name of the MCP server, which agents show beside the names of its tools.
+pub const TOOL_SERVER_NAME: &str = "matins";
+/// The variable that names the file of a run.
+pub const RUN_FILE_VARIABLE: &str = "MATINS_RUN_FILE";
+/// The argument of the program that an agent starts to reach its tools.
+pub const MCP_ARGUMENT: &str = "mcp";
+
+/// The way of agents to the tools that this process serves.
+#[derive(Debug, Clone)]
+pub struct ToolGrants(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    program: PathBuf,
+    socket: PathBuf,
+    folder: PathBuf,
+    calls: Mutex<HashMap<RunId, Arc<AtomicU32>>>,
+}
+
+/// The content of the file of a run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RunFile {
+    /// The path of the socket at which the process that takes the turn serves the tools.
+    pub socket: PathBuf,
+    /// The run.
+    pub run: RunId,
+    /// The secret of the run.
+    pub secret: String,
+}
+
+impl ToolGrants {
+    /// Returns the way to tools that are served at `socket`. `program` is the absolute path of the program that agents
+    /// start. `folder` holds the files of runs, and belongs to this process alone.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the folder cannot be created.
+    pub fn new(program: PathBuf, socket: PathBuf, folder: PathBuf) -> io::Result<Self> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder)?;
+        Ok(Self(Arc::new(Inner {
+            program,
+            socket,
+            folder,
+            calls: Mutex::default(),
+        })))
+    }
+
+    /// Returns the counter of the calls of a run. Returns `None` if this process does not take the run's turn.
+    pub fn calls(&self, run: RunId) -> Option<Arc<AtomicU32>> {
+        self.0.calls().get(&run).cloned()
+    }
+
+    /// Grants the agent of a run the tools, until the returned value is dropped.
+    pub(crate) fn grant(&self, run: RunId, secret: &RunSecret) -> io::Result<ToolGrant> {
+        let path = self.0.folder.join(run.to_string());
+        let content = RunFile {
+            socket: self.0.socket.clone(),
+            run,
+            secret: secret.reveal().to_owned(),
+        };
+        // A turn that this process has begun before may have left the file, if its end was not noticed.
+        remove_if_exists(&path)?;
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)?;
+        let grant = ToolGrant {
+            inner: Arc::clone(&self.0),
+            run,
+            path,
+        };
+        file.write_all(&serde_json::to_vec(&content)?)?;
+        self.0.calls().insert(run, Arc::default());
+        Ok(grant)
+    }
+}
+
+impl Inner {
+    fn calls(&self) -> MutexGuard<'_, HashMap<RunId, Arc<AtomicU32>>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        fs::remove_dir(&self.folder).ok();
+    }
+}
+
+/// The access of the agent of one run.
+#[derive(Debug)]
+pub(crate) struct ToolGrant {
+    inner: Arc<Inner>,
+    run: RunId,
+    path: PathBuf,
+}
+
+impl ToolGrant {
+    /// Returns the MCP server that the agent starts.
+    pub(crate) fn server(&self) -> McpServer {
+        let path = self.path.to_string_lossy().into_owned();
+        McpServer {
+            name: TOOL_SERVER_NAME.into(),
+            command: self.inner.program.clone(),
+            args: vec![MCP_ARGUMENT.into()],
+            env: BTreeMap::from([(RUN_FILE_VARIABLE.into(), path)]),
+        }
+    }
+}
+
+impl Drop for ToolGrant {
+    fn drop(&mut self) {
+        self.inner.calls().remove(&self.run);
+        if let Err(error) = remove_if_exists(&self.path) {
+            // The secret in it is worthless: the run is over.
+            tracing::warn!(run = %self.run, %error, "cannot remove the file of {}", self.run);
+        }
+    }
+}
+
+fn remove_if_exists(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use model::Entropy;
+    use uuid::Uuid;
+
+    use super::*;
+
+    struct Sevens;
+
+    impl Entropy for Sevens {
+        fn fill(&self, bytes: &mut [u8]) {
+            bytes.fill(7);
+        }
+    }
+
+    #[test]
+    fn run_file_is_private_and_lives_as_long_as_its_grant() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("worker");
+        let socket = parent.path().join("tools.sock");
+        let grants = ToolGrants::new("/bin/matins".into(), socket, folder.clone()).unwrap();
+        let (run, secret) = (
+            RunId::from_uuid(Uuid::from_u128(1)),
+            RunSecret::generate(&Sevens),
+        );
+        assert!(grants.calls(run).is_none());
+
+        // A file that an earlier turn has left is replaced.
+        let path = folder.join(run.to_string());
+        fs::write(&path, "old").unwrap();
+        let grant = grants.grant(run, &secret).unwrap();
+        assert!(grants.calls(run).is_some());
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let file: RunFile = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        assert_eq!((file.run, file.secret.as_str()), (run, secret.reveal()));
+
+        // Only the path leaves this process.
+        let server = grant.server();
+        assert_eq!(server.name, "matins");
+        assert!(!format!("{server:?}").contains(secret.reveal()));
+        assert_eq!(server.env[RUN_FILE_VARIABLE], path.to_str().unwrap());
+
+        drop(grant);
+        assert!(!path.exists() && grants.calls(run).is_none());
+        drop(grants);
+        assert!(!folder.exists());
+    }
+}
