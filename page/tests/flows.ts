@@ -18,6 +18,8 @@ export function testFlows(): void {
     expect(await distance()).toBeLessThan(48);
     await log.hover();
     await page.mouse.wheel(0, -250);
+    // The wheel turns later than the call returns.
+    await expect.poll(distance).toBeGreaterThanOrEqual(249);
     const place = await log.evaluate((each) => each.scrollTop);
     const length = await log.evaluate((each) => each.scrollHeight);
     await expect.poll(() => log.evaluate((each) => each.scrollHeight)).toBeGreaterThan(length);

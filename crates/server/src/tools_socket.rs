@@ -161,6 +161,9 @@ impl Acceptor {
                     // Refuse at once what is too much, because agents retry and people wait.
                     let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
                         tracing::warn!("too many connections to the tools");
+                        // A new socket takes so few bytes at once, or its peer is gone.
+                        let refused = b"503: too many agents use their tools here\n";
+                        stream.try_write(refused).ok();
                         continue;
                     };
                     let this = Arc::clone(&this);
@@ -179,6 +182,7 @@ impl Acceptor {
 
     async fn serve(&self, stream: UnixStream) {
         let peer = stream.peer_cred().ok();
+        let (reader, mut writer) = stream.into_split();
         let process = peer.and_then(|peer| peer.pid());
         let is_own_user = peer.is_some_and(|peer| peer.uid() == rustix::process::getuid().as_raw());
         if !is_own_user || !process.is_some_and(|process| self.runs_this_program(process)) {
@@ -186,9 +190,10 @@ impl Acceptor {
                 process,
                 "refused another program at the socket of the tools"
             );
+            let refused = b"403: the tools are for `matins mcp` of the same user and program\n";
+            writer.write_all(refused).await.ok();
             return;
         }
-        let (reader, mut writer) = stream.into_split();
         let mut reader = BufReader::new(reader);
         let hello = timeout(HELLO_TIMEOUT, read_hello(&mut reader)).await;
         let Ok(Ok(hello)) = hello else {
@@ -282,9 +287,10 @@ pub fn connect_agent(
     let mut is_first = true;
     loop {
         let read = stream.read(&mut buffer)?;
-        let Some(bytes) = buffer.get(..read).filter(|bytes| !bytes.is_empty()) else {
+        let bytes = buffer.get(..read).unwrap_or_default();
+        if bytes.is_empty() {
             return Ok(());
-        };
+        }
         // A refusal is no JSON, and must not reach the agent as a message.
         if is_first && bytes.first() != Some(&b'{') {
             let text = String::from_utf8_lossy(bytes).trim().to_owned();

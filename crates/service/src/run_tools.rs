@@ -5,12 +5,13 @@
 
 use std::time::Duration;
 
-use api_types::{PoliciesRequest, TriggerRequest, UpcomingRun};
+use api_types::{TriggerRequest, UpcomingRun};
 use model::{
-    Timestamp,
+    SessionId, Timestamp,
     automation::AutomationState,
     entity::Automation,
-    policy::SessionMode,
+    permission::PermissionRules,
+    policy::{Policies, SessionMode},
     schedule::{Schedule, Spec, Zone, parse_at},
     session::Admission,
     tools::{self, AgentCron, ToolAccess},
@@ -142,8 +143,7 @@ impl RunTools {
         let spec = self.schedule(request, now)?;
         let expires_at = self.expiry(request, now)?;
         check_interval(&spec, now, expires_at)?;
-        let policies =
-            definition::validate_policies(&PoliciesRequest::default(), SessionMode::Bound)?;
+        let made_in = turn.automation.as_ref();
         let mut new = NewAgentAutomation {
             new: NewAutomation {
                 name: name.clone(),
@@ -152,9 +152,11 @@ impl RunTools {
                 cwd: None,
                 session_mode: SessionMode::Bound,
                 bound_session_key: None,
-                policies,
+                policies: made_in.map_or_else(Policies::default, inherited_policies),
                 settings: model::entity::SeatSettings::default(),
-                permissions: model::permission::PermissionRules::default(),
+                permissions: made_in.map_or_else(PermissionRules::default, |made_in| {
+                    made_in.permissions.clone()
+                }),
                 triggers: vec![spec],
             },
             name,
@@ -184,7 +186,7 @@ impl RunTools {
             .automation(self.service.scope(), id)
             .await?;
         let waits = automation.pause_reason.as_deref() == Some(tools::PROPOSED);
-        Ok((self.item(automation, now).await?, waits))
+        Ok((self.item(automation, turn.session.id, now).await?, waits))
     }
 
     /// Lists the automations that run in the session, those of people included.
@@ -206,7 +208,7 @@ impl RunTools {
             .await?;
         let mut items = Vec::with_capacity(bound.readable.len());
         for automation in bound.readable {
-            items.push(self.item(automation, now).await?);
+            items.push(self.item(automation, turn.session.id, now).await?);
         }
         Ok(items)
     }
@@ -238,7 +240,12 @@ impl RunTools {
         Ok(removed)
     }
 
-    async fn item(&self, automation: Automation, now: Timestamp) -> Result<CronItem, Error> {
+    async fn item(
+        &self,
+        automation: Automation,
+        session: SessionId,
+        now: Timestamp,
+    ) -> Result<CronItem, Error> {
         let scope = self.service.scope();
         let triggers = self.service.store.triggers(scope, automation.id).await?;
         let next_runs =
@@ -246,7 +253,10 @@ impl RunTools {
         let timed = triggers
             .iter()
             .filter(|trigger| trigger.spec != Spec::Manual {});
-        let made_by = automation.made_by;
+        // A person may have bound what an agent of another session has made to this one.
+        let made_by = automation
+            .made_by
+            .filter(|made_by| made_by.session == session);
         Ok(CronItem {
             schedule: timed.map(|trigger| trigger.spec.to_string()).collect(),
             is_of_agents: made_by.is_some(),
@@ -314,6 +324,18 @@ impl RunTools {
             return Err(Error::invalid("expires", given, problem));
         }
         Ok(end)
+    }
+}
+
+/// Returns the policies of an automation that an agent makes in a turn of `made_in`: its limits, so that no agent leaves
+/// them by a new automation.
+fn inherited_policies(made_in: &Automation) -> Policies {
+    Policies {
+        // The mode of the session may be another one, and a precheck is a question about that automation's own work.
+        overlap: None,
+        precheck: None,
+        agent_cron: AgentCron::Deny,
+        ..made_in.policies.clone()
     }
 }
 

@@ -78,8 +78,15 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        // A turn that is over has no tools.
-        let access = self.tools.access().await.unwrap_or(ToolAccess::None);
+        let access = match self.tools.access().await {
+            // A turn that is over has no tools.
+            Err(service::Error::Store(store::Error::RunOver { .. })) => ToolAccess::None,
+            // An empty list would tell the agent for the whole turn that it has none.
+            access => access.map_err(|error| {
+                let ToolError { message, .. } = error.into();
+                ErrorData::internal_error(message, None)
+            })?,
+        };
         Ok(ListToolsResult::with_all_items(definitions(access)))
     }
 

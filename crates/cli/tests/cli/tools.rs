@@ -158,7 +158,10 @@ fn secret_of_running_turn_is_in_its_file_alone_and_dies_with_it() {
     foreign.write_all(hello.as_bytes()).ok();
     let mut line = String::new();
     BufReader::new(&foreign).read_line(&mut line).ok();
-    assert_eq!(line, "", "the socket serves this program alone");
+    assert!(
+        line.starts_with("403"),
+        "the socket serves this program alone: {line}"
+    );
     let wrong = world.path().join("wrong");
     let mut other = content.clone();
     other["secret"] = json!(format!("{}x", &secret[..secret.len() - 1]));

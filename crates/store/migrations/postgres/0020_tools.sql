@@ -15,5 +15,7 @@ create unique index automations_one_per_name_of_agents on automations (made_by_s
     where made_by_session_id is not null and deleted_at is null;
 create index automations_made_by_agents on automations (tenant_id)
     where made_by_session_id is not null and deleted_at is null;
+create index automations_by_maker on automations (made_by_session_id)
+    where made_by_session_id is not null;
 create index automations_expiring on automations (expires_at)
     where expires_at is not null and deleted_at is null;

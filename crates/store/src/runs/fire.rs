@@ -107,7 +107,12 @@ impl Store {
                             }
                         }
                         Ok((automation, _)) if automation.has_expired(now) => {
-                            automations::expire(self, tx, &automation, now).await?;
+                            match automations::expire(self, tx, &automation, now).await {
+                                Err(error) if error.is_corrupt() => {
+                                    automations::pause_corrupt(tx, owner, &error, now).await?;
+                                }
+                                expired => expired?,
+                            }
                         }
                         Ok((automation, read)) => {
                             automations.insert(owner, automation);

@@ -4,7 +4,10 @@
 
 use std::collections::HashMap;
 
-use model::{RunId, TenantId, Timestamp, TriggerId, run::RunStatus, schedule::Spec};
+use model::{
+    RunId, TenantId, Timestamp, TriggerId, automation::AutomationState, run::RunStatus,
+    schedule::Spec,
+};
 
 use crate::{
     Error, Scope, automations, boxed,
@@ -50,7 +53,7 @@ impl Store {
                     .await?
                     .ok_or_else(no_trigger)?
                     .get("automation_id")?;
-                let automation = automations::lock_with_triggers(tx, scope, owner).await?;
+                let mut automation = automations::lock_with_triggers(tx, scope, owner).await?;
                 // Search the trigger under the lock, because it may have been removed since the signature was verified.
                 let triggers = automations::live_triggers(tx, owner).await?;
                 let found = triggers
@@ -68,7 +71,11 @@ impl Store {
                         is_duplicate: true,
                     });
                 }
-                // 3. Create the run, or the row of a skipped occurrence.
+                // 3. Create the run, or the row of a skipped occurrence: nothing fires after the end of its lifetime.
+                if automation.has_expired(now) {
+                    automations::expire(self, tx, &automation, now).await?;
+                    automation.state = AutomationState::Paused;
+                }
                 let occurrence = Occurrence {
                     input: None,
                     trigger: found,

@@ -5,15 +5,18 @@
 
 use model::{
     AutomationId, Timestamp,
-    entity::Trigger,
+    entity::{Automation, Session, Trigger},
     event::AutomationChange,
+    lifecycle::{InvalidTransition, Lifecycle as _},
     schedule::Spec,
+    session::{Admission, SessionStatus},
     tools::{self, MadeBy, PROPOSED},
 };
 
 use super::{CallingTurn, ToolCaller, lock_turn};
 use crate::{
     Error, NewAutomation, Scope,
+    agents::keep_agent,
     automations::{self, live_triggers, lock_of_any_format},
     boxed,
     database::Tx,
@@ -78,10 +81,15 @@ impl Store {
         let created = self
             .transact(Scope::System, |tx, _| {
                 Box::pin(async move {
-                    // 1. Lock: the tenant, whose automations are counted, then the automation and the seat of the turn.
+                    // 1. Lock: the agent and the tenant, whose automations are counted, then the automation and the
+                    // seat of the turn, and its session, whose state and key are read.
                     let before = super::read_turn(tx, caller, now).await?;
+                    keep_agent(tx, before.tenant, new.new.agent).await?;
                     locks::lock_tenant(tx, before.tenant).await?;
-                    let turn = lock_turn(tx, caller, now).await?;
+                    lock_turn(tx, caller, now).await?;
+                    locks::lock_session(tx, before.session.id).await?;
+                    let turn = super::read_turn(tx, caller, now).await?;
+                    check_session(&turn.session)?;
                     // 2. Find the automation of an earlier call.
                     if let Some(existing) = find(tx, &turn, &new.name).await? {
                         let scope = Scope::Tenant(turn.tenant);
@@ -155,11 +163,8 @@ impl Store {
                     locked => locked?,
                 };
                 lock_turn(tx, caller, now).await?;
-                automations::delete(self, tx, &automation, now).await?;
-                let mut log = SessionLogWriter::default();
                 let reason = "an agent deleted the automation";
-                cancel_waiting_of_automation(self, tx, &mut log, id, reason, now).await?;
-                log.write(tx, now).await?;
+                delete_with_waiting_runs(self, tx, &automation, reason, now).await?;
                 Ok(true)
             })
         })
@@ -167,28 +172,89 @@ impl Store {
     }
 
     /// Deletes automations of agents whose lifetime has ended and that wait for nobody. Returns their number.
+    ///
+    /// # Errors
+    ///
+    /// An automation that cannot be deleted does not block the others. The first such error is returned after all
+    /// others are deleted.
     #[boxed]
     pub async fn delete_expired_automations(&self, now: Timestamp) -> Result<u64, Error> {
-        const LIMIT: u32 = 100;
-        let mut tx = self.db.begin_read(Scope::System).await?;
-        let over = tx
-            .fetch_all(sql!("automations/over"), params![now, PROPOSED, LIMIT])
-            .await?;
-        drop(tx);
+        let over = {
+            let mut tx = self.db.begin_read(Scope::System).await?;
+            fetch_over(&mut tx, None, now).await?
+        };
         let mut deleted = 0;
-        for row in &over {
-            match self
-                .delete_automation(Scope::System, row.get("id")?, now)
-                .await
-            {
-                Ok(()) => deleted += 1,
-                // A person has deleted it since.
-                Err(Error::NotFound { .. } | Error::Refused(_)) => {}
-                Err(error) => return Err(error),
+        let mut first_error = None;
+        for id in over {
+            let deletion = self
+                .transact(Scope::System, |tx, _| {
+                    Box::pin(delete_if_over(self, tx, id, now))
+                })
+                .await;
+            match deletion {
+                Ok(was_over) => deleted += u64::from(was_over),
+                // A database that cannot be reached fails for all the others too.
+                Err(error) if error.is_transient() => return Err(error),
+                Err(error) => first_error = first_error.or(Some(error)),
             }
         }
-        Ok(deleted)
+        first_error.map_or(Ok(deleted), Err)
     }
+}
+
+/// Returns automations of agents that are over, or `id` alone if that one is over.
+async fn fetch_over(
+    tx: &mut Tx,
+    id: Option<AutomationId>,
+    now: Timestamp,
+) -> Result<Vec<AutomationId>, Error> {
+    const LIMIT: u32 = 100;
+    let over = tx
+        .fetch_all(sql!("automations/over"), params![now, PROPOSED, LIMIT, id])
+        .await?;
+    Ok(over
+        .iter()
+        .map(|row| row.get("id"))
+        .collect::<Result<_, _>>()?)
+}
+
+/// Deletes an automation of an agent, unless a person has kept or deleted it since it was found.
+async fn delete_if_over(
+    store: &Store,
+    tx: &mut Tx,
+    id: AutomationId,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let locked = match lock_of_any_format(tx, Scope::System, id).await {
+        Err(Error::NotFound { .. }) => return Ok(false),
+        locked => locked,
+    };
+    if fetch_over(tx, Some(id), now).await?.is_empty() {
+        return Ok(false);
+    }
+    match locked {
+        Ok(automation) => {
+            let reason = "the automation has expired";
+            delete_with_waiting_runs(store, tx, &automation, reason, now).await?;
+        }
+        Err(error) if error.is_corrupt() => automations::delete_corrupt(tx, id, now).await?,
+        Err(error) => return Err(error),
+    }
+    Ok(true)
+}
+
+/// Deletes an automation, and cancels its runs that wait.
+async fn delete_with_waiting_runs(
+    store: &Store,
+    tx: &mut Tx,
+    automation: &Automation,
+    reason: &str,
+    now: Timestamp,
+) -> Result<(), Error> {
+    automations::delete(store, tx, automation, now).await?;
+    let mut log = SessionLogWriter::default();
+    cancel_waiting_of_automation(store, tx, &mut log, automation.id, reason, now).await?;
+    log.write(tx, now).await
 }
 
 async fn find(tx: &mut Tx, turn: &CallingTurn, name: &str) -> Result<Option<AutomationId>, Error> {
@@ -243,6 +309,20 @@ fn is_same_schedule(one: &Spec, other: &Spec) -> bool {
         ) => period == other && zone == its,
         _ => one == other,
     }
+}
+
+/// Refuses a session that takes no messages.
+fn check_session(session: &Session) -> Result<(), Error> {
+    let state = session.status();
+    if state.admission() == Admission::Refuse {
+        return Err(Error::Refused(InvalidTransition {
+            what: SessionStatus::WHAT,
+            object: Some(session.id.to_string()),
+            state: state.to_string(),
+            event: "take an automation".into(),
+        }));
+    }
+    Ok(())
 }
 
 async fn check_quotas(tx: &mut Tx, turn: &CallingTurn) -> Result<(), Error> {

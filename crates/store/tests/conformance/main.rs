@@ -384,7 +384,8 @@ behaviours! {
         tool_calls: [
             tool_call_counts_only_while_its_run_runs, agent_automation_is_made_once_and_bound_to_its_session,
             agent_automations_are_limited_for_each_turn_session_and_tenant, proposed_automation_waits_for_a_person,
-            agent_automation_ends_with_its_lifetime, tools_of_turn_are_at_most_those_of_its_automation,
+            agent_automation_ends_with_its_lifetime, reminder_resumed_after_its_instant_is_over,
+            webhook_after_lifetime_of_agent_automation_is_skipped, tools_of_turn_are_at_most_those_of_its_automation,
         ]
         sequences: [random_sequence_keeps_invariants]
         zone_rules: [

@@ -7,6 +7,7 @@ use model::{
     automation::AutomationState,
     outcome::FailureKind,
     policy::SessionMode,
+    run::RunStatus,
     schedule::Spec,
     tools::{AgentCron, EXPIRED, PROPOSED, ToolAccess},
     turn::StartReply,
@@ -326,4 +327,47 @@ pub(crate) async fn tools_of_turn_are_at_most_those_of_its_automation(db: &TestS
     assert_eq!(turn.tenant, tenant);
     let listed = stage.store.automations(Scope::Tenant(tenant)).await;
     assert_eq!(listed.unwrap().readable.len(), 1);
+}
+
+pub(crate) async fn reminder_resumed_after_its_instant_is_over(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage.session().await;
+    let caller = start_message(&stage, session).await;
+    let mut new = cron(&stage, "reminder");
+    new.new.triggers = vec![Spec::At {
+        at: at("2026-05-04T10:00:00Z"),
+        zone: "UTC".into(),
+    }];
+    let id = make(&stage, &caller, &new).await.unwrap();
+    stage.succeed(caller.run).await;
+    stage.pause(id).await;
+    stage.clock.set(at("2026-05-04T11:00:00Z"));
+    stage.resume(id).await;
+    assert_eq!(stage.fire_due().await.occurrences, 0);
+    // It never fires again, so that it must not stay for good.
+    let end = stage.now() + Duration::from_hours(72);
+    let deleted = stage.store.delete_expired_automations(end).await;
+    assert_eq!(deleted.unwrap(), 1);
+}
+
+pub(crate) async fn webhook_after_lifetime_of_agent_automation_is_skipped(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage.session().await;
+    let caller = start_message(&stage, session).await;
+    let mut new = cron(&stage, "hook");
+    new.new.triggers = vec![Spec::Webhook {}];
+    let id = make(&stage, &caller, &new).await.unwrap();
+    stage.succeed(caller.run).await;
+    let triggers = stage.store.triggers(stage.scope(), id).await.unwrap();
+    let mut hooks = triggers.iter();
+    let hook = hooks.find(|trigger| trigger.spec == Spec::Webhook {});
+    let hook = hook.unwrap().id;
+    stage.clock.set(stage.now() + Duration::from_hours(48));
+    let fired = stage
+        .store
+        .fire_webhook(stage.tenant, hook, "msg_1", "{}", stage.now());
+    let run = fired.await.unwrap().run_id;
+    assert_eq!(stage.run(run).await.status(), RunStatus::Skipped);
+    let expired = stage.store.automation(stage.scope(), id).await.unwrap();
+    assert_eq!(expired.pause_reason.as_deref(), Some(EXPIRED));
 }

@@ -6,4 +6,5 @@ where a.tenant_id = $1 and a.made_by_session_id is not null and a.deleted_at is 
     select 1
     from automation_triggers t
     where t.automation_id = a.id and t.kind <> 'manual' and t.done_at is null and t.deleted_at is null
+        and (t.kind = 'webhook' or t.next_fire_at is not null or a.paused_at is not null)
 )
