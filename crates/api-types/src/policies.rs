@@ -214,6 +214,8 @@ mod tests {
             "on_unmatched": "deny",
             "ask_seconds": 10 * 60,
             "precheck": null,
+            "tools": "all",
+            "agent_cron": "deny",
         });
         assert_eq!(serde_json::to_value(&request).unwrap(), expected);
         let domain = model::policy::Policies::from(request);

@@ -334,9 +334,9 @@ async fn policy_of_later_version_is_ignored_unless_marked_as_needed() {
     assert!(listed.contains("enabled"), "{listed}");
 
     world
-        .execute_sql("update automations set format = 3, needs_format = 3")
+        .execute_sql("update automations set format = 4, needs_format = 4")
         .await;
-    let told = "needs document format 3, but this server supports formats up to 2";
+    let told = "needs document format 4, but this server supports formats up to 3";
     let listed = world.run(&["automation", "list"]).expect_success();
     assert!(
         listed.contains("enabled") && listed.contains(told),
@@ -350,14 +350,14 @@ async fn policy_of_later_version_is_ignored_unless_marked_as_needed() {
         let refused = world.run(&["automation", command, "standup"]);
         assert_eq!(refused.code, 4, "{refused:#?}");
         assert!(
-            refused.stderr.contains("needs document format 3"),
+            refused.stderr.contains("needs document format 4"),
             "{refused:#?}"
         );
-        assert!(refused.stderr.contains("formats up to 2"), "{refused:#?}");
+        assert!(refused.stderr.contains("formats up to 3"), "{refused:#?}");
     }
     let examined = world.run(&["doctor"]);
     assert!(
-        examined.stdout.contains("needs document format 3"),
+        examined.stdout.contains("needs document format 4"),
         "{examined:#?}"
     );
     world
