@@ -53,7 +53,7 @@ pub struct ClockChange {
     pub text: String,
 }
 
-/// A request for what the next run of an automation would be.
+/// A request to compute the next run of an automation without starting it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DryRunRequest {

@@ -171,9 +171,9 @@ pub struct Automation {
 }
 
 impl Automation {
-    /// Returns what the automation's turns may do about new automations.
+    /// Returns the rule for new automations that agents make in the automation's turns.
     ///
-    /// Turns of an automation that an agent has made make none, whatever its policies say, so that agents which schedule
+    /// Turns of an automation that an agent has made make none, even if its policies allow it, so that agents which schedule
     /// agents stop by themselves.
     pub const fn agent_cron(&self) -> AgentCron {
         if self.made_by.is_some() {

@@ -1,4 +1,4 @@
-//! What the tools of Matins let an agent do, and whose turn calls them.
+//! The rights of agents to use the tools of Matins, and the maker of an automation.
 
 use std::time::Duration;
 

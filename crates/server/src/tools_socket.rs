@@ -103,7 +103,7 @@ impl Drop for ToolsSocket {
     }
 }
 
-/// Removes what dead workers of a data folder have left: their sockets, and the files of their runs, whose secrets are
+/// Removes the leftovers of dead workers in a data folder: their sockets, and the files of their runs, whose secrets are
 /// worthless. `is_dead` tells by the name of a worker's files whether the worker is dead.
 pub(crate) fn remove_leftovers(folder: &Path, is_dead: impl Fn(&str) -> bool) {
     let names = |folder: &Path| {
@@ -158,7 +158,7 @@ impl Acceptor {
             };
             match accepted {
                 Ok((stream, _)) => {
-                    // Refuse at once what is too much, because agents retry and people wait.
+                    // Refuse at once instead of waiting for a permit, because agents retry and people wait.
                     let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
                         tracing::warn!("too many connections to the tools");
                         // A new socket takes so few bytes at once, or its peer is gone.

@@ -39,21 +39,6 @@ impl Service {
             self.put_agent(DEMO_AGENT, &config, agent.offers.as_ref())
                 .await?;
         }
-        // An agent that nobody has changed since an earlier version added it gets the titles of its own tools, which that
-        // version did not know.
-        for (name, config) in catalogue::agents() {
-            let earlier = AgentConfig {
-                own_tools: Vec::new(),
-                ..config.clone()
-            };
-            let unchanged = existing
-                .iter()
-                .find(|agent| agent.name == name && agent.config == earlier && earlier != config);
-            if let Some(agent) = unchanged {
-                self.put_agent(&name, &config, agent.offers.as_ref())
-                    .await?;
-            }
-        }
         // `add_agent` changes nothing if a concurrent process has added the agent since the list was read.
         let demo = (DEMO_AGENT.to_owned(), demo);
         for (name, config) in catalogue::agents().into_iter().chain([demo]) {

@@ -142,7 +142,7 @@ pub enum Error {
         /// The error of the start.
         source: ProbeError,
     },
-    /// The turn of an agent may not do what its tool asks for.
+    /// The turn of an agent may not use its tool in this way.
     #[error("this turn may not do that: {reason}")]
     NotAllowed {
         /// The reason.

@@ -1,4 +1,4 @@
-//! What the agent of a running turn does by its tools.
+//! The tools of the agent of a running turn.
 //!
 //! **Invariant:** every call proves its turn anew ([`store::ToolCaller`]), so that an agent whose run is over reads and
 //! changes nothing.
@@ -13,7 +13,6 @@ use model::{
     permission::PermissionRules,
     policy::{Policies, SessionMode},
     schedule::{Schedule, Spec, Zone, parse_at},
-    session::Admission,
     tools::{self, AgentCron, ToolAccess},
 };
 use store::{CallingTurn, NewAgentAutomation, NewAutomation, ToolCaller};
@@ -73,7 +72,7 @@ pub struct CronItem {
 }
 
 impl Service {
-    /// Returns the tools of the agent of a running turn, of whatever tenant.
+    /// Returns the tools of the agent of a running turn of any tenant.
     ///
     /// # Errors
     ///
@@ -127,12 +126,6 @@ impl RunTools {
         let rule = turn.agent_cron();
         if rule == AgentCron::Deny {
             return Err(refusal(&turn));
-        }
-        if turn.session.status().admission() == Admission::Refuse {
-            return Err(Error::SessionClosed {
-                session: turn.session.id.to_string(),
-                state: turn.session.status(),
-            });
         }
         // 2. The fields.
         let prompt = validate_message(&request.message)?;
@@ -253,7 +246,7 @@ impl RunTools {
         let timed = triggers
             .iter()
             .filter(|trigger| trigger.spec != Spec::Manual {});
-        // A person may have bound what an agent of another session has made to this one.
+        // A person may have bound an automation that an agent of another session has made to this session.
         let made_by = automation
             .made_by
             .filter(|made_by| made_by.session == session);

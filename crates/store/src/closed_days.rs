@@ -1,4 +1,4 @@
-//! What tenants have used on the days of this month that are over, which overviews show again and again.
+//! The usage of tenants on the earlier days of this month, which overviews show again and again.
 //!
 //! The sums change no more, except that a turn may end on another server a moment after midnight. So they are read again
 //! after a few minutes. Budgets are never checked by them.
@@ -32,7 +32,7 @@ struct Sums {
 }
 
 impl ClosedDays {
-    /// Returns what a tenant has used in the month of `days` before its day. Returns `None` if it must be read.
+    /// Returns the usage of a tenant in the month of `days` before its day. Returns `None` if the caller must read it.
     pub(crate) fn get(
         &self,
         tenant: TenantId,
@@ -46,7 +46,7 @@ impl ClosedDays {
         (found.until == days.day && is_fresh).then(|| found.totals.clone())
     }
 
-    /// Keeps what was read.
+    /// Keeps the usage that the caller has read.
     pub(crate) fn put(
         &self,
         tenant: TenantId,

@@ -54,7 +54,7 @@ pub(crate) async fn lock_tenants(tx: &mut Tx, runs: &[RunId]) -> Result<Vec<Row>
     Ok(locked)
 }
 
-/// Locks a tenant, so that no other transaction that counts what it has goes on meanwhile.
+/// Locks a tenant, so that no other transaction that counts its objects continues meanwhile.
 pub(crate) async fn lock_tenant(tx: &mut Tx, id: TenantId) -> Result<(), Error> {
     Ok(tx
         .lock_rows(sql_of_postgres!("tenants/lock"), vec![params![id]])

@@ -14,8 +14,8 @@ use crate::{
     usage::{PeriodUsage, add_period_usage},
 };
 
-/// Returns a budget of a tenant, and the usage of all its runs today and this month, for people: what was used before today
-/// may be some minutes old.
+/// Returns a budget of a tenant, and the usage of all its runs today and this month, for people. The usage of
+/// earlier days may be some minutes old.
 pub(crate) async fn shown_tenant_account(
     tx: &mut Tx,
     closed: &ClosedDays,

@@ -116,7 +116,7 @@ fn call(tools: &RunTools, access: ToolAccess, input: Map<String, Value>) -> BoxF
             _ if access != ToolAccess::All => Err(ToolError {
                 error: "not_allowed",
                 message: "this agent may only list".into(),
-                advice: "say in your answer what a person should set up".into(),
+                advice: "propose the change to a person in your answer".into(),
             }),
             Action::Add => add(tools, input).await,
             Action::Remove => remove(tools, input).await,

@@ -52,7 +52,7 @@ impl From<Error> for ToolError {
             Error::Store(store::Error::RunOver { .. }) => ("closed", "end your turn"),
             Error::Store(store::Error::LimitReached { .. }) => (
                 "limit",
-                "remove what is no longer needed, or ask a person in your answer",
+                "remove schedules that nobody needs, or ask a person in your answer",
             ),
             Error::Store(store::Error::OtherContent { .. }) => (
                 "conflict",
@@ -60,12 +60,12 @@ impl From<Error> for ToolError {
             ),
             Error::NotAllowed { .. } => (
                 "not_allowed",
-                "say in your answer what a person should set up",
+                "propose the change to a person in your answer",
             ),
             Error::Store(error) if error.is_transient() => ("unavailable", "repeat the call"),
             error => match error.kind() {
                 ErrorKind::Invalid => ("invalid", "correct the input, and call the tool again"),
-                ErrorKind::NotFound => ("unknown", "list what there is"),
+                ErrorKind::NotFound => ("unknown", "list the present ones"),
                 ErrorKind::Refused => ("conflict", "read the present state"),
                 ErrorKind::Agent | ErrorKind::Database => ("unavailable", "repeat the call later"),
             },

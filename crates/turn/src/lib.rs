@@ -33,6 +33,8 @@ mod permissions;
 mod precheck;
 mod recorder;
 mod session_folder;
+#[cfg(test)]
+mod test_secret;
 mod time_limits;
 mod tool_grants;
 mod turn_store;

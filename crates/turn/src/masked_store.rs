@@ -174,22 +174,14 @@ impl TurnStore for MaskedStore<'_> {
 
 #[cfg(test)]
 mod tests {
-    use model::Entropy;
     use serde_json::json;
 
     use super::*;
-
-    struct Sevens;
-
-    impl Entropy for Sevens {
-        fn fill(&self, bytes: &mut [u8]) {
-            bytes.fill(7);
-        }
-    }
+    use crate::test_secret::test_secret;
 
     #[test]
     fn secret_is_masked_in_texts_and_values_and_keeps_positions() {
-        let secret = RunSecret::generate(&Sevens);
+        let secret = test_secret();
         let (mask, shown) = (Mask::of(&secret), secret.reveal());
         let mut text = format!("I read {shown} and {shown}.");
         let length = text.len();

@@ -152,18 +152,10 @@ fn remove_if_exists(path: &Path) -> io::Result<()> {
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
-    use model::Entropy;
     use uuid::Uuid;
 
     use super::*;
-
-    struct Sevens;
-
-    impl Entropy for Sevens {
-        fn fill(&self, bytes: &mut [u8]) {
-            bytes.fill(7);
-        }
-    }
+    use crate::test_secret::test_secret;
 
     #[test]
     fn run_file_is_private_and_lives_as_long_as_its_grant() {
@@ -171,10 +163,7 @@ mod tests {
         let folder = parent.path().join("worker");
         let socket = parent.path().join("tools.sock");
         let grants = ToolGrants::new("/bin/matins".into(), socket, folder.clone()).unwrap();
-        let (run, secret) = (
-            RunId::from_uuid(Uuid::from_u128(1)),
-            RunSecret::generate(&Sevens),
-        );
+        let (run, secret) = (RunId::from_uuid(Uuid::from_u128(1)), test_secret());
         assert!(grants.calls(run).is_none());
 
         // A file that an earlier turn has left is replaced.

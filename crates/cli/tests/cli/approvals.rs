@@ -18,14 +18,7 @@ fn add_tidy_automation(
     world: &TestInstallation,
     prompts: impl IntoIterator<Item = Vec<Step>>,
 ) -> Script {
-    let mut script = Script::new(world.path().join("agent"));
-    script.prompts = prompts.into_iter().collect();
-    let command = script.command().unwrap();
-    let command = command.iter().map(String::as_str);
-    let add = ["agent", "add", "scripted", "--"].into_iter();
-    world
-        .run(&add.chain(command).collect::<Vec<_>>())
-        .expect_success();
+    let script = world.add_scripted_agent(prompts);
     let add = [
         "automation",
         "add",

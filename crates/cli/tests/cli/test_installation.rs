@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use store::{Location, Scope, database::Statement};
 use tempfile::TempDir;
+use testkit::scripted::{Script, Step};
 
 pub(crate) const MATINS_PROGRAM: &str = env!("CARGO_BIN_EXE_matins");
 
@@ -138,6 +139,21 @@ impl TestInstallation {
             "3600000",
         ];
         self.run(&command).expect_success();
+    }
+
+    /// Adds the agent `scripted`, which plays steps for each of its prompts.
+    pub(crate) fn add_scripted_agent(
+        &self,
+        prompts: impl IntoIterator<Item = Vec<Step>>,
+    ) -> Script {
+        let mut script = Script::new(self.path().join("agent"));
+        script.prompts = prompts.into_iter().collect();
+        let command = script.command().unwrap();
+        let command = command.iter().map(String::as_str);
+        let add = ["agent", "add", "scripted", "--"].into_iter();
+        self.run(&add.chain(command).collect::<Vec<_>>())
+            .expect_success();
+        script
     }
 
     /// Starts a command whose output can be read while it runs.

@@ -10,22 +10,9 @@ use std::{
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use testkit::scripted::{Event, PromptLog, Script, Step};
+use testkit::scripted::{Event, PromptLog, Step};
 
 use crate::test_installation::TestInstallation;
-
-/// Adds an agent that plays steps for each of its prompts.
-fn add_agent(world: &TestInstallation, prompts: impl IntoIterator<Item = Vec<Step>>) -> Script {
-    let mut script = Script::new(world.path().join("agent"));
-    script.prompts = prompts.into_iter().collect();
-    let command = script.command().unwrap();
-    let command = command.iter().map(String::as_str);
-    let add = ["agent", "add", "scripted", "--"].into_iter();
-    world
-        .run(&add.chain(command).collect::<Vec<_>>())
-        .expect_success();
-    script
-}
 
 fn add_cron() -> Step {
     let arguments = json!({
@@ -61,7 +48,7 @@ fn send_new(world: &TestInstallation, words: &str) {
 #[test]
 fn agent_schedules_its_own_check_with_and_without_server() {
     let world = TestInstallation::new();
-    let script = add_agent(&world, [vec![add_cron()]]);
+    let script = world.add_scripted_agent([vec![add_cron()]]);
     // 1. Without a server: the command that takes the turn serves the tools.
     send_new(&world, "check the build each morning");
     let made = newest_answer(&world);
@@ -128,7 +115,7 @@ fn secret_of_running_turn_is_in_its_file_alone_and_dies_with_it() {
         Step::WaitFor(goes_on.clone()),
         Step::Environment,
     ];
-    let script = add_agent(&world, [steps]);
+    let script = world.add_scripted_agent([steps]);
     let server = world.serve();
     let turn = world.start(&["session", "send", "--new", "--agent", "scripted", "hello"]);
     world.wait_for("the turn", |_| began.exists());
@@ -207,13 +194,10 @@ fn secret_of_running_turn_is_in_its_file_alone_and_dies_with_it() {
 fn killed_server_leaves_secrets_that_the_next_one_removes() {
     let world = TestInstallation::new();
     let began = world.path().join("began");
-    add_agent(
-        &world,
-        [
-            vec![Step::Touch(began.clone()), Step::Stall],
-            vec![Step::Echo],
-        ],
-    );
+    world.add_scripted_agent([
+        vec![Step::Touch(began.clone()), Step::Stall],
+        vec![Step::Echo],
+    ]);
     let server = world.serve();
     let _turn = world.start(&["session", "send", "--new", "--agent", "scripted", "hello"]);
     world.wait_for("the turn", |_| began.exists());
@@ -229,7 +213,7 @@ fn killed_server_leaves_secrets_that_the_next_one_removes() {
 #[test]
 fn agent_without_tools_gets_no_server() {
     let world = TestInstallation::new();
-    let script = add_agent(&world, [vec![add_cron()]]);
+    let script = world.add_scripted_agent([vec![add_cron()]]);
     let add = [
         "automation",
         "add",
@@ -256,7 +240,7 @@ fn agent_without_tools_gets_no_server() {
 #[test]
 fn scheduled_turn_makes_automations_by_the_rule_of_its_automation() {
     let world = TestInstallation::new();
-    add_agent(&world, [vec![add_cron()]]);
+    world.add_scripted_agent([vec![add_cron()]]);
     for (rule, name) in [("deny", "denies"), ("ask", "asks")] {
         let add = [
             "automation",
@@ -371,13 +355,10 @@ async fn official_client_lists_and_calls_tools() {
     use rmcp::{ServiceExt as _, model::CallToolRequestParams};
     let world = TestInstallation::new();
     let (began, goes_on) = (world.path().join("began"), world.path().join("go"));
-    add_agent(
-        &world,
-        [vec![
-            Step::Touch(began.clone()),
-            Step::WaitFor(goes_on.clone()),
-        ]],
-    );
+    world.add_scripted_agent([vec![
+        Step::Touch(began.clone()),
+        Step::WaitFor(goes_on.clone()),
+    ]]);
     let _server = world.serve();
     let turn = world.start(&["session", "send", "--new", "--agent", "scripted", "hello"]);
     world.wait_for("the turn", |_| began.exists());
@@ -432,7 +413,7 @@ fn invalid_calls_get_errors_that_name_field_and_remedy() {
     let prompts = calls
         .iter()
         .map(|call| vec![Step::call_tool("cron", call.clone())]);
-    add_agent(&world, prompts);
+    world.add_scripted_agent(prompts);
     send_new(&world, "go");
     let session = world.json(&["run", "list", "--limit", "1"])[0]["session_id"].clone();
     let session = session.as_str().unwrap();

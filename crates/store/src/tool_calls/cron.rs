@@ -179,20 +179,20 @@ impl Store {
     /// others are deleted.
     #[boxed]
     pub async fn delete_expired_automations(&self, now: Timestamp) -> Result<u64, Error> {
-        let over = {
+        let expired = {
             let mut tx = self.db.begin_read(Scope::System).await?;
-            fetch_over(&mut tx, None, now).await?
+            fetch_expired(&mut tx, None, now).await?
         };
         let mut deleted = 0;
         let mut first_error = None;
-        for id in over {
+        for id in expired {
             let deletion = self
                 .transact(Scope::System, |tx, _| {
-                    Box::pin(delete_if_over(self, tx, id, now))
+                    Box::pin(delete_if_expired(self, tx, id, now))
                 })
                 .await;
             match deletion {
-                Ok(was_over) => deleted += u64::from(was_over),
+                Ok(was_deleted) => deleted += u64::from(was_deleted),
                 // A database that cannot be reached fails for all the others too.
                 Err(error) if error.is_transient() => return Err(error),
                 Err(error) => first_error = first_error.or(Some(error)),
@@ -202,24 +202,27 @@ impl Store {
     }
 }
 
-/// Returns automations of agents that are over, or `id` alone if that one is over.
-async fn fetch_over(
+/// Returns automations of agents whose lifetime has ended and that wait for nobody, or `id` alone if it is one.
+async fn fetch_expired(
     tx: &mut Tx,
     id: Option<AutomationId>,
     now: Timestamp,
 ) -> Result<Vec<AutomationId>, Error> {
     const LIMIT: u32 = 100;
-    let over = tx
-        .fetch_all(sql!("automations/over"), params![now, PROPOSED, LIMIT, id])
+    let expired = tx
+        .fetch_all(
+            sql!("automations/expired_of_agents"),
+            params![now, PROPOSED, LIMIT, id],
+        )
         .await?;
-    Ok(over
+    Ok(expired
         .iter()
         .map(|row| row.get("id"))
         .collect::<Result<_, _>>()?)
 }
 
 /// Deletes an automation of an agent, unless a person has kept or deleted it since it was found.
-async fn delete_if_over(
+async fn delete_if_expired(
     store: &Store,
     tx: &mut Tx,
     id: AutomationId,
@@ -229,7 +232,7 @@ async fn delete_if_over(
         Err(Error::NotFound { .. }) => return Ok(false),
         locked => locked,
     };
-    if fetch_over(tx, Some(id), now).await?.is_empty() {
+    if fetch_expired(tx, Some(id), now).await?.is_empty() {
         return Ok(false);
     }
     match locked {

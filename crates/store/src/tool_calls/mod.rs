@@ -1,7 +1,7 @@
 //! Calls of tools by the agents of running turns.
 //!
 //! **Invariants:** a call proves its turn by the secret whose hash the run's row holds, and counts only while the run is
-//! `running`, its worker has it and its heartbeat is not stale. So the secret dies with the run, whatever ends it. A
+//! `running`, its worker has it and its heartbeat is not stale. So the secret dies with the run, by every kind of end. A
 //! call that writes holds the locks of the run's automation and seat, as the transitions that end the run do: it commits
 //! before the end, or it changes nothing.
 
@@ -65,7 +65,7 @@ impl CallingTurn {
         automation.map_or(agent, |automation| agent.min(automation.policies.tools))
     }
 
-    /// Returns what the turn may do about new automations. A person's message asks for what the agent does.
+    /// Returns the rule for new automations that the agent makes in the turn. A person's message allows them.
     pub fn agent_cron(&self) -> AgentCron {
         let automation = self.automation.as_ref();
         automation.map_or(AgentCron::Allow, Automation::agent_cron)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use model::{
-    RunId, Timestamp,
+    AutomationId, RunId, Timestamp,
     entity::Channel,
     outcome::FailureKind,
     policy::SessionMode,
@@ -256,8 +256,15 @@ const FEW: OverviewLimits = OverviewLimits {
     spenders: 3,
 };
 
-pub(crate) async fn overview_reads_period_due_and_needing_automations(db: &TestStore) {
-    let stage = Stage::setup(db).await;
+/// An automation with a run that has succeeded, and one after `from` that has failed.
+struct Daily {
+    automation: AutomationId,
+    before: RunId,
+    from: Timestamp,
+    failed: RunId,
+}
+
+async fn daily_with_success_and_failure(stage: &Stage) -> Daily {
     let daily = stage
         .automation_with_triggers("daily", SessionMode::Continuous, &[hourly()])
         .await;
@@ -266,6 +273,22 @@ pub(crate) async fn overview_reads_period_due_and_needing_automations(db: &TestS
     let from = stage.advance_seconds(60);
     let failed = stage.fire_and_start(daily).await;
     stage.fail(failed, FailureKind::AgentError).await;
+    Daily {
+        automation: daily,
+        before,
+        from,
+        failed,
+    }
+}
+
+pub(crate) async fn overview_reads_period_due_and_needing_automations(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let Daily {
+        automation: daily,
+        from,
+        failed,
+        ..
+    } = daily_with_success_and_failure(&stage).await;
     let again = stage
         .store
         .retry_run(stage.scope(), failed, None, stage.now());
@@ -391,14 +414,12 @@ pub(crate) async fn overview_shows_usage_of_day_and_month(db: &TestStore) {
 
 pub(crate) async fn timeline_reads_inputs_and_due_automations_of_period(db: &TestStore) {
     let stage = Stage::setup(db).await;
-    let daily = stage
-        .automation_with_triggers("daily", SessionMode::Continuous, &[hourly()])
-        .await;
-    let before = stage.fire_and_start(daily).await;
-    stage.end(before, &answer("Two services changed")).await;
-    let from = stage.advance_seconds(60);
-    let failed = stage.fire_and_start(daily).await;
-    stage.fail(failed, FailureKind::AgentError).await;
+    let Daily {
+        automation: daily,
+        before,
+        from,
+        failed,
+    } = daily_with_success_and_failure(&stage).await;
     let running = stage
         .send_message(stage.session().await, "one")
         .await

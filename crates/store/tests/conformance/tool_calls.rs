@@ -1,4 +1,4 @@
-//! Calls of tools by the agents of running turns: whose turn it is, and the automations that agents make.
+//! Calls of tools by the agents of running turns, and the automations that agents make.
 
 use std::time::Duration;
 
@@ -106,7 +106,7 @@ pub(crate) async fn tool_call_counts_only_while_its_run_runs(db: &TestStore) {
     assert!(is_over(&stage, &caller).await);
     stage.heartbeat(caller.run).await;
     assert!(turn_of(&stage, &caller).await.is_ok());
-    // The end of the run ends it, whatever the end is.
+    // Every kind of end of the run ends it.
     stage.succeed(caller.run).await;
     assert!(is_over(&stage, &caller).await);
     let caller = start_message(&stage, session).await;
@@ -161,7 +161,7 @@ pub(crate) async fn agent_automation_is_made_once_and_bound_to_its_session(db: &
     assert_eq!(stage.fire_due().await.occurrences, 1);
     let run = stage.runs_of(id).await[0].id;
     assert_eq!(stage.session_of(run).await, session);
-    // Its turn may make no further one, whatever its policies say.
+    // Its turn may make no further one, even if its policies allow it.
     let edited = stage.edit(id, false, |to| to.policies.agent_cron = AgentCron::Allow);
     edited.await.unwrap();
     let caller = start(&stage, run).await;
@@ -322,7 +322,7 @@ pub(crate) async fn tools_of_turn_are_at_most_those_of_its_automation(db: &TestS
     assert_eq!(turn.tools(), ToolAccess::Read);
     assert_eq!(turn.agent_cron(), AgentCron::Deny, "the default");
     assert_eq!(turn.automation.map(|automation| automation.id), Some(id));
-    // The scope of a caller is its run, whatever tenant it belongs to.
+    // The scope of a caller is its run, of any tenant.
     let tenant = stage.tenant;
     assert_eq!(turn.tenant, tenant);
     let listed = stage.store.automations(Scope::Tenant(tenant)).await;

@@ -151,7 +151,7 @@ struct AutomationDetails<'a> {
     usage: &'a BudgetUsage,
 }
 
-/// Returns the rows about what agents may do, and about the agent that has made the automation.
+/// Returns the rows about the rights of agents, and about the agent that has made the automation.
 fn rows_about_agents(
     app: &App,
     automation: &Automation,

@@ -1,4 +1,4 @@
--- Locks tenants, so that counts of what they have stay true.
+-- Locks tenants, so that the counts of their objects stay true.
 -- Each row: $1 id
 with item (id) as (values /* row */ ($1))
 select id
