@@ -24,6 +24,7 @@ mod automations;
 mod blocked_on;
 mod budgets;
 mod document;
+mod memory;
 mod messages;
 mod milliseconds;
 mod notification_body;
@@ -52,6 +53,7 @@ pub use automations::*;
 pub use blocked_on::*;
 pub use budgets::*;
 pub use document::Change;
+pub use memory::*;
 pub use messages::*;
 pub use model::{
     access::{Permission, Role, TokenKind},

@@ -15,6 +15,9 @@ use service::{Service, UnifiedMode};
 
 use crate::{Api, Peer, cookie, extract::is_safe, problem::ApiError, request_guard};
 
+/// The name of a caller over the private socket, without a token.
+const SOCKET_CALLER_NAME: &str = "socket";
+
 /// The authenticated sender of a request. [`Caller::authorize`] checks the permissions.
 pub(crate) struct Caller {
     pub(crate) api: Api,
@@ -51,6 +54,13 @@ impl Caller {
     fn is_browser(&self) -> bool {
         let token = self.token.as_ref();
         token.is_some_and(|token| token.kind == TokenKind::Browser)
+    }
+
+    /// Returns the name of the caller for records: the name of the token, or `socket` without one.
+    pub(crate) fn name(&self) -> &str {
+        self.token
+            .as_ref()
+            .map_or(SOCKET_CALLER_NAME, |token| &token.name)
     }
 
     /// Returns the role of the caller. A caller without a token came over the private socket and is an admin.

@@ -37,6 +37,7 @@ use crate::{Api, routes};
         (name = "automations", description = "Prompts that triggers fire, with their policies."),
         (name = "agents", description = "The command lines that start agents."),
         (name = "instances", description = "The data folders in which agents run and keep their files."),
+        (name = "memory", description = "Facts that agents keep for later turns, and that people read and edit."),
         (name = "notifications", description = "Endpoints that receive signed notifications, and their deliveries."),
         (name = "overview", description = "What ran, what failed, what waits and what comes next, of all automations together."),
         (name = "runs", description = "Attempts at inputs, with their outcomes."),

@@ -5,8 +5,8 @@ use clap::{Parser, Subcommand};
 use crate::{
     commands::{
         agent, approval, automation, completions, config, demo, demo_agent, doctor, endpoint,
-        instance, login, man, mcp, open, run, serve, session, sign_in, status, tenant, token,
-        trace,
+        instance, login, man, mcp, memory, open, run, serve, session, sign_in, status, tenant,
+        token, trace,
     },
     error::EXIT_CODES,
     global::Global,
@@ -50,6 +50,7 @@ pub(crate) enum ApiCommand {
     Session(session::Args),
     Run(run::Args),
     Approval(approval::Args),
+    Memory(memory::Args),
     Trace(trace::Args),
     Token(token::Args),
     Tenant(tenant::Args),

@@ -32,8 +32,8 @@ mod transport;
 use async_recursion::async_recursion as boxed;
 
 pub use calls::{
-    ApprovalFilter, ApprovalStates, AutomationFilter, MessageRange, PageParams, RunFilter,
-    SessionFilter, SessionMove, Tagged, TimelineFilter,
+    ApprovalFilter, ApprovalStates, AutomationFilter, MemoryOf, MessageRange, PageParams,
+    RunFilter, SessionFilter, SessionMove, Tagged, TimelineFilter,
 };
 pub use client::Client;
 pub use error::{BoxError, Error};

@@ -1,5 +1,5 @@
 //! Housekeeping: removes old internal records, log events, leftovers of ended runs, recorded responses of requests,
-//! expired sign-ins, webhook receipts, deliveries, usage counters, and automations of agents that are over.
+//! expired sign-ins, webhook receipts, deliveries, usage counters, automations of agents that are over, and expired memory entries.
 //!
 //! **Invariants:** transcripts and runs are never removed. Each tick removes a small batch, with a pause after it, so
 //! that writers never wait long.
@@ -45,6 +45,7 @@ pub async fn tick(
     let spending_before = now.saturating_sub(limits::RETAIN_USAGE);
     removed += store.trim_usage(spending_before).await?;
     removed += store.delete_expired_automations(now).await?;
+    removed += store.trim_memory_entries(now).await?;
     // 2. Remove the rows whose ages are settings.
     if let Some(age) = host.settings.retain_records {
         removed += store.trim_records(now.saturating_sub(age)).await?;

@@ -5,7 +5,8 @@ use std::{borrow::Cow, mem::discriminant};
 use jiff_sqlx::ToSqlx as _;
 use model::{
     AcpSessionId, AgentId, ApprovalId, AutomationId, DeliveryId, EndpointId, InputId, InstanceId,
-    MessageId, RunId, SeatId, SessionId, TaskId, TenantId, Timestamp, TokenId, TriggerId, WorkerId,
+    MemoryEntryId, MessageId, RunId, SeatId, SessionId, TaskId, TenantId, Timestamp, TokenId,
+    TriggerId, WorkerId,
 };
 use serde_json::Value;
 use sqlx::{
@@ -246,6 +247,7 @@ from_ids!(
     MessageId,
     TaskId,
     ApprovalId,
+    MemoryEntryId,
     TokenId,
     EndpointId,
     DeliveryId,

@@ -4,7 +4,8 @@ use std::str::FromStr;
 
 use model::{
     AcpSessionId, AgentId, ApprovalId, AutomationId, DeliveryId, EndpointId, InputId, InstanceId,
-    MessageId, RunId, SeatId, SessionId, TaskId, TenantId, Timestamp, TokenId, TriggerId, WorkerId,
+    MemoryEntryId, MessageId, RunId, SeatId, SessionId, TaskId, TenantId, Timestamp, TokenId,
+    TriggerId, WorkerId,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -183,6 +184,7 @@ stored_as! {
     MessageId: Uuid => Self::from_uuid;
     TaskId: Uuid => Self::from_uuid;
     ApprovalId: Uuid => Self::from_uuid;
+    MemoryEntryId: Uuid => Self::from_uuid;
     TokenId: Uuid => Self::from_uuid;
     EndpointId: Uuid => Self::from_uuid;
     DeliveryId: Uuid => Self::from_uuid;

@@ -174,6 +174,8 @@ typed_id! {
     TaskId = "task", "a task";
     /// The ID of an approval: a permission request that waits for a person.
     ApprovalId = "apr", "an approval";
+    /// The ID of a memory entry.
+    MemoryEntryId = "mem", "a memory entry";
     /// The ID of a token, which gives its bearer a role in a tenant.
     TokenId = "tok", "a token";
     /// The ID of an endpoint, which receives notifications.

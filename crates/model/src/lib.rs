@@ -34,6 +34,7 @@ pub mod ids;
 mod invalid_policy;
 pub mod lifecycle;
 pub mod limits;
+pub mod memory;
 pub mod nearest;
 pub mod notification;
 pub mod occurrence;

@@ -31,8 +31,8 @@ const MAX_DERIVED_NAMES: u32 = 100;
 /// The tools of the agent of one running turn.
 #[derive(Clone)]
 pub struct RunTools {
-    service: Service,
-    caller: ToolCaller,
+    pub(crate) service: Service,
+    pub(crate) caller: ToolCaller,
     /// The zone of a schedule for which the agent names none.
     zone: Zone,
 }

@@ -42,7 +42,7 @@ use attention::set_attention;
 pub use edit::AutomationEdit;
 pub use list_items::{AutomationItem, AutomationItems, RunOutcome};
 pub(crate) use list_items::{items_by_id, read_outcome};
-use read::read;
+pub(crate) use read::read;
 pub use read::{AutomationFilter, Automations, CorruptAutomation, SessionSelector};
 pub(crate) use read::{all_triggers, bound_to, live_triggers};
 pub(crate) use schedule::{Cursor, current_cursor, next_due, parse_schedule};

@@ -42,6 +42,7 @@ mod id_lookup;
 mod idempotency;
 mod instances;
 mod locks;
+mod memory;
 mod new_sessions;
 mod notifications;
 mod opening;
@@ -89,6 +90,7 @@ pub use error::Error;
 pub use feed::{FeedEvent, FeedPage, UnusableCursor};
 pub use idempotency::{KeyClaim, RecordedResponse};
 pub use instances::{InstanceServer, InstanceStatus, ServerHeartbeatReply};
+pub use memory::{MemoryPage, NewMemoryEntry};
 pub use new_sessions::NewSession;
 pub use notifications::{
     AttemptResult, ClaimedDelivery, NewDelivery, NewEndpoint, Notice, NoticeAutomation,
@@ -110,5 +112,5 @@ pub use sessions::{
 };
 pub use store::Store;
 pub use tokens::{NewBrowserToken, NewToken, RevocationExtent, TokenRevocation};
-pub use tool_calls::{CallingTurn, NewAgentAutomation, ToolCaller};
+pub use tool_calls::{CallingTurn, MemorySearch, NewAgentAutomation, RecalledEntry, ToolCaller};
 pub use webhooks::WebhookTrigger;

@@ -1,10 +1,12 @@
 //! Conversions from rows to the types of `model`. Every read of the store goes through this module.
 
+mod approval;
+mod memory_entry;
+
 use model::{
     Timestamp, TriggerId,
     access::Token,
     agent::Agent,
-    approval::{Approval, ApprovalState, ApprovalStatus, Decider, Decision, RequestedPermission},
     automation::AutomationState,
     budget,
     cursor::CursorOrigin,
@@ -19,6 +21,9 @@ use model::{
     tools::MadeBy,
 };
 use serde_json::Value;
+
+pub(crate) use approval::approval;
+pub(crate) use memory_entry::memory_entry;
 
 use crate::{
     Error,
@@ -406,49 +411,6 @@ pub(crate) fn event(row: &Row) -> Result<Event, Error> {
         seq: row.get("seq")?,
         change: stored.into_change(),
         created_at: row.get("created_at")?,
-    })
-}
-
-/// Returns an approval.
-pub(crate) fn approval(row: &Row) -> Result<Approval, Error> {
-    Ok(Approval {
-        id: row.get("id")?,
-        tenant_id: row.get("tenant_id")?,
-        session_id: row.get("session_id")?,
-        run_id: row.get("run_id")?,
-        automation_id: row.optional("automation_id")?,
-        state: approval_state(row)?,
-        request: RequestedPermission {
-            tool_kind: row.get("tool_kind")?,
-            title: row.get("title")?,
-            tool_call: row.get("tool_call")?,
-            input: row.optional("input")?,
-            input_cut: row.get("input_cut")?,
-        },
-        deadline_at: row.get("deadline_at")?,
-        created_at: row.get("created_at")?,
-    })
-}
-
-/// Returns the state of an approval.
-fn approval_state(row: &Row) -> Result<ApprovalState, Error> {
-    let decision = || {
-        Ok::<_, Error>(Decision {
-            at: row.get("decided_at")?,
-            by: Decider {
-                token: row.optional("decided_by_token")?,
-                name: row.get("decided_by")?,
-            },
-            comment: row.optional("comment")?,
-        })
-    };
-    let at = || row.get("decided_at");
-    Ok(match row.parse("state")? {
-        ApprovalStatus::Pending => ApprovalState::Pending,
-        ApprovalStatus::Allowed => ApprovalState::Allowed(decision()?),
-        ApprovalStatus::Denied => ApprovalState::Denied(decision()?),
-        ApprovalStatus::Expired => ApprovalState::Expired { at: at()? },
-        ApprovalStatus::Void => ApprovalState::Void { at: at()? },
     })
 }
 

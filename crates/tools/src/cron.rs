@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use service::{CronAdd, CronItem, RunTools};
 
 use crate::{
-    reply::{self, Answer, ToolError},
+    reply::{self, Answer, ToolError, object},
     tool::Tool,
 };
 
@@ -180,11 +180,4 @@ fn item_fields(item: &CronItem) -> Value {
         "next_runs": next,
         "expires_at": item.expires_at,
     })
-}
-
-fn object(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
-    }
 }

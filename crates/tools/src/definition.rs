@@ -6,7 +6,7 @@ use model::tools::ToolAccess;
 use rmcp::model::{Tool as Definition, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
-use crate::{table, tool::Tool};
+use crate::{reply::object, table, tool::Tool};
 
 /// Returns the tools as an agent with this access sees them (`tools/list` of MCP), in a fixed order.
 pub fn definitions(access: ToolAccess) -> Vec<Definition> {
@@ -37,11 +37,4 @@ fn output_schema() -> Map<String, Value> {
         "properties": { "ok": { "type": "boolean" } },
         "required": ["ok"],
     }))
-}
-
-fn object(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
-    }
 }

@@ -4,12 +4,13 @@
 //! - [`definitions`] lists the tools as an agent sees them.
 //!
 //! A tool is one row of `table::TOOLS`: its name, its texts, the schema of its input, and the function that it calls.
-//! Read `tool.rs` first, then `cron.rs`.
+//! Read `tool.rs` first, then `memory.rs`.
 //!
 //! **Invariant:** a tool does nothing but call [`service::RunTools`], which proves the turn anew at each call.
 
 mod cron;
 mod definition;
+mod memory;
 mod reply;
 mod server;
 mod table;

@@ -50,10 +50,9 @@ impl From<Error> for ToolError {
     fn from(error: Error) -> Self {
         let (kind, advice) = match &error {
             Error::Store(store::Error::RunOver { .. }) => ("closed", "end your turn"),
-            Error::Store(store::Error::LimitReached { .. }) => (
-                "limit",
-                "remove schedules that nobody needs, or ask a person in your answer",
-            ),
+            Error::Store(store::Error::LimitReached { .. }) => {
+                ("limit", "remove old ones, or ask a person in your answer")
+            }
             Error::Store(store::Error::OtherContent { .. }) => (
                 "conflict",
                 "choose another name, or remove the present one first",
@@ -87,7 +86,20 @@ impl From<Error> for ToolError {
 }
 
 /// Reads the input of a tool.
+///
+/// # Errors
+///
+/// Returns an error that names the field at fault. A text with U+0000 is refused, because PostgreSQL stores none.
 pub(crate) fn read<T: DeserializeOwned>(input: Map<String, Value>) -> Result<T, ToolError> {
+    let has_nul =
+        |(_, value): &(&String, &Value)| value.as_str().is_some_and(|text| text.contains('\0'));
+    if let Some((field, _)) = input.iter().find(has_nul) {
+        let message = format!(
+            "invalid `{}`: it contains the character U+0000",
+            field.escape_debug()
+        );
+        return Err(ToolError::invalid(message));
+    }
     serde_path_to_error::deserialize(Value::Object(input)).map_err(|error| {
         let path = error.path().to_string();
         let problem = error.into_inner();
@@ -120,5 +132,13 @@ pub(crate) fn result(answer: Answer, calls_left: u32) -> CallToolResult {
             "advice": advice,
             "calls_left": calls_left,
         })),
+    }
+}
+
+/// Returns the fields of an object.
+pub(crate) fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
     }
 }

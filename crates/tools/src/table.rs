@@ -2,10 +2,10 @@
 
 use model::tools::ToolAccess;
 
-use crate::{cron, tool::Tool};
+use crate::{cron, memory, tool::Tool};
 
 /// All tools, in the order in which agents see them.
-pub(crate) static TOOLS: &[Tool] = &[cron::CRON];
+pub(crate) static TOOLS: &[Tool] = &[cron::CRON, memory::REMEMBER, memory::RECALL, memory::FORGET];
 
 /// Returns the tool of a name that an agent with this access gets.
 pub(crate) fn find(name: &str, access: ToolAccess) -> Option<&'static Tool> {

@@ -24,8 +24,6 @@ use crate::{
 
 /// The description of the path parameter that names an approval.
 const APPROVAL_PARAM_DESCRIPTION: &str = "The ID of the approval or the beginning of its ID";
-/// The name that a decision records if the request came over the private socket, without a token.
-const SOCKET_DECIDER_NAME: &str = "socket";
 
 pub(super) fn routes() -> OpenApiRouter<Api> {
     OpenApiRouter::new()
@@ -230,9 +228,6 @@ async fn decide(
 fn decider(caller: &Caller) -> Decider {
     Decider {
         token: caller.token.as_ref().map(|token| token.id),
-        name: caller.token.as_ref().map_or_else(
-            || SOCKET_DECIDER_NAME.to_owned(),
-            |token| token.name.clone(),
-        ),
+        name: caller.name().to_owned(),
     }
 }

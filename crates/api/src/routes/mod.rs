@@ -11,6 +11,7 @@ mod approvals;
 mod automations;
 mod instances;
 mod list_params;
+mod memory;
 mod notifications;
 mod overview;
 mod run_names;
@@ -33,6 +34,7 @@ pub(crate) fn all() -> OpenApiRouter<Api> {
         .merge(automations::routes())
         .merge(runs::routes())
         .merge(approvals::routes())
+        .merge(memory::routes())
         .merge(agents::routes())
         .merge(instances::routes())
         .merge(webhooks::routes())

@@ -14,6 +14,7 @@ mod formats;
 mod health;
 mod idempotency;
 mod lists;
+mod memory;
 mod overview;
 mod pages;
 mod prechecks;
@@ -82,6 +83,10 @@ on_both! {
         agent_in_use_is_removed_with_its_last_user, session_is_read_replayed_and_exported, transcript_is_read_backward_from_end_and_from_run,
     ]
     formats: [automation_of_newer_format_can_only_be_read_paused_and_deleted]
+    memory: [
+        memory_entries_are_set_listed_shown_and_deleted, invalid_memory_entry_is_refused_with_field,
+        memory_needs_permissions_of_its_owner,
+    ]
     budgets: [
         exhausted_budget_pauses_automation_and_blocks_run,
         invalid_budget_is_refused_with_field,

@@ -43,6 +43,7 @@ fn operations() -> Vec<Operation> {
 /// A body that an operation takes. An operation that is new and takes one needs a line here.
 fn body(id: &str) -> Option<Value> {
     Some(match id {
+        "set_automation_memory_entry" | "set_session_memory_entry" => json!({ "value": "changed" }),
         "create_session" => json!({ "agent": "good" }),
         "edit_session" => json!({ "title": "Mine now" }),
         "send_message" => json!({ "text": "Hello" }),
@@ -109,6 +110,16 @@ impl Fixtures {
         let turn = world.begin_turn(id).await;
         let approval = world.request_approval(turn, "private").await;
         let text = |value: &Value| value.as_str().unwrap().to_owned();
+        for owner in [
+            format!("automations/{}", text(&automation["id"])),
+            format!("sessions/{session}"),
+        ] {
+            let entry = format!("/{owner}/memory/note");
+            world
+                .put(&entry, json!({ "value": "private" }))
+                .await
+                .expect(200);
+        }
         Self {
             by_parameter: vec![
                 ("session", session),
@@ -123,6 +134,7 @@ impl Fixtures {
                 ("endpoint", text(&endpoint["id"])),
                 ("delivery", text(&delivery["id"])),
                 ("approval", approval),
+                ("key", "note".to_owned()),
             ],
         }
     }
@@ -153,6 +165,7 @@ impl Fixtures {
             ("endpoint", "end"),
             ("delivery", "dlv"),
             ("approval", "apr"),
+            ("key", "mem"),
         ] {
             let id = format!("{prefix}_{}", "0197".repeat(8));
             filled = filled.replace(&format!("{{{name}}}"), &id);

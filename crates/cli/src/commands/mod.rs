@@ -16,6 +16,7 @@ pub(crate) mod instant_arg;
 pub(crate) mod login;
 pub(crate) mod man;
 pub(crate) mod mcp;
+pub(crate) mod memory;
 pub(crate) mod open;
 mod options;
 pub(crate) mod run;

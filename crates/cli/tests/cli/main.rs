@@ -20,6 +20,7 @@ mod demo;
 mod doctor;
 mod flooding_agents;
 mod hostile_text;
+mod memory;
 mod notifications;
 mod open;
 mod prechecks;

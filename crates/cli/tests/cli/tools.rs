@@ -33,7 +33,8 @@ fn run_files(data: &Path) -> Vec<PathBuf> {
     files.map(|file| file.path()).collect()
 }
 
-fn newest_answer(world: &TestInstallation) -> Value {
+/// Returns the answer of the newest run, as the scripted agent repeats the answers of its tools.
+pub(crate) fn newest_answer(world: &TestInstallation) -> Value {
     let run = world.json(&["run", "list", "--limit", "1"])[0]["id"].clone();
     let shown = world.json(&["run", "show", run.as_str().unwrap()]);
     serde_json::from_str(shown["answer"].as_str().unwrap()).unwrap()

@@ -4,6 +4,7 @@ mod access;
 mod agents;
 mod approvals;
 mod automations;
+mod memory;
 mod notifications;
 mod overview;
 mod runs;
@@ -16,6 +17,7 @@ use crate::{Error, request::Call};
 
 pub use approvals::{ApprovalFilter, ApprovalStates};
 pub use automations::AutomationFilter;
+pub use memory::MemoryOf;
 pub use overview::TimelineFilter;
 pub use runs::RunFilter;
 pub use sessions::{MessageRange, SessionFilter, SessionMove};

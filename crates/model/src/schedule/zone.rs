@@ -41,8 +41,8 @@ impl Zone {
         let database = TimeZoneDatabase::bundled();
         let found = (name.len() <= MAX_NAME_BYTES).then(|| database.get(name).ok());
         match found.flatten() {
-            // `jiff` finds `Etc/Unknown`, which is a placeholder and no time zone.
-            Some(zone) if !zone.is_unknown() && zone.iana_name().is_some() => Ok(Self(zone)),
+            // `jiff` finds `Etc/Unknown`, a placeholder without an IANA name.
+            Some(zone) if zone.iana_name().is_some() => Ok(Self(zone)),
             _ => Err(Error::Zone {
                 zone: shortened(name),
                 nearest: nearest(name),
@@ -119,6 +119,14 @@ mod tests {
         ] {
             assert_eq!(refused(given).as_deref(), Some(nearest), "{given}");
         }
+    }
+
+    #[test]
+    fn zone_of_longest_accepted_length_gets_nearest_name() {
+        let padded = |length| format!("{:<length$}", "Europe/Prage");
+        let longest = refused(&padded(MAX_NAME_BYTES));
+        assert_eq!(longest.as_deref(), Some("Europe/Prague"));
+        assert_eq!(refused(&padded(MAX_NAME_BYTES + 1)), None);
     }
 
     #[test]

@@ -156,7 +156,7 @@ pub(super) async fn read_by_ids(
 }
 
 /// Reads an automation that is not deleted.
-pub(super) async fn read(tx: &mut Tx, scope: Scope, id: AutomationId) -> Result<Automation, Error> {
+pub(crate) async fn read(tx: &mut Tx, scope: Scope, id: AutomationId) -> Result<Automation, Error> {
     let found =
         fetch_automation(tx, sql!("automations/by_id"), params![scope.tenant(), id]).await?;
     found

@@ -97,6 +97,8 @@ pub(crate) async fn delete(
         .await?;
     tx.execute(sql!("webhooks/forget_secrets_of"), params![automation.id])
         .await?;
+    tx.execute(sql!("memory/delete_of_automation"), params![automation.id])
+        .await?;
     log::write_change(tx, automation.id, AutomationChange::Deleted, now).await?;
     disable_endpoints(tx, automation.id, now).await?;
     stop_triggers_and_record_missed(store, tx, automation, now).await
@@ -115,6 +117,8 @@ pub(crate) async fn delete_corrupt(
         return Err(Error::not_found("automation", id));
     }
     tx.execute(sql!("automations/delete"), params![id, now])
+        .await?;
+    tx.execute(sql!("memory/delete_of_automation"), params![id])
         .await?;
     disable_endpoints(tx, id, now).await?;
     stop_triggers(tx, id, now).await

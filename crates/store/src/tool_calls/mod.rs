@@ -6,6 +6,7 @@
 //! before the end, or it changes nothing.
 
 mod cron;
+mod memory;
 
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use model::{
 };
 
 pub use cron::NewAgentAutomation;
+pub use memory::{MemorySearch, RecalledEntry};
 
 use crate::{
     Error, Scope, boxed,

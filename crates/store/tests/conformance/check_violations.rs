@@ -245,6 +245,18 @@ pub(crate) fn rows_breaking_checks(world: &World) -> Vec<(&'static str, Values)>
             row("agent_memory_entries").with("confidence", 1.5),
         ),
         (
+            "agent_memory_entries_have_one_owner",
+            row("agent_memory_entries").with("session_id", world.id("agent_sessions")),
+        ),
+        (
+            "agent_memory_entries_size_counted",
+            row("agent_memory_entries").with("size_bytes", -1_i64),
+        ),
+        (
+            "agent_memory_entries_version_counted",
+            row("agent_memory_entries").with("version", 0_i64),
+        ),
+        (
             "agent_credentials_kind_known",
             row("agent_credentials").with("kind", "x"),
         ),

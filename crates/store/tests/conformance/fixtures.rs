@@ -341,8 +341,8 @@ impl World {
             },
             "agent_memory_entries" => values! {
                 id: id(), tenant_id: tenant_id, automation_id: self.id("automations"),
-                key: name("key"), value: "value", confidence: 1.0, created_at: at,
-                updated_at: at,
+                key: name("key"), value: "value", size_bytes: 5_i64, confidence: 1.0, version: 1_i64,
+                author: "agent", created_at: at, updated_at: at,
             },
             "agent_credentials" => values! {
                 id: id(), tenant_id: tenant_id, name: name("key"), kind: "api_key",

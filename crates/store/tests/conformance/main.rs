@@ -40,6 +40,7 @@ mod invariants;
 mod lists;
 mod locks;
 mod manual_retry;
+mod memory;
 mod multi_server;
 mod notifications;
 mod opening;
@@ -386,6 +387,12 @@ behaviours! {
             agent_automations_are_limited_for_each_turn_session_and_tenant, proposed_automation_waits_for_a_person,
             agent_automation_ends_with_its_lifetime, reminder_resumed_after_its_instant_is_over,
             webhook_after_lifetime_of_agent_automation_is_skipped, tools_of_turn_are_at_most_those_of_its_automation,
+        ]
+        memory: [
+            memory_belongs_to_automation_of_run_or_to_session, memory_entry_is_replaced_and_counts_versions,
+            memory_of_run_that_is_over_is_unchanged, expired_memory_is_never_returned, memory_is_limited_for_turn_and_owner,
+            recall_selects_by_key_prefix_text_and_confidence, memory_of_failed_run_is_unconfirmed,
+            people_read_and_edit_memory, memory_is_deleted_with_its_owner,
         ]
         sequences: [random_sequence_keeps_invariants]
         zone_rules: [

@@ -42,6 +42,9 @@ fn row_for_index(world: &World, index: &str, table: &str) -> Values {
             .with("made_by_run_id", id())
             .with("made_by_turn", 1_i64)
             .with("made_by_name", "build"),
+        "agent_memory_entries_one_per_key_of_session" => row
+            .without(&["automation_id"])
+            .with("session_id", world.id("agent_sessions")),
         _ => row,
     }
 }
@@ -190,6 +193,9 @@ pub(crate) async fn reference_to_row_of_other_tenant_is_refused(db: &TestStore) 
         }
         if (key.table.as_str(), last.as_str()) == ("api_tokens", "parent_id") {
             child = child.with("kind", "browser").with("expires_at", instant());
+        }
+        if (key.table.as_str(), last.as_str()) == ("agent_memory_entries", "session_id") {
+            child = child.without(&["automation_id"]);
         }
         if key.table == "spending" {
             child = child.with_value_of("spender_id", &Values::of("spender_id", parent.get("id")));

@@ -173,6 +173,13 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
             [ids, params![Timestamp::UNIX_EPOCH, "failed", 50_u32]].concat()
         }
         "automations/count_of_agents" => params![none(), session],
+        "memory/recall" => {
+            let owner = value(world.stored("agent_memory_entries"), "automation_id");
+            let turn = params![none(), Uuid::nil(), session, text()];
+            let now = params![Timestamp::UNIX_EPOCH];
+            let filters = params![text(), text(), text(), text(), None::<f64>, 50_u32];
+            [turn, vec![owner], now, filters].concat()
+        }
         "automations/needing_attention" => params![none(), "paused by a person", 50_u32],
         "spending/of_day" => {
             let day = value(world.stored("spending"), "day");

@@ -22,7 +22,7 @@ use crate::{
 const STALE_AFTER: Duration = Duration::from_mins(3);
 
 /// Begins the turn of a run, and returns its agent as a caller of tools.
-async fn start(stage: &Stage, run: RunId) -> ToolCaller {
+pub(crate) async fn start(stage: &Stage, run: RunId) -> ToolCaller {
     let claimed = stage
         .store
         .claim(&stage.worker, stage.instance, 1, Some(run), stage.now());
@@ -42,7 +42,7 @@ async fn start(stage: &Stage, run: RunId) -> ToolCaller {
 }
 
 /// Begins the turn of a message in a session.
-async fn start_message(stage: &Stage, session: SessionId) -> ToolCaller {
+pub(crate) async fn start_message(stage: &Stage, session: SessionId) -> ToolCaller {
     let run = stage.send_message(session, "hello").await.run_id;
     start(stage, run).await
 }

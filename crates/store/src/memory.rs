@@ -1,0 +1,321 @@
+//! Memory entries: facts under keys, which belong to an automation or to a session.
+//!
+//! **Invariants:** an owner has one entry for a key, by a unique index. Its entries are counted under the lock of the
+//! owner's row. An expired entry is never returned: each statement compares its end with the present time, and
+//! [`Store::trim_memory_entries`] only frees its space.
+
+use model::{
+    MemoryEntryId, RunId, TenantId, Timestamp,
+    memory::{self, MemoryAuthor, MemoryEntry, MemoryOwner},
+};
+
+use crate::{
+    Error, Scope, automations, boxed, database::Tx, locks, rows, store::Store,
+    text_search::SearchPatterns,
+};
+
+/// The maximum number of expired entries that one call of [`Store::trim_memory_entries`] deletes.
+const MAX_TRIMMED_ENTRIES: u32 = 500;
+
+/// The content of a memory entry that is written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewMemoryEntry {
+    /// The key.
+    pub key: String,
+    /// The value.
+    pub value: String,
+    /// The author's trust in the value, from 0 to 1.
+    pub confidence: f64,
+    /// The instant from which the entry is no longer returned.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// A part of the list of an owner's entries.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MemoryPage {
+    /// A text in the key or in the value, without regard to case.
+    pub text: Option<String>,
+    /// The last key of the previous part.
+    pub after: Option<String>,
+    /// The highest number of entries.
+    pub limit: u32,
+}
+
+impl Store {
+    /// Lists the entries of an owner by their keys.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the owner does not exist in `scope`.
+    #[boxed]
+    pub async fn memory_entries(
+        &self,
+        scope: Scope,
+        owner: MemoryOwner,
+        page: &MemoryPage,
+        now: Timestamp,
+    ) -> Result<Vec<MemoryEntry>, Error> {
+        let mut tx = self.db.begin_read(scope).await?;
+        check_owner(&mut tx, scope, owner).await?;
+        let patterns = SearchPatterns::new(page.text.as_deref(), MemoryEntryId::PREFIX);
+        let found = tx
+            .fetch_all(
+                sql!("memory/page"),
+                params! { "memory/page";
+                    automation: owner.automation(),
+                    session: owner.session(),
+                    after: page.after.as_deref(),
+                    now: now,
+                    limit: page.limit,
+                    pattern: patterns.as_written,
+                    lower_pattern: patterns.lower,
+                },
+            )
+            .await?;
+        found.iter().map(rows::memory_entry).collect()
+    }
+
+    /// Returns one entry of an owner, by its key.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the owner or the entry does not exist in `scope`.
+    #[boxed]
+    pub async fn memory_entry(
+        &self,
+        scope: Scope,
+        owner: MemoryOwner,
+        key: &str,
+        now: Timestamp,
+    ) -> Result<MemoryEntry, Error> {
+        let mut tx = self.db.begin_read(scope).await?;
+        check_owner(&mut tx, scope, owner).await?;
+        let found = find(&mut tx, owner, key, now).await?;
+        found.ok_or_else(|| not_found(key))
+    }
+
+    /// Writes an entry of an owner for a person, and returns it.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::LimitReached`] if the owner has too many entries, and an error if it does not exist.
+    #[boxed]
+    pub async fn set_memory_entry(
+        &self,
+        tenant: TenantId,
+        owner: MemoryOwner,
+        new: &NewMemoryEntry,
+        author: &str,
+        now: Timestamp,
+    ) -> Result<MemoryEntry, Error> {
+        let scope = Scope::Tenant(tenant);
+        let author = MemoryAuthor::Person {
+            name: author.to_owned(),
+        };
+        self.transact(scope, |tx, _| {
+            let author = &author;
+            Box::pin(async move {
+                lock_owner(tx, scope, owner).await?;
+                write(self, tx, (tenant, owner), new, author, now).await
+            })
+        })
+        .await
+    }
+
+    /// Deletes an entry of an owner, by its key, and returns it.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the owner or the entry does not exist.
+    #[boxed]
+    pub async fn delete_memory_entry(
+        &self,
+        tenant: TenantId,
+        owner: MemoryOwner,
+        key: &str,
+        now: Timestamp,
+    ) -> Result<MemoryEntry, Error> {
+        let scope = Scope::Tenant(tenant);
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                lock_owner(tx, scope, owner).await?;
+                let found = find(tx, owner, key, now).await?;
+                let entry = found.ok_or_else(|| not_found(key))?;
+                delete(tx, owner, key, now).await?;
+                Ok(entry)
+            })
+        })
+        .await
+    }
+
+    /// Deletes some expired entries. Returns their number.
+    #[boxed]
+    pub async fn trim_memory_entries(&self, now: Timestamp) -> Result<u64, Error> {
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                if !crate::retention::try_retention_lock(tx).await? {
+                    return Ok(0);
+                }
+                Ok(tx
+                    .execute(sql!("memory/trim"), params![now, MAX_TRIMMED_ENTRIES])
+                    .await?)
+            })
+        })
+        .await
+    }
+}
+
+fn not_found(key: &str) -> Error {
+    Error::not_found("memory entry", key)
+}
+
+/// Refuses an owner that does not exist in a scope.
+async fn check_owner(tx: &mut Tx, scope: Scope, owner: MemoryOwner) -> Result<(), Error> {
+    match owner {
+        MemoryOwner::Automation(id) => {
+            automations::read(tx, scope, id).await?;
+        }
+        MemoryOwner::Session(id) => {
+            let found = tx
+                .fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), id])
+                .await?;
+            found.ok_or_else(|| Error::not_found("session", id))?;
+        }
+    }
+    Ok(())
+}
+
+/// Locks the row of an owner, under which its entries are counted.
+async fn lock_owner(tx: &mut Tx, scope: Scope, owner: MemoryOwner) -> Result<(), Error> {
+    check_owner(tx, scope, owner).await?;
+    match owner {
+        MemoryOwner::Automation(id) => {
+            locks::lock_automation_row(tx, id).await?;
+        }
+        MemoryOwner::Session(id) => locks::lock_session(tx, id).await?,
+    }
+    // The owner may have been deleted before the lock.
+    check_owner(tx, scope, owner).await
+}
+
+/// Returns an entry of an owner, unless it has expired.
+async fn find(
+    tx: &mut Tx,
+    owner: MemoryOwner,
+    key: &str,
+    now: Timestamp,
+) -> Result<Option<MemoryEntry>, Error> {
+    let found = tx
+        .fetch_optional(
+            sql!("memory/by_key"),
+            params![owner.automation(), owner.session(), key],
+        )
+        .await?;
+    let entry = found.as_ref().map(rows::memory_entry).transpose()?;
+    Ok(entry.filter(|entry| entry.expires_at.is_none_or(|end| end > now)))
+}
+
+/// Writes an entry of an owner, and returns it. An entry with the same value and confidence keeps its version.
+///
+/// The caller must hold the lock of the owner.
+pub(crate) async fn write(
+    store: &Store,
+    tx: &mut Tx,
+    (tenant, owner): (TenantId, MemoryOwner),
+    new: &NewMemoryEntry,
+    author: &MemoryAuthor,
+    now: Timestamp,
+) -> Result<MemoryEntry, Error> {
+    // 1. Free the keys and the space of expired entries.
+    tx.execute(
+        sql!("memory/delete_expired_of"),
+        params![owner.automation(), owner.session(), now],
+    )
+    .await?;
+    // 2. Write.
+    let size = i64::try_from(new.key.len() + new.value.len()).unwrap_or(i64::MAX);
+    let present = find(tx, owner, &new.key, now).await?;
+    if let Some(present) = &present {
+        let is_same =
+            present.value == new.value && present.confidence.total_cmp(&new.confidence).is_eq();
+        let params = params! { "memory/update";
+            id: present.id,
+            value: new.value.as_str(),
+            size_bytes: size,
+            confidence: new.confidence,
+            version: present.version + i64::from(!is_same),
+            author: author.name(),
+            run: author.run(),
+            expires_at: new.expires_at,
+            now: now,
+        };
+        tx.execute(sql!("memory/update"), params).await?;
+    } else {
+        let params = params! { "memory/insert";
+            id: MemoryEntryId::generate(now, store.ids()),
+            tenant: tenant,
+            automation: owner.automation(),
+            session: owner.session(),
+            key: new.key.as_str(),
+            value: new.value.as_str(),
+            size_bytes: size,
+            confidence: new.confidence,
+            author: author.name(),
+            run: author.run(),
+            expires_at: new.expires_at,
+            now: now,
+        };
+        tx.execute(sql!("memory/insert"), params).await?;
+    }
+    // 3. Count with the entry, because an update may lengthen it. An error takes everything back.
+    check_limits(tx, owner, author.run()).await?;
+    let written = find(tx, owner, &new.key, now).await?;
+    written.ok_or_else(|| not_found(&new.key))
+}
+
+async fn check_limits(tx: &mut Tx, owner: MemoryOwner, run: Option<RunId>) -> Result<(), Error> {
+    let sums = tx
+        .fetch_one(
+            sql!("memory/sums"),
+            params![owner.automation(), owner.session(), run],
+        )
+        .await?;
+    for (what, limit, actual) in [
+        (
+            "memory entries that an agent writes in a turn",
+            memory::ENTRIES_PER_TURN,
+            sums.get("of_run")?,
+        ),
+        (
+            "memory entries of an automation or a session",
+            memory::ENTRIES_PER_OWNER,
+            sums.get("entries")?,
+        ),
+        (
+            "bytes in the memory of an automation or a session",
+            memory::BYTES_PER_OWNER,
+            sums.get::<i64>("size_bytes")?,
+        ),
+    ] {
+        if actual > i64::from(limit) {
+            return Err(Error::LimitReached { what, limit });
+        }
+    }
+    Ok(())
+}
+
+/// Deletes an entry of an owner. Returns `false` if there is none, or only an expired one.
+pub(crate) async fn delete(
+    tx: &mut Tx,
+    owner: MemoryOwner,
+    key: &str,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let deleted = tx
+        .execute(
+            sql!("memory/delete"),
+            params![owner.automation(), owner.session(), key, now],
+        )
+        .await?;
+    Ok(deleted > 0)
+}
