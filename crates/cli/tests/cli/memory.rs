@@ -24,7 +24,7 @@ fn agent_remembers_fact_that_people_read_and_edit() {
         "add",
         "--on-demand",
         "--session",
-        "fresh",
+        "continuous",
         "--name",
         "daily",
         "--agent",
@@ -36,7 +36,7 @@ fn agent_remembers_fact_that_people_read_and_edit() {
         world.run(&["automation", "fire", "daily"]).expect_success();
         newest_answer(&world)
     };
-    // 1. Each run of the automation has a new session, and the memory is the automation's.
+    // 1. The memory of an automation's run is the automation's.
     let kept = fire();
     assert_eq!(
         (&kept["ok"], &kept["version"], &kept["replaced"]),

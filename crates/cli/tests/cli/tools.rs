@@ -375,7 +375,7 @@ async fn official_client_lists_and_calls_tools() {
     let client = ().serve(streams).await.unwrap();
     let tools = client.list_all_tools().await.unwrap();
     let names: Vec<_> = tools.iter().map(|tool| tool.name.as_ref()).collect();
-    assert_eq!(names, ["cron"]);
+    assert_eq!(names, model::permission::TOOL_NAMES);
     let call = async |name: &'static str, arguments: Value| {
         let request =
             CallToolRequestParams::new(name).with_arguments(arguments.as_object().unwrap().clone());
