@@ -65,5 +65,7 @@ pub use sdk::PROTOCOL_VERSION;
 pub use session::{McpServer, Mode, Modes, OpenSession, Setting};
 pub use settings::SettingsError;
 pub use shutdown::{Exit, GracePeriods, ShutdownStep};
-pub use update::{Cost, PlanEntry, ToolCall, ToolCallUpdate, Update, Usage};
+pub use update::{
+    CompactionUpdate, Cost, Notice, PlanEntry, ToolCall, ToolCallUpdate, Update, Usage,
+};
 pub use uptime::uptime;

@@ -28,6 +28,17 @@ pub enum Update {
     SettingsChanged(Vec<Setting>),
     /// The names of the commands that the agent offers.
     Commands(Vec<String>),
+    /// Information for people that is no part of the answer.
+    Notice(Notice),
+    /// A compaction of the context, or a change of one.
+    Compaction(CompactionUpdate),
+    /// A piece that continues the summary of a compaction.
+    CompactionSummary {
+        /// The agent's ID of the compaction.
+        id: String,
+        /// The piece. Empty if it is no text.
+        text: String,
+    },
     /// A permission request and its answer.
     Permission {
         /// The agent's request.
@@ -90,6 +101,30 @@ pub struct PlanEntry {
     pub priority: String,
     /// The status in the protocol's words: `pending`, `in_progress` or `completed`.
     pub status: String,
+}
+
+/// Information for people that is no part of the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// The severity in the protocol's words: `info`, `warning` or `error`.
+    pub severity: String,
+    /// The title, which is understood alone.
+    pub title: String,
+    /// Details or advice.
+    pub description: Option<String>,
+}
+
+/// A compaction of the context, or a change of one. A field with `None` keeps its previous value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompactionUpdate {
+    /// The agent's ID of the compaction, unique in its session.
+    pub id: String,
+    /// The status in the protocol's words: `in_progress`, `completed`, `failed` or `cancelled`.
+    pub status: String,
+    /// The new summary, which replaces the previous one. Empty if the agent removed the summary.
+    pub summary: Option<String>,
+    /// The new text of the error. Empty if the agent removed the text.
+    pub error: Option<String>,
 }
 
 /// The fill of the context and the cost of the session.

@@ -24,8 +24,8 @@ pub struct Message {
     pub kind: MessageKind,
     /// The text.
     pub content: String,
-    /// All other data of the row. Rows of thoughts, tool calls, plans and permission requests have `answer_position`,
-    /// their place in the answer of the run, in bytes of UTF-8. A tool call has `tool_kind`, `status`, `input`,
+    /// All other data of the row. Rows of thoughts, tool calls, plans, permission requests and notes by the agent have
+    /// `answer_position`, their place in the answer of the run, in bytes of UTF-8. A tool call has `tool_kind`, `status`, `input`,
     /// `output`, `content` and `locations` as the agent sent them, and `started_at` and `ended_at`. A value that is too
     /// long is `{"omitted_bytes": N}`. Rows of earlier versions lack some of these.
     pub metadata: Value,
@@ -119,7 +119,8 @@ pub enum MessageKind {
     Plan,
     /// A permission request and its answer.
     Permission,
-    /// A note by Matins about the turn.
+    /// A note about the turn: by Matins, or by the agent if the role is `assistant`. `notice` in the metadata of a note
+    /// by the agent is `agent` or `compaction`.
     Notice,
 }
 

@@ -29,7 +29,7 @@ text_enum! {
         Plan = "plan",
         /// A permission request and its decision.
         Permission = "permission",
-        /// A notice of Matins about the turn.
+        /// A notice about the turn: of Matins, or, with the role of the agent, of the agent.
         Notice = "notice",
     }
 }

@@ -128,7 +128,7 @@ pub const ERROR_BYTES: usize = 2 << 10;
 /// The longest error in a run record, in bytes.
 pub const ERROR_RECORD_BYTES: usize = 64 << 10;
 
-/// The maximum number of transcript rows that the tool calls, thoughts, plans and permission requests of one turn
+/// The maximum number of transcript rows that the tool calls, thoughts, plans, permission requests and notices of one turn
 /// write. Further rows are dropped.
 pub const UPDATES_PER_TURN: usize = 10_000;
 

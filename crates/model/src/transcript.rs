@@ -79,7 +79,7 @@ pub enum Speaker {
     Schedule,
     /// The agent, with an answer.
     Agent,
-    /// The agent, with a thought or a plan.
+    /// The agent, with a thought, a plan, a notice or a compaction.
     AgentThought,
     /// A tool of the agent.
     Tool,

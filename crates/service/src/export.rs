@@ -229,6 +229,7 @@ const fn aside_label(kind: EntryKind) -> &'static str {
     match kind {
         EntryKind::Plan => "Plan",
         EntryKind::Permission => "Permission",
+        EntryKind::Notice => "Notice",
         _ => "Thought",
     }
 }

@@ -7,6 +7,8 @@
 //! in that answer (`answer_position`, in bytes, as in the live text), so that readers can show thoughts, tools and
 //! text in the order in which they came.
 
+mod agent_notices;
+
 use std::{collections::HashMap, io, sync::Arc};
 
 use agent::{Decision, PlanEntry, ToolCall, ToolCallUpdate, Update};
@@ -19,6 +21,8 @@ use model::{
     turn::{Entry, EntryKind, Role},
 };
 use serde_json::{Value, json};
+
+use self::agent_notices::Compactions;
 
 /// The longest input, output, content or list of files of a tool call in the transcript, each in bytes of JSON.
 const MAX_TOOL_VALUE_BYTES: usize = 64 * 1024;
@@ -41,6 +45,7 @@ pub(crate) struct Recorder {
     thought_span: Option<(Timestamp, Timestamp)>,
     tool_calls: HashMap<String, Entry>,
     plan: Option<Entry>,
+    compactions: Compactions,
     /// The size of the rows' contents beside their short fields, in bytes.
     kept_bytes: usize,
     /// The rows that are not written yet. A row that changes again before it is written occurs once.
@@ -74,6 +79,7 @@ impl Recorder {
             thought_span: None,
             tool_calls: HashMap::new(),
             plan: None,
+            compactions: Compactions::of_seat(seat),
             kept_bytes: 0,
             pending: Vec::new(),
             rows: 0,
@@ -107,6 +113,7 @@ impl Recorder {
             Update::ToolCallUpdate(change) => self.update_tool_call(change),
             Update::Plan(steps) => self.set_plan(&steps),
             Update::Usage(usage) => {
+                self.record_context_tokens(usage.used);
                 let cost = usage
                     .cost
                     .map(|cost| json!({ "amount": cost.amount, "currency": cost.currency }));
@@ -119,6 +126,9 @@ impl Recorder {
                 usage["spent"] = json!(self.meter.usage());
                 self.usage = Some(usage);
             }
+            Update::Notice(notice) => self.add_notice(&notice),
+            Update::Compaction(change) => self.update_compaction(&change),
+            Update::CompactionSummary { id, text } => self.append_summary(&id, &text),
             Update::Title(title) => {
                 self.title = title.map(|title| head(&title, limits::TITLE_BYTES).to_owned());
             }
@@ -398,6 +408,7 @@ impl Recorder {
     /// Ends the recording and returns its result.
     pub(crate) fn end(mut self) -> RecordedTurn {
         self.end_thought();
+        self.end_compactions();
         self.flags.empty_answer = self.answer.trim().is_empty();
         RecordedTurn {
             answer: self.answer,

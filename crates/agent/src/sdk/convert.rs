@@ -14,9 +14,9 @@ use serde_json::Value;
 
 use super::error::CallError;
 use crate::{
-    AuthMethod, Capabilities, Cost, McpServer, Mode, Modes, OpenSession, OptionKind,
-    PermissionOption, PermissionRequest, PlanEntry, Setting, ToolCall, ToolCallUpdate, Update,
-    Usage,
+    AuthMethod, Capabilities, CompactionUpdate, Cost, McpServer, Mode, Modes, Notice, OpenSession,
+    OptionKind, PermissionOption, PermissionRequest, PlanEntry, Setting, ToolCall, ToolCallUpdate,
+    Update, Usage,
 };
 
 /// Returns a value in the protocol's words, such as `in_progress`. Returns an empty string if the value is not a
@@ -42,10 +42,35 @@ pub(crate) fn parse_update(params: Value, session: &AcpSessionId) -> Option<Upda
 }
 
 fn text(chunk: ContentChunk) -> Option<String> {
-    match chunk.content {
+    block_text(chunk.content)
+}
+
+fn block_text(block: ContentBlock) -> Option<String> {
+    match block {
         ContentBlock::Text(text) => Some(text.text),
         _ => None,
     }
+}
+
+/// Returns the new value of a field that a change may replace. Null becomes an empty value.
+fn replaced<T, U: Default>(field: MaybeUndefined<T>, convert: impl Fn(T) -> U) -> Option<U> {
+    match field {
+        MaybeUndefined::Value(value) => Some(convert(value)),
+        MaybeUndefined::Null => Some(U::default()),
+        MaybeUndefined::Undefined => None,
+    }
+}
+
+/// Returns the capabilities that this client offers to agents. It offers what the recorder of a turn shows and what
+/// [`settings`] can set, and neither files nor terminals nor sign-in at a terminal.
+pub(super) fn client_capabilities() -> schema::ClientCapabilities {
+    let options = schema::SessionConfigOptionsCapabilities::new()
+        .boolean(schema::BooleanConfigOptionCapabilities::new());
+    let session = schema::ClientSessionCapabilities::new()
+        .compaction(schema::CompactionCapabilities::new())
+        .notices(schema::NoticeCapabilities::new())
+        .config_options(options);
+    schema::ClientCapabilities::new().session(session)
 }
 
 /// Returns the items in the protocol's form.
@@ -104,6 +129,24 @@ fn convert_update(update: SessionUpdate) -> Option<Update> {
             MaybeUndefined::Value(title) => Update::Title(Some(title)),
             MaybeUndefined::Null => Update::Title(None),
             MaybeUndefined::Undefined => return None,
+        },
+        SessionUpdate::Notice(notice) => Update::Notice(Notice {
+            severity: protocol_name(notice.severity),
+            title: notice.title,
+            description: notice.description,
+        }),
+        SessionUpdate::CompactionUpdate(change) => Update::Compaction(CompactionUpdate {
+            id: change.compaction_id.0.as_ref().to_owned(),
+            status: protocol_name(change.status),
+            summary: replaced(change.summary, |blocks| {
+                let texts = blocks.into_iter().filter_map(block_text);
+                texts.collect::<Vec<_>>().join("\n\n")
+            }),
+            error: replaced(change.error, |error| error),
+        }),
+        SessionUpdate::CompactionSummaryChunk(chunk) => Update::CompactionSummary {
+            id: chunk.compaction_id.0.as_ref().to_owned(),
+            text: block_text(chunk.content).unwrap_or_default(),
         },
         SessionUpdate::CurrentModeUpdate(mode) => {
             Update::ModeChanged(mode.current_mode_id.0.as_ref().to_owned())
@@ -312,5 +355,24 @@ pub(crate) fn convert_all_replies(result: &Value) {
     }
     if let Ok(prompted) = schema::PromptResponse::deserialize(result) {
         stop_reason(prompted.stop_reason).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn client_offers_only_what_it_honours() {
+        let offered = serde_json::to_value(client_capabilities()).unwrap();
+        let expected = json!({
+            "fs": {"readTextFile": false, "writeTextFile": false},
+            "terminal": false,
+            "session": {"compaction": {}, "configOptions": {"boolean": {}}, "notices": {}},
+            "auth": {"terminal": false},
+        });
+        assert_eq!(offered, expected);
     }
 }

@@ -118,7 +118,9 @@ impl Connection {
 
     pub(crate) async fn initialize(&self) -> Result<InitializeOutcome, CallError> {
         let client = schema::Implementation::new("matins", env!("CARGO_PKG_VERSION"));
-        let request = schema::InitializeRequest::new(ProtocolVersion::V1).client_info(client);
+        let request = schema::InitializeRequest::new(ProtocolVersion::V1)
+            .client_info(client)
+            .client_capabilities(convert::client_capabilities());
         let answer = self.call(request).await?;
         match answer.get("protocolVersion").unwrap_or(&Value::Null) {
             version if *version == PROTOCOL_VERSION => Ok(InitializeOutcome::Supported(

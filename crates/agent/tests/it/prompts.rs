@@ -1,7 +1,8 @@
 //! Prompts, their updates and their ends.
 
 use agent::{
-    Cost, ExitStatus, GracePeriods, PlanEntry, PromptError, ToolCall, ToolCallUpdate, Update, Usage,
+    CompactionUpdate, Cost, ExitStatus, GracePeriods, Notice, PlanEntry, PromptError, ToolCall,
+    ToolCallUpdate, Update, Usage,
 };
 use model::{agent::RestoreBy, outcome::StopReason};
 use serde_json::json;
@@ -59,6 +60,23 @@ async fn prompt_error_reply_is_returned_unchanged() {
     world.end(agent).await;
 }
 
+fn notice(severity: &str, title: &str, description: Option<&str>) -> Update {
+    Update::Notice(Notice {
+        severity: severity.into(),
+        title: title.into(),
+        description: description.map(Into::into),
+    })
+}
+
+fn compaction(status: &str, summary: Option<&str>, error: Option<&str>) -> Update {
+    Update::Compaction(CompactionUpdate {
+        id: "c".into(),
+        status: status.into(),
+        summary: summary.map(Into::into),
+        error: error.map(Into::into),
+    })
+}
+
 #[tokio::test]
 async fn all_update_kinds_arrive_in_order() {
     let update = |update| Step::Update(update);
@@ -87,6 +105,23 @@ async fn all_update_kinds_arrive_in_order() {
         update(
             json!({"sessionUpdate": "available_commands_update", "availableCommands": [
             {"name": "web", "description": "search"}]}),
+        ),
+        update(
+            json!({"sessionUpdate": "notice", "severity": "warning", "title": "Slow model",
+            "description": "Answers may take long"}),
+        ),
+        update(json!({"sessionUpdate": "notice", "severity": "_custom", "title": "Hm"})),
+        update(
+            json!({"sessionUpdate": "compaction_update", "compactionId": "c", "status": "in_progress",
+            "summary": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}),
+        ),
+        update(
+            json!({"sessionUpdate": "compaction_summary_chunk", "compactionId": "c",
+            "content": {"type": "text", "text": "c"}}),
+        ),
+        update(
+            json!({"sessionUpdate": "compaction_update", "compactionId": "c", "status": "failed",
+            "summary": null, "error": "no room"}),
         ),
         update(unknown.clone()),
         Step::text("done"),
@@ -134,6 +169,14 @@ async fn all_update_kinds_arrive_in_order() {
         Update::Title(Some("Looking".into())),
         Update::ModeChanged("code".into()),
         Update::Commands(vec!["web".into()]),
+        notice("warning", "Slow model", Some("Answers may take long")),
+        notice("_custom", "Hm", None),
+        compaction("in_progress", Some("a\n\nb"), None),
+        Update::CompactionSummary {
+            id: "c".into(),
+            text: "c".into(),
+        },
+        compaction("failed", Some(""), Some("no room")),
         Update::Other(json!({"sessionId": opened.id.as_str(), "update": unknown})),
         Update::Text("done".into()),
     ];

@@ -7,6 +7,7 @@
 #[macro_use]
 mod delegate;
 
+mod agent_notices;
 mod approvals;
 mod budgets;
 mod cancels;
@@ -206,6 +207,9 @@ scenarios! {
         replayed_history_is_not_recorded_twice,
         live_text_is_visible_during_turn_and_replaced_by_answer,
         live_text_is_flushed_at_most_five_times_per_second,
+    ]
+    agent_notices: [
+        notices_and_compactions_are_rows_of_transcript, endless_notices_and_compactions_are_bounded,
     ]
     concurrent_writes: [updates_are_recorded_while_approval_is_pending]
     observability: [

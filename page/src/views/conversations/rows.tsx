@@ -2,11 +2,15 @@
 import {
   Brain,
   ChevronRight,
+  CircleX,
   FileDiff,
+  Info,
   ListChecks,
   Play,
   Repeat,
   Shield,
+  Shrink,
+  TriangleAlert,
   Webhook,
   Wrench,
 } from "lucide-react";
@@ -21,6 +25,7 @@ import { views } from "../registry";
 import css from "./conversation.module.css";
 import { deniedCalls, type Item, type Work } from "./items";
 import { Markdown } from "./Markdown";
+import { noticeOf } from "./notices";
 import { asText, type Diff, linesOf, mainField, toolOf } from "./tools";
 import { usageText } from "./usage";
 
@@ -62,7 +67,7 @@ export const Row = memo(function Row({ item, automations }: { item: Item; automa
         </div>
       );
     case "notice":
-      return <p className={css.notice}>{item.row.content}</p>;
+      return <NoticeLine row={item.row} />;
     case "working":
       return (
         <p className={css.notice}>
@@ -79,6 +84,41 @@ export const Row = memo(function Row({ item, automations }: { item: Item; automa
       return <End item={item} />;
   }
 });
+
+const SEVERITY_ICONS = { info: Info, warning: TriangleAlert, error: CircleX };
+
+function NoticeLine({ row }: { row: Message }) {
+  const notice = noticeOf(row);
+  if (notice.from === "matins") return <p className={css.notice}>{notice.text}</p>;
+  if (notice.from === "compaction") {
+    const line = (
+      <>
+        <Shrink size={16} aria-hidden /> {notice.text}
+        {notice.status === "running" && <StatusGlyph look="running" />}
+      </>
+    );
+    if (notice.summary === null) return <p className={css.notice}>{line}</p>;
+    return (
+      <details className={css.compaction}>
+        <summary className={css.notice}>{line}</summary>
+        <div className={css.thoughts}>
+          <Markdown text={notice.summary} />
+        </div>
+      </details>
+    );
+  }
+  const Icon = SEVERITY_ICONS[notice.severity];
+  return (
+    <p className={css.notice}>
+      <Icon size={16} aria-hidden />
+      <span>
+        <span className="visually-hidden">The agent, {notice.severity}: </span>
+        <strong>{notice.title}</strong>
+        {notice.description !== null && ` ${notice.description}`}
+      </span>
+    </p>
+  );
+}
 
 function RunLink({ id }: { id: string }) {
   const text = `run ${shortId(id)}`;

@@ -1,0 +1,40 @@
+/** The notices of a transcript: those of Matins, and those and the compactions of agents. */
+import type { Message } from "../../api/types";
+
+export type Notice =
+  | { from: "matins"; text: string }
+  | { from: "agent"; severity: "info" | "warning" | "error"; title: string; description: string | null }
+  | { from: "compaction"; status: "running" | "succeeded" | "failed"; text: string; summary: string | null };
+
+interface Facts {
+  notice?: unknown;
+  status?: unknown;
+  summary?: unknown;
+  severity?: unknown;
+  title?: unknown;
+  description?: unknown;
+}
+
+const textOf = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null);
+
+/** Returns what a row of the kind `notice` says. Rows of another author are notices of Matins. */
+export function noticeOf(row: Message): Notice {
+  const facts = (row.metadata ?? {}) as Facts;
+  if (row.role !== "assistant") return { from: "matins", text: row.content };
+  if (facts.notice === "compaction") {
+    const { status } = facts;
+    return {
+      from: "compaction",
+      status: status === "in_progress" ? "running" : status === "completed" ? "succeeded" : "failed",
+      text: row.content,
+      summary: textOf(facts.summary),
+    };
+  }
+  const { severity } = facts;
+  return {
+    from: "agent",
+    severity: severity === "warning" || severity === "error" ? severity : "info",
+    title: textOf(facts.title) ?? row.content,
+    description: textOf(facts.description),
+  };
+}
