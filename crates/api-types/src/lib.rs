@@ -34,6 +34,7 @@ mod page;
 mod policies;
 mod previews;
 mod problem;
+mod questions;
 mod resource_limits;
 mod run_batches;
 mod run_outcome;
@@ -59,6 +60,7 @@ pub use model::{
     access::{Permission, Role, TokenKind},
     approval::{ApprovalStatus, OnUnmatched},
     notification::{DeliveryStatus, NotificationKind},
+    question::{QuestionKind, QuestionStatus},
 };
 pub use notification_body::*;
 pub use notifications::*;
@@ -67,6 +69,7 @@ pub use page::*;
 pub use policies::*;
 pub use previews::*;
 pub use problem::*;
+pub use questions::*;
 pub use resource_limits::*;
 pub use run_batches::*;
 pub use run_outcome::*;

@@ -4,7 +4,9 @@ use model::{AutomationId, SessionId, Timestamp, automation::AutomationState, run
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{Approval, AutomationItem, BudgetUsage, Money, RunItem, RunOutcome, UpcomingRun};
+use crate::{
+    Approval, AutomationItem, BudgetUsage, Money, Question, RunItem, RunOutcome, UpcomingRun,
+};
 
 /// What a person should know at first sight: what ran, what failed, what waits, what comes next, and what it cost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -68,6 +70,9 @@ pub struct OutcomeCounts {
 pub struct Needs {
     /// The approvals that wait, the earliest deadline first, at most 100.
     pub approvals: Vec<WaitingApproval>,
+    /// The questions that wait, the earliest deadline first, at most 100. A server of an earlier version sends none.
+    #[serde(default)]
+    pub questions: Vec<WaitingQuestion>,
     /// The failures of the period, or of the last 24 hours if the period is shorter: those of each automation or
     /// conversation and each reason together, at most 20. Those that were followed by a success come last.
     pub failures: Vec<FailureGroup>,
@@ -83,6 +88,18 @@ pub struct WaitingApproval {
     /// The approval.
     #[serde(flatten)]
     pub approval: Approval,
+    /// The name of the automation. Null if the run has none.
+    pub automation_name: Option<String>,
+    /// The title of the session. Null if the session has no title.
+    pub session_title: Option<String>,
+}
+
+/// A question that waits, with the names of its objects.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WaitingQuestion {
+    /// The question.
+    #[serde(flatten)]
+    pub question: Question,
     /// The name of the automation. Null if the run has none.
     pub automation_name: Option<String>,
     /// The title of the session. Null if the session has no title.

@@ -3,7 +3,7 @@
 mod changes;
 
 pub use changes::*;
-use model::{ApprovalId, AutomationId, MessageId, RunId, SeatId, SessionId, Timestamp};
+use model::{ApprovalId, AutomationId, MessageId, QuestionId, RunId, SeatId, SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -22,6 +22,8 @@ tagged_union! {
         Message(TraceMessage) = "message",
         /// An approval was requested or ended.
         Approval(TraceApproval) = "approval",
+        /// A question was asked or ended.
+        Question(TraceQuestion) = "question",
         /// An automation changed.
         Automation(TraceAutomation) = "automation",
         /// A later version logged a change that this server cannot read.
@@ -115,6 +117,27 @@ pub struct TraceApproval {
     pub title: String,
     /// The new state, with the data of that state.
     pub change: ApprovalChange,
+}
+
+/// A question was asked, answered, or ended without an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TraceQuestion {
+    /// The number of the event in the log of the session, from 1 and without a gap.
+    pub seq: i64,
+    /// The instant at which the change was committed to the log.
+    pub created_at: Timestamp,
+    /// The session.
+    pub session_id: SessionId,
+    /// The automation that the run belongs to. Null in the trace of a session.
+    pub automation_id: Option<AutomationId>,
+    /// The question.
+    pub question_id: QuestionId,
+    /// The run whose agent asked.
+    pub run_id: RunId,
+    /// The text of the question.
+    pub text: String,
+    /// The new state, with the data of that state.
+    pub change: QuestionChange,
 }
 
 /// An automation changed. Only feeds and notifications have these events.

@@ -40,6 +40,7 @@ use crate::{Api, routes};
         (name = "memory", description = "Facts that agents keep for later turns, and that people read and edit."),
         (name = "notifications", description = "Endpoints that receive signed notifications, and their deliveries."),
         (name = "overview", description = "What ran, what failed, what waits and what comes next, of all automations together."),
+        (name = "questions", description = "Questions of agents, and the answers of people."),
         (name = "runs", description = "Attempts at inputs, with their outcomes."),
         (name = "server", description = "The server itself."),
         (name = "sessions", description = "Conversations with agents: messages, seats and transcripts."),

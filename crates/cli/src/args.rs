@@ -5,8 +5,8 @@ use clap::{Parser, Subcommand};
 use crate::{
     commands::{
         agent, approval, automation, completions, config, demo, demo_agent, doctor, endpoint,
-        instance, login, man, mcp, memory, open, run, serve, session, sign_in, status, tenant,
-        token, trace,
+        instance, login, man, mcp, memory, open, question, run, serve, session, sign_in, status,
+        tenant, token, trace,
     },
     error::EXIT_CODES,
     global::Global,
@@ -51,6 +51,7 @@ pub(crate) enum ApiCommand {
     Run(run::Args),
     Approval(approval::Args),
     Memory(memory::Args),
+    Question(question::Args),
     Trace(trace::Args),
     Token(token::Args),
     Tenant(tenant::Args),

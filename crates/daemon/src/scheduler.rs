@@ -1,4 +1,5 @@
-//! The scheduler: fires due triggers, promotes runs whose backoff is over, and fails runs whose instance was removed.
+//! The scheduler: fires due triggers, promotes runs whose backoff is over, lets the defaults of unanswered questions
+//! count, and fails runs whose instance was removed.
 //!
 //! **Invariants:** an idle tick is one SQL statement. Several servers may run schedulers at the same time: each
 //! trigger is locked while it fires, and locked triggers are skipped. [`tick`] does nothing while the time is
@@ -38,6 +39,8 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<TickResult, Error> {
     if status.has_promotable {
         started += promote(host, now).await?;
     }
+    let has_overdue_question = status.question_deadline.is_some_and(|at| at <= now);
+    let questions_failed = has_overdue_question && !expire_questions(host, now, &mut started).await;
     if status.has_removed_instance {
         let failed = host.store.fail_runs_of_removed_instances(now).await?;
         tracing::warn!(
@@ -50,10 +53,15 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<TickResult, Error> {
     }
     if status.has_promotable
         || status.has_outdated_triggers
+        || has_overdue_question
         || status.due.is_some_and(|at| at <= now)
     {
         // Read again, because firing has moved the next instants and promotion has ended backoffs.
         status = host.store.scheduler_status(now).await?;
+    }
+    // A question that cannot be written must not make the scheduler spin. The next tick tries it again.
+    if questions_failed {
+        status.question_deadline = None;
     }
     let next = match status.next_work_at() {
         _ if more => Some(now),
@@ -116,6 +124,23 @@ async fn recompute(host: &Host, now: Timestamp) -> Result<bool, Error> {
     Ok(true)
 }
 
+/// Lets the defaults of overdue questions count, and adds the number of these questions to `started`. Returns `false` if
+/// one of them could not be written. The error is only logged, because one question must not delay the other work.
+async fn expire_questions(host: &Host, now: Timestamp, started: &mut u32) -> bool {
+    match host.store.expire_overdue_questions(now).await {
+        Ok(expired) => {
+            *started += expired;
+            true
+        }
+        Err(error) => {
+            let error: &(dyn std::error::Error + 'static) = &error;
+            tracing::error!(error, "cannot expire overdue questions");
+            host.metrics.record_loop_error(Scheduler::NAME);
+            false
+        }
+    }
+}
+
 /// Queues the runs whose backoff is over, and deferred runs that an earlier promotion has missed. Returns their
 /// number. Missed promotions are faults of this program, so they are logged as errors and counted.
 pub(crate) async fn promote(host: &Host, now: Timestamp) -> Result<u32, Error> {
@@ -134,10 +159,10 @@ pub(crate) async fn promote(host: &Host, now: Timestamp) -> Result<u32, Error> {
 /// The result of one tick.
 #[derive(Debug, Clone, Copy)]
 pub struct TickResult {
-    /// The number of occurrences that were fired plus the number of runs that were promoted. Some of these
+    /// The number of occurrences that were fired plus the numbers of runs that were promoted and of questions that expired. Some of these
     /// occurrences may have been skipped or deferred, so the workers may be woken for nothing.
     pub started: u32,
-    /// The instant of the next tick. `None` if no trigger and no backoff is pending.
+    /// The instant of the next tick. `None` if no trigger, no backoff and no question is pending.
     pub next: Option<Timestamp>,
 }
 

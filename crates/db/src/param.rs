@@ -5,8 +5,8 @@ use std::{borrow::Cow, mem::discriminant};
 use jiff_sqlx::ToSqlx as _;
 use model::{
     AcpSessionId, AgentId, ApprovalId, AutomationId, DeliveryId, EndpointId, InputId, InstanceId,
-    MemoryEntryId, MessageId, RunId, SeatId, SessionId, TaskId, TenantId, Timestamp, TokenId,
-    TriggerId, WorkerId,
+    MemoryEntryId, MessageId, QuestionId, RunId, SeatId, SessionId, TaskId, TenantId, Timestamp,
+    TokenId, TriggerId, WorkerId,
 };
 use serde_json::Value;
 use sqlx::{
@@ -248,6 +248,7 @@ from_ids!(
     TaskId,
     ApprovalId,
     MemoryEntryId,
+    QuestionId,
     TokenId,
     EndpointId,
     DeliveryId,

@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use model::{
     AcpSessionId, AgentId, ApprovalId, AutomationId, DeliveryId, EndpointId, InputId, InstanceId,
-    MemoryEntryId, MessageId, RunId, SeatId, SessionId, TaskId, TenantId, Timestamp, TokenId,
-    TriggerId, WorkerId,
+    MemoryEntryId, MessageId, QuestionId, RunId, SeatId, SessionId, TaskId, TenantId, Timestamp,
+    TokenId, TriggerId, WorkerId,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -185,6 +185,7 @@ stored_as! {
     TaskId: Uuid => Self::from_uuid;
     ApprovalId: Uuid => Self::from_uuid;
     MemoryEntryId: Uuid => Self::from_uuid;
+    QuestionId: Uuid => Self::from_uuid;
     TokenId: Uuid => Self::from_uuid;
     EndpointId: Uuid => Self::from_uuid;
     DeliveryId: Uuid => Self::from_uuid;

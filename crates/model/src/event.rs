@@ -6,7 +6,10 @@
 use uuid::Uuid;
 
 use crate::{
-    ids::{ApprovalId, AutomationId, MessageId, RunId, SeatId, SessionId, TriggerId, WorkerId},
+    ids::{
+        ApprovalId, AutomationId, MessageId, QuestionId, RunId, SeatId, SessionId, TriggerId,
+        WorkerId,
+    },
     outcome::Outcome,
     run::{Origin, RunStatus},
     session::SessionStatus,
@@ -65,6 +68,17 @@ pub enum Change {
         title: String,
         /// The new state, with its data.
         change: ApprovalChange,
+    },
+    /// A question was asked, answered, or ended without an answer of a person.
+    Question {
+        /// The question.
+        question_id: QuestionId,
+        /// The run whose agent asked.
+        run_id: RunId,
+        /// The question.
+        text: String,
+        /// The new state, with its data.
+        change: QuestionChange,
     },
     /// An automation changed.
     Automation {
@@ -282,6 +296,25 @@ pub enum ApprovalChange {
     /// The deadline passed without a decision, so the tool call is denied.
     Expired,
     /// The attempt ended or was cancelled first, so no decision can reach the agent.
+    Void,
+}
+
+/// A state that a question moved to, with the data of that state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum QuestionChange {
+    /// The question waits for a person.
+    Pending {
+        /// The instant at which the default counts.
+        deadline_at: Timestamp,
+    },
+    /// A person answered the question.
+    Answered {
+        /// The name of the token, or of the private socket, that answered.
+        answered_by: String,
+    },
+    /// The deadline passed without an answer.
+    Expired,
+    /// No answer can reach the agent any more.
     Void,
 }
 

@@ -176,6 +176,8 @@ typed_id! {
     ApprovalId = "apr", "an approval";
     /// The ID of a memory entry.
     MemoryEntryId = "mem", "a memory entry";
+    /// The ID of a question of an agent to a person.
+    QuestionId = "que", "a question";
     /// The ID of a token, which gives its bearer a role in a tenant.
     TokenId = "tok", "a token";
     /// The ID of an endpoint, which receives notifications.

@@ -43,6 +43,7 @@ pub mod permission;
 pub mod policy;
 pub mod precheck;
 pub mod prompt;
+pub mod question;
 pub mod run;
 pub mod schedule;
 #[cfg(feature = "schema")]

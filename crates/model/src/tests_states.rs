@@ -3,8 +3,8 @@
 use std::{fs, path::Path};
 
 use crate::{
-    approval::ApprovalStatus, automation::AutomationState, lifecycle::Lifecycle, run::RunStatus,
-    session::SessionStatus,
+    approval::ApprovalStatus, automation::AutomationState, lifecycle::Lifecycle,
+    question::QuestionStatus, run::RunStatus, session::SessionStatus,
 };
 
 /// Returns one line for each state: the state after each event in order, or `-` if the event is refused.
@@ -83,18 +83,31 @@ fn approval_transitions_match_specification() {
 }
 
 #[test]
+fn question_transitions_match_specification() {
+    // answer expire void
+    let expected = [
+        "pending: answered expired void",
+        "answered: - - -",
+        "expired: - - -",
+        "void: - - -",
+    ];
+    assert_eq!(table::<QuestionStatus>(), expected);
+}
+
+#[test]
 fn state_diagrams_in_docs_match_code() {
     let section =
         |title: &str, diagram: String| format!("## {title}\n\n```mermaid\n{diagram}\n```\n");
     let text = [
-        "# States\n\nYou can see every state of a session, a run, an automation and an approval, and the events that lead from \
-         one state to another.\nThe diagrams are drawn from the code: \
+        "# States\n\nYou can see every state of a session, a run, an automation, an approval and a question, and the events that lead \
+         from one state to another.\nThe diagrams are drawn from the code: \
          `MATINS_UPDATE=1 cargo test -p matins-model states` writes this page.\n"
             .into(),
         section("Session", SessionStatus::diagram()),
         section("Run", RunStatus::diagram()),
         section("Automation", AutomationState::diagram()),
         section("Approval", ApprovalStatus::diagram()),
+        section("Question", QuestionStatus::diagram()),
     ]
     .join("\n");
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/states.md");

@@ -352,6 +352,7 @@ fn list_command(what: &str) -> Option<String> {
         "session",
         "run",
         "approval",
+        "question",
         "instance",
         "tenant",
         "token",
@@ -360,7 +361,7 @@ fn list_command(what: &str) -> Option<String> {
     .into_iter()
     .find(|command| what.ends_with(command))?;
     let all = match command {
-        "session" | "approval" => " --all",
+        "session" | "approval" | "question" => " --all",
         _ => "",
     };
     Some(format!("`matins {command} list{all}` lists all {command}s"))

@@ -1,7 +1,7 @@
 //! Applies the rules of every request of a person: validates it, and commits it to the store.
 //!
 //! - [`Service`] has the requests of one tenant as methods, one file for each kind of resource: `automations.rs`,
-//!   `sessions.rs`, `runs.rs`, `approvals.rs`, `agents.rs`, `access.rs`, ...
+//!   `sessions.rs`, `runs.rs`, `approvals.rs`, `questions.rs`, `agents.rs`, ...
 //! - [`Error`] has a kind, the field at fault and a hint. The HTTP API derives statuses from it, and the command line
 //!   derives exit codes.
 //! - [`Probe`] is the port that starts agents to read their capabilities.
@@ -37,6 +37,7 @@ mod notifications;
 mod object_lookup;
 mod overview;
 mod probe;
+mod questions;
 mod replay;
 mod run_batches;
 mod run_tools;
@@ -70,7 +71,8 @@ pub use export::Export;
 pub use memory::{MemoryOf, MemoryQuery, Recalled, Remember};
 pub use overview::LONGEST_PERIOD;
 pub use probe::{Probe, ProbeError, ProbeFuture};
-pub use run_tools::{CronAdd, CronItem, RunTools};
+pub use questions::QuestionQuery;
+pub use run_tools::{CronAdd, CronItem, PersonQuestion, RunTools};
 pub use runs::RunQuery;
 pub use sessions::SessionQuery;
 pub use text::{clean, excerpt, one_line, quoted};

@@ -7,7 +7,7 @@
 use std::str::FromStr;
 
 use model::{
-    AgentId, ApprovalId, AutomationId, RunId, SessionId, TokenId,
+    AgentId, ApprovalId, AutomationId, QuestionId, RunId, SessionId, TokenId,
     agent::Agent,
     entity::{Automation, Session},
     nearest::nearest,
@@ -168,6 +168,19 @@ impl Service {
             .approval_ids_between(self.scope(), first, last, 2)
             .await?;
         unique_match("approval", given, &found)?.ok_or_else(|| not_found("approval", given, []))
+    }
+
+    /// Returns the ID of the question with this ID or ID prefix.
+    pub(crate) async fn find_question(&self, given: &str) -> Result<QuestionId, Error> {
+        let Some(IdRange { first, last }) = IdRange::of_prefix(given, QuestionId::PREFIX) else {
+            return Err(not_found("question", given, []));
+        };
+        let (first, last) = (QuestionId::from_uuid(first), QuestionId::from_uuid(last));
+        let found = self
+            .store
+            .question_ids_between(self.scope(), first, last, 2)
+            .await?;
+        unique_match("question", given, &found)?.ok_or_else(|| not_found("question", given, []))
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use api_types::{
     FailureGroup, InstanceState, MAX_LISTED_CHARS, Needs, NextRun, OutcomeCounts, Overview,
-    ReportedUsage, Spender, WaitingApproval,
+    ReportedUsage, Spender, WaitingApproval, WaitingQuestion,
 };
 use model::{
     AutomationId, RunId, SessionId, Timestamp,
@@ -34,6 +34,7 @@ pub(crate) const MAX_OUTCOMES: u32 = 5_000;
 const MAX_COUNTED: u32 = 5_000;
 /// The maximum number of failures of each status that an overview reads.
 const MAX_FAILURES: u32 = 2_000;
+/// The maximum number of approvals that an overview shows, and that of questions.
 const MAX_APPROVALS: u32 = 100;
 const MAX_NEEDING: u32 = 20;
 const MAX_FAILURE_GROUPS: usize = 20;
@@ -97,6 +98,7 @@ impl Service {
             .take(MAX_FAILURE_GROUPS)
             .map(|group| group.last.outcome.run)
             .chain(found.approvals.iter().map(|approval| approval.run_id))
+            .chain(found.questions.iter().map(|question| question.run_id))
             .chain(found.running.iter().map(|run| run.id));
         let ids: Vec<RunId> = ids.collect();
         let mut names = self
@@ -115,7 +117,13 @@ impl Service {
             since,
             counts,
             counts_cut: found.counts.cut || cut,
-            needs: self.needs(found.approvals, failures, found.needing, &names)?,
+            needs: self.needs(
+                found.approvals,
+                found.questions,
+                failures,
+                found.needing,
+                &names,
+            )?,
             running: found
                 .running
                 .into_iter()
@@ -141,6 +149,7 @@ impl Service {
     fn needs(
         &self,
         mut approvals: Vec<model::approval::Approval>,
+        mut questions: Vec<model::question::Question>,
         mut failures: Vec<Failures<'_>>,
         needing: store::AutomationItems,
         names: &BTreeMap<RunId, RunNames>,
@@ -149,6 +158,9 @@ impl Service {
         // The earliest deadline needs a person first. The newest approvals were read, so the cut ones are older.
         approvals.sort_by_key(|approval| (approval.deadline_at, approval.id));
         approvals.truncate(MAX_APPROVALS as usize);
+        let cut_questions = questions.len() > MAX_APPROVALS as usize;
+        questions.sort_by_key(|question| (question.deadline_at, question.id));
+        questions.truncate(MAX_APPROVALS as usize);
         let mut automations = needing.readable;
         let cut_automations = automations.len() > MAX_NEEDING as usize;
         automations.truncate(MAX_NEEDING as usize);
@@ -168,6 +180,17 @@ impl Service {
                     }
                 })
                 .collect(),
+            questions: questions
+                .into_iter()
+                .map(|question| {
+                    let names = names_of(&question.run_id);
+                    WaitingQuestion {
+                        automation_name: names.automation_name.clone(),
+                        session_title: names.session_title.clone(),
+                        question: question.into(),
+                    }
+                })
+                .collect(),
             failures: failures
                 .into_iter()
                 .map(|group| {
@@ -179,7 +202,7 @@ impl Service {
                 .into_iter()
                 .map(|item| self.automation_item(item))
                 .collect::<Result<_, _>>()?,
-            cut: cut_approvals || cut_automations || cut_failures,
+            cut: cut_approvals || cut_questions || cut_automations || cut_failures,
         })
     }
 

@@ -3,6 +3,8 @@
 //! **Invariant:** every call proves its turn anew ([`store::ToolCaller`]), so that an agent whose run is over reads and
 //! changes nothing.
 
+mod ask;
+
 use std::time::Duration;
 
 use api_types::{TriggerRequest, UpcomingRun};
@@ -18,6 +20,8 @@ use model::{
 use store::{CallingTurn, NewAgentAutomation, NewAutomation, ToolCaller};
 
 use crate::{Error, Service, boxed, definition, naming, upcoming_runs};
+
+pub use ask::PersonQuestion;
 
 /// The number of next runs in an answer to an agent.
 const NEXT_RUNS: usize = 3;

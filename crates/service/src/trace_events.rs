@@ -7,8 +7,8 @@ use model::{
     approval::Approval,
     entity::{Message, Run, Session},
     event::{
-        ApprovalChange, AutomationChange, Change, DeferCause, Event, Occurrences, RunChange,
-        RunInput, SessionChange, SkippedWork, TriggerEdit,
+        ApprovalChange, AutomationChange, Change, DeferCause, Event, Occurrences, QuestionChange,
+        RunChange, RunInput, SessionChange, SkippedWork, TriggerEdit,
     },
     feed::FeedCursor,
 };
@@ -152,9 +152,28 @@ impl EventLog {
                 title,
                 change: approval(change),
             }),
-            // Only a later version writes messages and approvals into the log of an automation.
+            (
+                Change::Question {
+                    question_id,
+                    run_id,
+                    text,
+                    change,
+                },
+                Some(session_id),
+            ) => TraceEvent::Question(api_types::TraceQuestion {
+                seq,
+                created_at,
+                session_id,
+                automation_id,
+                question_id,
+                run_id,
+                text,
+                change: question(change),
+            }),
+            // Only a later version writes messages, approvals and questions into the log of an automation.
             (Change::Message { .. }, None) => self.unknown(seq, created_at, "message"),
             (Change::Approval { .. }, None) => self.unknown(seq, created_at, "approval"),
+            (Change::Question { .. }, None) => self.unknown(seq, created_at, "question"),
             (Change::Unknown { kind, .. }, _) => self.unknown(seq, created_at, &kind),
         }
     }
@@ -273,6 +292,20 @@ fn approval(change: ApprovalChange) -> api_types::ApprovalChange {
         }
         ApprovalChange::Expired => To::Expired(api_types::ApprovalExpiredChange {}),
         ApprovalChange::Void => To::Void(api_types::ApprovalVoidChange {}),
+    }
+}
+
+fn question(change: QuestionChange) -> api_types::QuestionChange {
+    use api_types::QuestionChange as To;
+    match change {
+        QuestionChange::Pending { deadline_at } => {
+            To::Pending(api_types::QuestionPendingChange { deadline_at })
+        }
+        QuestionChange::Answered { answered_by } => {
+            To::Answered(api_types::QuestionAnsweredChange { answered_by })
+        }
+        QuestionChange::Expired => To::Expired(api_types::QuestionExpiredChange {}),
+        QuestionChange::Void => To::Void(api_types::QuestionVoidChange {}),
     }
 }
 

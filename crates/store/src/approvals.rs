@@ -22,7 +22,7 @@ use crate::{
     database::{Row, Tx},
     locks::lock_run,
     owned_runs::locate_owned_runs,
-    rows,
+    questions, rows,
     session_log::{self, EntryLocation, SessionLogWriter},
     store::Store,
 };
@@ -161,7 +161,7 @@ impl Store {
         .await
     }
 
-    /// Voids the pending approvals of a run that `worker` executes, because its agent no longer waits for a decision.
+    /// Voids the pending approvals and elicitations of a run that `worker` executes, because its agent no longer waits for a decision.
     /// Returns [`WriteOutcome::Fenced`] if the run is no longer this worker's.
     #[boxed]
     pub async fn withdraw_approvals(
@@ -304,15 +304,17 @@ async fn expire_one(
     Ok(true)
 }
 
-/// Voids the pending approvals of attempts that have ended or are being cancelled. The caller must hold the locks of
-/// their seats.
+/// Voids the pending approvals and elicitations of attempts that have ended or are being cancelled. The caller must hold
+/// the locks of their seats.
 pub(crate) async fn void_approvals(
     tx: &mut Tx,
     log: &mut SessionLogWriter,
     runs: impl Iterator<Item = RunId>,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let runs = runs.map(|run| params![run]).collect();
+    let runs: Vec<RunId> = runs.collect();
+    questions::void_elicitations(tx, log, runs.iter().copied(), now).await?;
+    let runs = runs.into_iter().map(|run| params![run]).collect();
     let voided = tx
         .fetch_rows(sql!("approvals/void"), runs, params![now])
         .await?;

@@ -134,7 +134,7 @@ impl Error {
     /// a limit. A lost race weighs little, because the same race is rarely lost twice. A busy database weighs more,
     /// because the transaction has already waited. Every other error would recur, so it ends the retries at once.
     pub(crate) fn retry_weight(&self) -> u32 {
-        const RETRYABLE_CONSTRAINTS: [&str; 12] = [
+        const RETRYABLE_CONSTRAINTS: [&str; 13] = [
             "agent_runs_one_active_per_seat",
             "agent_runs_one_active_per_automation",
             "agent_runs_one_row_per_attempt",
@@ -147,6 +147,8 @@ impl Error {
             "automations_pkey",
             // Likewise, another turn of the session has made an automation of that name in between.
             "automations_one_per_name_of_agents",
+            // Likewise, another call of the turn has asked the question in between.
+            "questions_one_per_text",
             "notification_endpoints_pkey",
             "tenants_pkey",
             "webhook_deliveries_pkey",

@@ -49,6 +49,7 @@ mod opening;
 mod overview;
 mod owned_runs;
 mod page;
+mod questions;
 mod retention;
 mod rows;
 mod runs;
@@ -102,6 +103,7 @@ pub use overview::{
     PeriodFailures, PeriodOutcome, PeriodOutcomes, SpenderUsage, TimelineRows,
 };
 pub use page::Page;
+pub use questions::QuestionFilter;
 pub use retention::LogsTrimmed;
 pub use runs::{FireReport, PromotionReport, RunFilter, RunNames, WebhookReceipt};
 pub use scheduler_status::{QueueDepth, SchedulerStatus};
@@ -112,5 +114,7 @@ pub use sessions::{
 };
 pub use store::Store;
 pub use tokens::{NewBrowserToken, NewToken, RevocationExtent, TokenRevocation};
-pub use tool_calls::{CallingTurn, MemorySearch, NewAgentAutomation, RecalledEntry, ToolCaller};
+pub use tool_calls::{
+    CallingTurn, MemorySearch, NewAgentAutomation, NewQuestion, RecalledEntry, ToolCaller,
+};
 pub use webhooks::WebhookTrigger;

@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 
 use crate::{
-    ApprovalFilter, AutomationItems, Error, Page, QueueDepth, RunFilter, RunOutcome, Scope,
-    approvals,
+    ApprovalFilter, AutomationItems, Error, Page, QuestionFilter, QueueDepth, RunFilter,
+    RunOutcome, Scope, approvals,
     automations::{self, PAUSED_BY_PERSON},
     boxed,
     database::{Row, Tx},
-    runs, scheduler_status,
+    questions, runs, scheduler_status,
     shown_usage::shown_tenant_account,
     store::Store,
     usage,
@@ -19,6 +19,7 @@ use model::{
     budget::{Account, BudgetPeriods},
     entity::Run,
     limits::CONTENT_BYTES,
+    question::{Question, QuestionStatus},
     run::RunStatus,
 };
 
@@ -127,7 +128,7 @@ pub struct OverviewLimits {
     pub inputs: u32,
     /// Failures of each status.
     pub failures: u32,
-    /// Pending approvals.
+    /// Pending approvals, and as many pending questions.
     pub approvals: u32,
     /// Automations that need a person.
     pub needing: u32,
@@ -152,6 +153,8 @@ pub struct OverviewRows {
     pub running: Vec<Run>,
     /// The newest pending approvals, the newest first.
     pub approvals: Vec<Approval>,
+    /// The newest pending questions, the newest first.
+    pub questions: Vec<Question>,
     /// The automations that need a person: those with a notice, and those that paused themselves.
     pub needing: AutomationItems,
     /// The automations whose triggers fire next.
@@ -193,6 +196,10 @@ impl Store {
             statuses: vec![RunStatus::Running, RunStatus::Delivered],
             ..RunFilter::default()
         };
+        let open = QuestionFilter {
+            state: Some(QuestionStatus::Pending),
+            ..QuestionFilter::default()
+        };
         let pending = ApprovalFilter {
             state: Some(model::approval::ApprovalStatus::Pending),
             ..ApprovalFilter::default()
@@ -212,6 +219,8 @@ impl Store {
             )
             .await?,
             approvals: approvals::read_page(tx, tenant, pending, Page::first(limits.approvals))
+                .await?,
+            questions: questions::read_page(tx, tenant, open, Page::first(limits.approvals))
                 .await?,
             needing: automations::items_by_id(tx, tenant, &needing, 1).await?,
             next: automations::items_by_id(tx, tenant, &next, 0).await?,

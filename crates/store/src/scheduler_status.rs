@@ -11,6 +11,8 @@ pub struct SchedulerStatus {
     pub due: Option<Timestamp>,
     /// The instant at which the next backoff ends.
     pub backoff: Option<Timestamp>,
+    /// The deadline of the next question without an answer. It may be in the past.
+    pub question_deadline: Option<Timestamp>,
     /// `true` if a waiting run could start, because its backoff has ended or a promotion has missed it.
     pub has_promotable: bool,
     /// `true` if a run waits for an instance that was removed.
@@ -37,7 +39,10 @@ pub struct QueueDepth {
 impl SchedulerStatus {
     /// Returns the instant of the next work.
     pub fn next_work_at(&self) -> Option<Timestamp> {
-        [self.due, self.backoff].into_iter().flatten().min()
+        [self.due, self.backoff, self.question_deadline]
+            .into_iter()
+            .flatten()
+            .min()
     }
 }
 
@@ -55,6 +60,7 @@ impl Store {
         Ok(SchedulerStatus {
             due: row.optional("due")?,
             backoff: row.optional("backoff")?,
+            question_deadline: row.optional("question_deadline")?,
             has_promotable: row.get("has_promotable")?,
             has_removed_instance: row.get("has_removed_instance")?,
             has_outdated_triggers: row.get("has_outdated_triggers")?,

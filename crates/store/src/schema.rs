@@ -44,6 +44,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(19, "0019_run_secrets", works_with 10),
     migration!(20, "0020_tools", works_with 10),
     migration!(21, "0021_memory", works_with 10),
+    migration!(22, "0022_questions", works_with 10),
 ];
 
 /// The schema to which `db` brings a database.

@@ -26,7 +26,7 @@ use crate::{
     database::Tx,
     locks,
     new_sessions::{NewSession, insert_session},
-    rows,
+    questions, rows,
     runs::{
         admit::{defer_run, promote_on_seat},
         cancel,
@@ -229,6 +229,7 @@ impl Store {
                             now,
                         )
                         .await?;
+                        questions::void_questions_of_session(tx, id, now).await?;
                     }
                 }
                 Ok(state)

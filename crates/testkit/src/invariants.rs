@@ -62,6 +62,16 @@ pub const VIOLATION_QUERIES: &[(&str, &str)] = &[
          where a.state = 'pending' and r.status <> 'running'",
     ),
     (
+        "I4: a pending elicitation of a run that is not running",
+        "select q.id from questions q join agent_runs r on r.id = q.run_id \
+         where q.state = 'pending' and q.kind = 'elicitation' and r.status <> 'running'",
+    ),
+    (
+        "I4: an answer to a question without its input, or an input twice",
+        "select q.id from questions q where q.answer_input_id is not null and 1 <> (\
+           select count(*) from agent_runs r where r.input_id = q.answer_input_id and r.attempt = 1)",
+    ),
+    (
         "I5: a message without an event of the same number",
         "select m.id from agent_messages m left join session_events e \
          on e.session_id = m.session_id and e.seq = m.seq and e.ref_id = m.id \

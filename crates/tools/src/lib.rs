@@ -8,6 +8,7 @@
 //!
 //! **Invariant:** a tool does nothing but call [`service::RunTools`], which proves the turn anew at each call.
 
+mod ask_person;
 mod cron;
 mod definition;
 mod memory;

@@ -2,10 +2,16 @@
 
 use model::tools::ToolAccess;
 
-use crate::{cron, memory, tool::Tool};
+use crate::{ask_person, cron, memory, tool::Tool};
 
 /// All tools, in the order in which agents see them.
-pub(crate) static TOOLS: &[Tool] = &[cron::CRON, memory::REMEMBER, memory::RECALL, memory::FORGET];
+pub(crate) static TOOLS: &[Tool] = &[
+    cron::CRON,
+    ask_person::ASK_PERSON,
+    memory::REMEMBER,
+    memory::RECALL,
+    memory::FORGET,
+];
 
 /// Returns the tool of a name that an agent with this access gets.
 pub(crate) fn find(name: &str, access: ToolAccess) -> Option<&'static Tool> {

@@ -2,7 +2,17 @@
 import { QueryClient, useQuery } from "@tanstack/react-query";
 import { get } from "./client";
 import { ApiProblem } from "./problem";
-import type { Agent, Approval, Automation, Page, Permission, ServerInfo, SessionItem, Whoami } from "./types";
+import type {
+  Agent,
+  Approval,
+  Automation,
+  Page,
+  Permission,
+  Question,
+  ServerInfo,
+  SessionItem,
+  Whoami,
+} from "./types";
 
 export const queryClient = new QueryClient({
   defaultOptions: {
@@ -23,6 +33,7 @@ export const keys = {
   session: (id: string) => ["session", id] as const,
   automations: ["automations"] as const,
   approvals: ["approvals"] as const,
+  questions: ["questions"] as const,
   runs: ["runs"] as const,
   overview: ["overview"] as const,
   timeline: ["timeline"] as const,
@@ -60,6 +71,13 @@ export const useApprovals = () =>
   useQuery({
     queryKey: keys.approvals,
     queryFn: ({ signal }) => get<Page<Approval>>("/approvals", { limit: 100 }, signal),
+  });
+
+/** The questions that wait for an answer. */
+export const useQuestions = () =>
+  useQuery({
+    queryKey: keys.questions,
+    queryFn: ({ signal }) => get<Page<Question>>("/questions", { limit: 100 }, signal),
   });
 
 /** Returns a function that tells whether the caller has a permission; while that is unknown, nothing is allowed. */

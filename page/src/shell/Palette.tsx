@@ -10,7 +10,7 @@ import { titleOf } from "../views/conversations/names";
 import { views } from "../views/registry";
 import css from "./shell.module.css";
 
-const ID = /^(ses|aut|run|apr)_[0-9a-f]{6,}$/;
+const ID = /^(ses|aut|run|apr|que)_[0-9a-f]{6,}$/;
 
 /** Returns the address of an ID's object, if a view shows it. */
 export function addressOfId(text: string): string | null {
@@ -21,6 +21,7 @@ export function addressOfId(text: string): string | null {
     aut: "/automations",
     run: "/runs",
     apr: "/approvals",
+    que: "/approvals",
   };
   const root = kind === undefined ? undefined : roots[kind];
   return root !== undefined && views.some((view) => view.pattern.startsWith(root)) ? `${root}/${id}` : null;

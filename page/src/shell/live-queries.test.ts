@@ -21,6 +21,10 @@ describe("staleKeys", () => {
     expect(keys({ kind: "approval", session_id: "s" })).toContain("approvals");
   });
 
+  it("question_refetches_the_questions_and_the_overview", () => {
+    expect(keys({ kind: "question", session_id: "s" })).toEqual(["questions", "overview"]);
+  });
+
   it("tool_call_refetches_nothing", () => {
     expect(keys({ kind: "message", role: "tool", session_id: "s" })).toEqual([]);
   });

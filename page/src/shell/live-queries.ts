@@ -35,6 +35,8 @@ export function staleKeys(event: TraceEvent): (readonly string[])[] {
       ];
     case "approval":
       return [keys.approvals, keys.runs, keys.overview];
+    case "question":
+      return [keys.questions, keys.overview];
     case "automation":
       return [keys.automations, keys.overview, keys.timeline];
     case "message":

@@ -7,3 +7,6 @@ export const addressOfAutomation = (name: string): string => `/automations/${enc
 export const addressOfSession = (id: string): string => `/conversations/${id}`;
 
 export const addressOfApproval = (id: string): string => `/approvals/${id}`;
+
+/** Questions are in the inbox of the approvals. */
+export const addressOfQuestion = (id: string): string => `/approvals/${id}`;

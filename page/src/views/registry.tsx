@@ -13,7 +13,7 @@ import {
   ShieldQuestionMark,
 } from "lucide-react";
 import { type ComponentType, lazy } from "react";
-import { useApprovals } from "../api/queries";
+import { useApprovals, useQuestions } from "../api/queries";
 import { Approvals } from "./approvals/Approvals";
 import { Conversations } from "./conversations/Conversations";
 import { Overview } from "./overview/Overview";
@@ -49,7 +49,10 @@ export const views: View[] = [
     component: Approvals,
     icon: ShieldQuestionMark,
     key: "a",
-    useCount: () => useApprovals().data?.items.length ?? 0,
+    useCount: () => {
+      const [approvals, questions] = [useApprovals(), useQuestions()];
+      return (approvals.data?.items.length ?? 0) + (questions.data?.items.length ?? 0);
+    },
   },
   {
     label: "Conversations",

@@ -231,6 +231,42 @@ pub struct ApprovalExpiredChange {}
 pub struct ApprovalVoidChange {}
 
 tagged_union! {
+    /// A state that a question moved to, with its data.
+    QuestionChange, "state", "A state that a question moved to, with the data of that state." {
+        /// The question waits for a person.
+        Pending(QuestionPendingChange) = "pending",
+        /// A person answered the question.
+        Answered(QuestionAnsweredChange) = "answered",
+        /// The deadline passed without an answer.
+        Expired(QuestionExpiredChange) = "expired",
+        /// No answer can reach the agent.
+        Void(QuestionVoidChange) = "void",
+    }
+}
+
+/// The question waits for a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct QuestionPendingChange {
+    /// The instant at which the default counts.
+    pub deadline_at: Timestamp,
+}
+
+/// A person answered the question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct QuestionAnsweredChange {
+    /// The name of the token that answered, or `socket` for the private socket.
+    pub answered_by: String,
+}
+
+/// The deadline passed without an answer, so the default counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct QuestionExpiredChange {}
+
+/// The session was closed, or the turn that waited ended, so no answer can reach the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct QuestionVoidChange {}
+
+tagged_union! {
     /// A change of an automation.
     AutomationChange, "action", "A change of an automation." {
         /// The automation was created.

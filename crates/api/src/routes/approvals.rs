@@ -224,8 +224,8 @@ async fn decide(
     decided.await
 }
 
-/// Returns the author of a decision. The name is a copy, so that it stays when the token is renamed or removed.
-fn decider(caller: &Caller) -> Decider {
+/// Returns the author of a decision or of an answer. The name is a copy, so that it stays when the token is renamed or removed.
+pub(super) fn decider(caller: &Caller) -> Decider {
     Decider {
         token: caller.token.as_ref().map(|token| token.id),
         name: caller.name().to_owned(),

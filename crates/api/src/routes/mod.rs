@@ -14,6 +14,7 @@ mod list_params;
 mod memory;
 mod notifications;
 mod overview;
+mod questions;
 mod run_names;
 mod runs;
 mod server_info;
@@ -35,6 +36,7 @@ pub(crate) fn all() -> OpenApiRouter<Api> {
         .merge(runs::routes())
         .merge(approvals::routes())
         .merge(memory::routes())
+        .merge(questions::routes())
         .merge(agents::routes())
         .merge(instances::routes())
         .merge(webhooks::routes())

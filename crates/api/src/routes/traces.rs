@@ -83,7 +83,7 @@ impl<S: Send + Sync> FromRequestParts<S> for LastEventId {
 /// Trace a session
 ///
 /// Streams the events of a session as Server-Sent Events. The data of each is a `TraceEvent`, whose `kind` is also
-/// the name of the event. The ID of `session`, `run`, `message`, `approval` and `unknown` is the number of the event
+/// the name of the event. The ID of `session`, `run`, `message`, `approval`, `question` and `unknown` is the number of the event
 /// in the log. `delta`, the text that a turn is writing, has no ID. After a break, send the last ID as
 /// `Last-Event-ID`: no event is lost and none comes twice. If retention has removed the next events, one `resync`
 /// with a snapshot takes their place. Without either parameter the trace begins with the oldest event that is kept.

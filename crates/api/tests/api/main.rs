@@ -18,6 +18,7 @@ mod memory;
 mod overview;
 mod pages;
 mod prechecks;
+mod questions;
 mod request_guard;
 mod sessions;
 mod tenants;
@@ -46,6 +47,10 @@ on_both! {
         pending_approvals_are_listed_and_decided_by_members,
         decision_on_ended_approval_is_refused_with_its_state, input_of_approval_is_whole_up_to_its_limit,
         repeated_decision_returns_same_response,
+    ]
+    questions: [
+        pending_questions_are_listed_and_answered_by_members, invalid_or_late_answer_is_refused,
+        repeated_answer_returns_same_response,
     ]
     tenants: [
         resource_of_another_tenant_is_not_found,

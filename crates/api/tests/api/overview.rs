@@ -62,7 +62,9 @@ pub(crate) async fn overview_of_new_tenant_is_empty(world: &World) {
     for (name, count) in overview["counts"].as_object().unwrap() {
         assert_eq!(count, 0, "{name}");
     }
-    let nothing = json!({ "approvals": [], "failures": [], "automations": [], "cut": false });
+    let nothing = json!({
+        "approvals": [], "questions": [], "failures": [], "automations": [], "cut": false,
+    });
     assert_eq!(overview["needs"], nothing);
     assert_eq!(overview["running"], json!([]));
     assert_eq!(overview["next_runs"], json!([]));

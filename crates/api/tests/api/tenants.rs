@@ -65,6 +65,7 @@ fn body(id: &str) -> Option<Value> {
         "create_endpoint" | "replace_endpoint" => {
             json!({ "name": "mine", "url": "https://example.com/", "events": ["run.failed"] })
         }
+        "answer_question" => json!({ "text": "mine" }),
         "sign_in" => json!({ "code": "mal_x" }),
         _ => return None,
     })
@@ -107,8 +108,9 @@ impl Fixtures {
             .store
             .register_instance(world.tenant, here, "private", now);
         registered.await.unwrap();
-        let turn = world.begin_turn(id).await;
-        let approval = world.request_approval(turn, "private").await;
+        let caller = world.begin_turn_with_tools(id).await;
+        let approval = world.request_approval(caller.run, "private").await;
+        let question = world.ask(&caller, "private?").await;
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         for owner in [
             format!("automations/{}", text(&automation["id"])),
@@ -135,6 +137,7 @@ impl Fixtures {
                 ("delivery", text(&delivery["id"])),
                 ("approval", approval),
                 ("key", "note".to_owned()),
+                ("question", question),
             ],
         }
     }
@@ -166,6 +169,7 @@ impl Fixtures {
             ("delivery", "dlv"),
             ("approval", "apr"),
             ("key", "mem"),
+            ("question", "que"),
         ] {
             let id = format!("{prefix}_{}", "0197".repeat(8));
             filled = filled.replace(&format!("{{{name}}}"), &id);

@@ -19,6 +19,7 @@ pub(crate) mod mcp;
 pub(crate) mod memory;
 pub(crate) mod open;
 mod options;
+pub(crate) mod question;
 pub(crate) mod run;
 mod secret;
 pub(crate) mod serve;

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use api_types::{
     AutomationItem, BudgetUsage, FailureGroup, OutcomeCounts, Overview, ReportedUsage, RunItem,
-    WaitingApproval,
+    WaitingApproval, WaitingQuestion,
 };
 use client::{TraceItem, TraceSubject};
 use model::{Clock, Timestamp, run::RunStatus};
@@ -160,9 +160,11 @@ fn print(app: &App, overview: &Overview) -> Result<(), CliError> {
     }
     let needs = &overview.needs;
     let approvals = needs.approvals.iter();
+    let questions = needs.questions.iter();
     let failures = needs.failures.iter();
     let mut lines: Vec<String> = Vec::new();
     lines.extend(approvals.flat_map(|approval| approval_lines(approval, overview.now)));
+    lines.extend(questions.flat_map(|question| question_lines(question, overview.now)));
     lines.extend(needs.automations.iter().flat_map(automation_lines));
     lines.extend(failures.flat_map(|group| failure_lines(app, group)));
     if needs.cut {
@@ -269,6 +271,27 @@ fn approval_lines(waiting: &WaitingApproval, now: Timestamp) -> Vec<String> {
         format!(
             "    {}",
             paint(DIM, &format!("matins approval show {}", approval.id))
+        ),
+    ]
+}
+
+fn question_lines(waiting: &WaitingQuestion, now: Timestamp) -> Vec<String> {
+    let question = &waiting.question;
+    let name = subject(
+        waiting.automation_name.as_deref(),
+        waiting.session_title.as_deref(),
+    );
+    let left = format_period(question.deadline_at.since(now).as_secs());
+    vec![
+        format!(
+            "  {} {} has a question; its default counts in {left}",
+            paint(ATTENTION, "?"),
+            paint(BOLD, &name)
+        ),
+        format!("    {}", excerpt(&question.text, REASON_CHARS)),
+        format!(
+            "    {}",
+            paint(DIM, &format!("matins question show {}", question.id))
         ),
     ]
 }

@@ -4,7 +4,8 @@ use std::{collections::HashMap, fmt::Display};
 
 use api_types::{
     ApprovalAllowedChange, ApprovalChange, ApprovalDeniedChange, AutomationChange, Message,
-    RunChange, SessionChange, TraceDelta, TraceEvent, TraceMessage,
+    QuestionAnsweredChange, QuestionChange, RunChange, SessionChange, TraceDelta, TraceEvent,
+    TraceMessage,
 };
 use client::{ReceivedEvent, ServerEvent, Trace, TraceItem, TraceSubject};
 use model::{RunId, transcript::Speaker};
@@ -220,6 +221,16 @@ fn format_event_text(event: &TraceEvent) -> String {
             };
             let (id, state) = (event.approval_id, event.change.tag());
             format!("{id} {state}{by}, {}: {}", event.tool_kind, event.title)
+        }
+        TraceEvent::Question(event) => {
+            let by = match &event.change {
+                QuestionChange::Answered(QuestionAnsweredChange { answered_by }) => {
+                    format!(", by {answered_by}")
+                }
+                _ => String::new(),
+            };
+            let (id, state) = (event.question_id, event.change.tag());
+            format!("{id} {state}{by}: {}", event.text)
         }
         TraceEvent::Automation(event) => {
             let reason = match &event.change {

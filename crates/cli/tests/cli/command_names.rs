@@ -96,6 +96,7 @@ fn short_command_names_are_visible_aliases() {
     for (group, name, alias) in [
         ("agent", "list", "ls"),
         ("approval", "list", "ls"),
+        ("question", "list", "ls"),
         ("automation", "list", "ls"),
         ("endpoint", "list", "ls"),
         ("instance", "list", "ls"),

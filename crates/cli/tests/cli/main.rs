@@ -24,6 +24,7 @@ mod memory;
 mod notifications;
 mod open;
 mod prechecks;
+mod questions;
 mod remote;
 mod runs;
 mod serve;

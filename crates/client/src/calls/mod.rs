@@ -7,6 +7,7 @@ mod automations;
 mod memory;
 mod notifications;
 mod overview;
+mod questions;
 mod runs;
 mod server_info;
 mod sessions;
@@ -19,6 +20,7 @@ pub use approvals::{ApprovalFilter, ApprovalStates};
 pub use automations::AutomationFilter;
 pub use memory::MemoryOf;
 pub use overview::TimelineFilter;
+pub use questions::{QuestionFilter, QuestionStates};
 pub use runs::RunFilter;
 pub use sessions::{MessageRange, SessionFilter, SessionMove};
 

@@ -25,6 +25,7 @@ mod observability;
 mod outcomes;
 mod permissions;
 mod prechecks;
+mod questions;
 mod records;
 mod resources;
 mod restores;
@@ -196,6 +197,7 @@ scenarios! {
         stopping_server_requeues_run_in_precheck,
         heartbeat_is_renewed_during_precheck,
     ]
+    questions: [default_of_unanswered_question_reaches_agent_once]
     permissions: [
         permission_rules_decide_and_unmatched_requests_are_denied,
         allowed_pattern_holds_for_whole_command,

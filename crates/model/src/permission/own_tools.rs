@@ -11,7 +11,7 @@ const PLACEHOLDER: &str = "{tool}";
 /// The kinds of tools that are never tools of Matins.
 const FOREIGN_KINDS: [&str; 4] = [EXECUTE, "edit", "delete", "move"];
 /// The names of all tools of Matins.
-pub const TOOL_NAMES: [&str; 4] = ["cron", "remember", "recall", "forget"];
+pub const TOOL_NAMES: [&str; 5] = ["cron", "ask_person", "remember", "recall", "forget"];
 
 /// The titles of an agent's requests for tools of Matins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -160,7 +160,9 @@ impl Facts {
 /// Returns the run of an event. For an approval, it is the run whose agent requested the approval.
 fn run_of(event: &FeedEvent) -> Option<RunId> {
     match &event.event.change {
-        Change::Run { run_id, .. } | Change::Approval { run_id, .. } => Some(*run_id),
+        Change::Run { run_id, .. }
+        | Change::Approval { run_id, .. }
+        | Change::Question { run_id, .. } => Some(*run_id),
         _ => None,
     }
 }

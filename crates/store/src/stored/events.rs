@@ -13,8 +13,9 @@
 mod runs;
 
 use model::{
-    ApprovalId, AutomationId, MessageId, RunId, SeatId, SessionId, Timestamp, TriggerId,
-    event::{ApprovalChange, AutomationChange, Change, SessionChange, TriggerEdit},
+    ApprovalId, AutomationId, MessageId, QuestionId, RunId, SeatId, SessionId, Timestamp,
+    TriggerId,
+    event::{ApprovalChange, AutomationChange, Change, QuestionChange, SessionChange, TriggerEdit},
     session::SessionStatus,
     turn::{EntryKind, Role},
 };
@@ -78,6 +79,19 @@ impl StoredEvent {
                 };
                 (KIND_APPROVAL, approval_id.uuid(), json!(body))
             }
+            Change::Question {
+                question_id,
+                run_id,
+                text,
+                change,
+            } => {
+                let body = QuestionEventBody {
+                    run_id: *run_id,
+                    question: text.clone(),
+                    state: QuestionStateBody::of(change),
+                };
+                (KIND_APPROVAL, question_id.uuid(), json!(body))
+            }
             Change::Automation {
                 automation_id,
                 change,
@@ -112,6 +126,13 @@ impl StoredEvent {
                 kind: body.kind,
                 to: body.to,
             }),
+            KIND_APPROVAL if body.get("question").is_some() => QuestionEventBody::deserialize(body)
+                .map(|body| Change::Question {
+                    question_id: QuestionId::from_uuid(about),
+                    run_id: body.run_id,
+                    text: body.question,
+                    change: body.state.into_change(),
+                }),
             KIND_APPROVAL => ApprovalBody::deserialize(body).map(|body| Change::Approval {
                 approval_id: ApprovalId::from_uuid(about),
                 run_id: body.run_id,
@@ -215,6 +236,45 @@ impl ApprovalStateBody {
             Self::Denied { decided_by } => ApprovalChange::Denied { decided_by },
             Self::Expired {} => ApprovalChange::Expired,
             Self::Void {} => ApprovalChange::Void,
+        }
+    }
+}
+
+/// The body of a question's event. Its row has the kind of approvals, because a check of the table names the kinds, and a
+/// new one would copy the log of each session. Programs without questions find none of their forms in it.
+#[derive(Serialize, Deserialize)]
+struct QuestionEventBody {
+    run_id: RunId,
+    question: String,
+    #[serde(flatten)]
+    state: QuestionStateBody,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+enum QuestionStateBody {
+    Pending { deadline_at: Timestamp },
+    Answered { answered_by: String },
+    Expired {},
+    Void {},
+}
+
+impl QuestionStateBody {
+    fn of(change: &QuestionChange) -> Self {
+        match change.clone() {
+            QuestionChange::Pending { deadline_at } => Self::Pending { deadline_at },
+            QuestionChange::Answered { answered_by } => Self::Answered { answered_by },
+            QuestionChange::Expired => Self::Expired {},
+            QuestionChange::Void => Self::Void {},
+        }
+    }
+
+    fn into_change(self) -> QuestionChange {
+        match self {
+            Self::Pending { deadline_at } => QuestionChange::Pending { deadline_at },
+            Self::Answered { answered_by } => QuestionChange::Answered { answered_by },
+            Self::Expired {} => QuestionChange::Expired,
+            Self::Void {} => QuestionChange::Void,
         }
     }
 }

@@ -21,6 +21,7 @@ pub(crate) mod events;
 mod facts;
 mod permissions;
 mod policies;
+mod questions;
 mod settings;
 #[cfg(test)]
 mod snapshots;
@@ -37,6 +38,7 @@ pub(crate) use budget::StoredBudget;
 pub(crate) use facts::{StoredFlags, StoredNotificationKinds, StoredPromptRef, StoredScopes};
 pub(crate) use permissions::StoredPermissions;
 pub(crate) use policies::StoredPolicies;
+pub(crate) use questions::StoredQuestionBody;
 pub(crate) use settings::StoredSettings;
 pub(crate) use triggers::StoredSpec;
 

@@ -11,6 +11,7 @@ use model::{
     policy::{CatchUp, OnCrash, Overlap, Policies, Retry},
     precheck::Precheck,
     prompt::PromptRef,
+    question::QuestionBody,
     run::RunFlags,
     schedule::{QuietHours, Spec},
     tools::{AgentCron, ToolAccess},
@@ -57,6 +58,7 @@ fn kinds() -> Vec<DocumentKind> {
         DocumentKind::of::<StoredPermissions>("permissions", &[permissions()]),
         DocumentKind::of::<StoredSettings>("settings", &[settings()]),
         DocumentKind::of::<StoredAgent>("agent", &[(config(), Some(offers()))]),
+        DocumentKind::of::<StoredQuestionBody>("question", &[question()]),
         DocumentKind::of::<StoredFlags>("flags", &[flags()]),
         DocumentKind::of::<StoredPromptRef>("prompt_ref", &[prompt_ref()]),
         DocumentKind::of::<StoredScopes>(
@@ -99,6 +101,14 @@ fn policies() -> Policies {
         }),
         tools: ToolAccess::Read,
         agent_cron: AgentCron::Ask,
+    }
+}
+
+fn question() -> QuestionBody {
+    QuestionBody {
+        options: vec!["red".into(), "blue".into()],
+        default: Some(json!("red")),
+        schema: Some(json!({ "properties": { "colour": { "type": "string" } } })),
     }
 }
 
@@ -296,7 +306,7 @@ fn assert_contains(whole: &Value, part: &Value, path: &str) {
 }
 
 /// Keys whose values are free-form maps: each key in them is known.
-const FREE_FORM_KEYS: [&str; 3] = ["env", "settings", "values"];
+const FREE_FORM_KEYS: [&str; 4] = ["env", "settings", "values", "schema"];
 
 /// Adds keys that this program does not know to each object.
 fn with_later_keys(document: &Value) -> Value {

@@ -48,6 +48,15 @@ fn approval(change: ApprovalChange) -> Change {
     }
 }
 
+fn question(change: QuestionChange) -> Change {
+    Change::Question {
+        question_id: QuestionId::from_uuid(id(8)),
+        run_id: RunId::from_uuid(id(2)),
+        text: "Which colour?".into(),
+        change,
+    }
+}
+
 fn automation(change: AutomationChange) -> Change {
     let automation_id = AutomationId::from_uuid(id(5));
     Change::Automation {
@@ -77,7 +86,25 @@ fn occurrences() -> Occurrences {
 
 /// Every form of every change.
 fn changes() -> Vec<Change> {
-    [changes_of_sessions_and_runs(), changes_of_other_kinds()].concat()
+    [
+        changes_of_sessions_and_runs(),
+        changes_of_other_kinds(),
+        changes_of_questions(),
+    ]
+    .concat()
+}
+
+fn changes_of_questions() -> Vec<Change> {
+    vec![
+        question(QuestionChange::Pending {
+            deadline_at: instant(900),
+        }),
+        question(QuestionChange::Answered {
+            answered_by: "ci".into(),
+        }),
+        question(QuestionChange::Expired),
+        question(QuestionChange::Void),
+    ]
 }
 
 fn changes_of_sessions_and_runs() -> Vec<Change> {
@@ -246,8 +273,10 @@ fn stored_event_round_trips() {
 #[test]
 fn untyped_event_rows_are_read_and_rewritten_unchanged() {
     let before = rows("events_untyped.jsonl");
-    assert_eq!(before.len(), changes().len(), "one row for each form");
-    for (row_before, expected) in before.iter().zip(changes()) {
+    // That program knew no questions.
+    let known = [changes_of_sessions_and_runs(), changes_of_other_kinds()].concat();
+    assert_eq!(before.len(), known.len(), "one row for each form");
+    for (row_before, expected) in before.iter().zip(known) {
         let change = stored(row_before).into_change();
         assert_eq!(change, expected);
         // Old reader, new data: the old program gets the row that it would have written.
@@ -277,6 +306,14 @@ fn event_of_unknown_kind_or_form_becomes_unknown_change() {
         ("message", json!({ "role": "assistant", "kind": "picture" })),
         ("session", json!({ "state": "asleep" })),
         ("approval", json!({ "state": "pending" })),
+        (
+            "approval",
+            json!({ "state": "pending", "question": "Which?" }),
+        ),
+        (
+            "approval",
+            json!({ "state": "asked", "question": "Which?" }),
+        ),
         ("automation", json!({ "change": "cloned" })),
         ("automation", json!(null)),
     ];

@@ -5,15 +5,13 @@
 
 use model::{
     AutomationId, Timestamp,
-    entity::{Automation, Session, Trigger},
+    entity::{Automation, Trigger},
     event::AutomationChange,
-    lifecycle::{InvalidTransition, Lifecycle as _},
     schedule::Spec,
-    session::{Admission, SessionStatus},
     tools::{self, MadeBy, PROPOSED},
 };
 
-use super::{CallingTurn, ToolCaller, lock_turn};
+use super::{CallingTurn, ToolCaller, check_session, lock_turn};
 use crate::{
     Error, NewAutomation, Scope,
     agents::keep_agent,
@@ -89,7 +87,7 @@ impl Store {
                     lock_turn(tx, caller, now).await?;
                     locks::lock_session(tx, before.session.id).await?;
                     let turn = super::read_turn(tx, caller, now).await?;
-                    check_session(&turn.session)?;
+                    check_session(&turn.session, "take an automation")?;
                     // 2. Find the automation of an earlier call.
                     if let Some(existing) = find(tx, &turn, &new.name).await? {
                         let scope = Scope::Tenant(turn.tenant);
@@ -312,20 +310,6 @@ fn is_same_schedule(one: &Spec, other: &Spec) -> bool {
         ) => period == other && zone == its,
         _ => one == other,
     }
-}
-
-/// Refuses a session that takes no messages.
-fn check_session(session: &Session) -> Result<(), Error> {
-    let state = session.status();
-    if state.admission() == Admission::Refuse {
-        return Err(Error::Refused(InvalidTransition {
-            what: SessionStatus::WHAT,
-            object: Some(session.id.to_string()),
-            state: state.to_string(),
-            event: "take an automation".into(),
-        }));
-    }
-    Ok(())
 }
 
 async fn check_quotas(tx: &mut Tx, turn: &CallingTurn) -> Result<(), Error> {

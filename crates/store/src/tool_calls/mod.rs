@@ -5,6 +5,7 @@
 //! call that writes holds the locks of the run's automation and seat, as the transitions that end the run do: it commits
 //! before the end, or it changes nothing.
 
+mod ask;
 mod cron;
 mod memory;
 
@@ -14,9 +15,12 @@ use model::{
     AutomationId, InputId, RunId, SeatId, SessionId, TenantId, Timestamp, WorkerId,
     agent::Agent,
     entity::{Automation, Seat, Session},
+    lifecycle::{InvalidTransition, Lifecycle as _},
+    session::{Admission, SessionStatus},
     tools::{AgentCron, ToolAccess},
 };
 
+pub use ask::NewQuestion;
 pub use cron::NewAgentAutomation;
 pub use memory::{MemorySearch, RecalledEntry};
 
@@ -95,6 +99,20 @@ impl Store {
 async fn lock_turn(tx: &mut Tx, caller: &ToolCaller, now: Timestamp) -> Result<CallingTurn, Error> {
     locks::lock_all_of_runs(tx, &[caller.run]).await?;
     read_turn(tx, caller, now).await
+}
+
+/// Refuses a session that takes no messages.
+fn check_session(session: &Session, event: &str) -> Result<(), Error> {
+    let state = session.status();
+    if state.admission() == Admission::Refuse {
+        return Err(Error::Refused(InvalidTransition {
+            what: SessionStatus::WHAT,
+            object: Some(session.id.to_string()),
+            state: state.to_string(),
+            event: event.into(),
+        }));
+    }
+    Ok(())
 }
 
 async fn read_turn(tx: &mut Tx, caller: &ToolCaller, now: Timestamp) -> Result<CallingTurn, Error> {

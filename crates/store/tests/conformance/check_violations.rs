@@ -228,6 +228,45 @@ pub(crate) fn rows_breaking_checks(world: &World) -> Vec<(&'static str, Values)>
             "approvals_long_input_has_a_length",
             row("approvals").with("input_bytes", 1_i64),
         ),
+        ("questions_kind_known", row("questions").with("kind", "x")),
+        (
+            "questions_state_known",
+            row("questions")
+                .with("state", "x")
+                .with("closed_at", instant()),
+        ),
+        (
+            "questions_format",
+            row("questions").with("needs_format", 2_i64),
+        ),
+        (
+            "questions_closed_has_a_time",
+            row("questions").with("closed_at", instant()),
+        ),
+        (
+            "questions_answered_has_an_answer",
+            row("questions")
+                .with("state", "answered")
+                .with("closed_at", instant())
+                .with("answered_by", "me")
+                .with("answer_input_id", id()),
+        ),
+        (
+            "questions_open_has_no_answer",
+            row("questions").with("answer", serde_json::json!("red")),
+        ),
+        (
+            "questions_person_is_named",
+            row("questions").with("answered_by", "me"),
+        ),
+        (
+            "questions_token_is_a_persons",
+            row("questions").with("answered_by_token", id()),
+        ),
+        (
+            "questions_answer_of_tool_is_an_input",
+            row("questions").with("answer_input_id", id()),
+        ),
         (
             "agent_runs_secret_hash_is_whole",
             queued().with("secret_hash", vec![7_u8; 31]),

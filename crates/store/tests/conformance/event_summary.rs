@@ -1,6 +1,6 @@
 //! Renders events as one line each, for comparison.
 
-use model::event::{ApprovalChange, AutomationChange, Change};
+use model::event::{ApprovalChange, AutomationChange, Change, QuestionChange};
 
 /// Returns the kind of a change, with the status, the state or the action that it leads to.
 pub(crate) fn summary(change: &Change) -> String {
@@ -9,6 +9,7 @@ pub(crate) fn summary(change: &Change) -> String {
         Change::Run { change, .. } => format!("run {}", change.status()),
         Change::Message { .. } => "message".to_owned(),
         Change::Approval { change, .. } => format!("approval {}", approval_state(change)),
+        Change::Question { change, .. } => format!("question {}", question_state(change)),
         Change::Automation { change, .. } => format!("automation {}", automation_action(change)),
         Change::Unknown { kind, .. } => format!("unknown {kind}"),
     }
@@ -21,6 +22,7 @@ pub(crate) fn subject_id(change: &Change) -> String {
         Change::Run { run_id, .. } => run_id.to_string(),
         Change::Message { message_id, .. } => message_id.to_string(),
         Change::Approval { approval_id, .. } => approval_id.to_string(),
+        Change::Question { question_id, .. } => question_id.to_string(),
         Change::Automation { automation_id, .. } => automation_id.to_string(),
         Change::Unknown { about, .. } => about.to_string(),
     }
@@ -33,6 +35,15 @@ pub(crate) fn approval_state(change: &ApprovalChange) -> &'static str {
         ApprovalChange::Denied { .. } => "denied",
         ApprovalChange::Expired => "expired",
         ApprovalChange::Void => "void",
+    }
+}
+
+fn question_state(change: &QuestionChange) -> &'static str {
+    match change {
+        QuestionChange::Pending { .. } => "pending",
+        QuestionChange::Answered { .. } => "answered",
+        QuestionChange::Expired => "expired",
+        QuestionChange::Void => "void",
     }
 }
 

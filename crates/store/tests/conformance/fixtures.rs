@@ -190,6 +190,7 @@ pub(crate) const TABLES: &[&str] = &[
     "run_heartbeats",
     "run_live",
     "approvals",
+    "questions",
     "agent_artifacts",
     "agent_memory_entries",
     "agent_credentials",
@@ -332,6 +333,13 @@ impl World {
                 run_id: self.id("agent_runs"), automation_id: self.id("automations"),
                 tool_kind: "execute", title: "rm", tool_call: "1", input: json!({}),
                 input_cut: false, state: "pending", deadline_at: at, created_at: at,
+            },
+            "questions" => values! {
+                id: id(), tenant_id: tenant_id, session_id: self.id("agent_sessions"),
+                seat_id: self.id("agent_definitions"), run_id: self.id("agent_runs"),
+                automation_id: self.id("automations"), input_id: id(), kind: "tool",
+                text: "Which colour?", body: json!({}), format: 1_i64, needs_format: 1_i64,
+                state: "pending", deadline_at: at, created_at: at,
             },
             "agent_artifacts" => values! {
                 id: id(), tenant_id: tenant_id, session_id: self.id("agent_sessions"),

@@ -50,6 +50,7 @@ mod plans;
 mod poolers;
 mod postgres_server;
 mod prechecks;
+mod questions;
 mod record;
 mod retention;
 mod retry;
@@ -105,6 +106,7 @@ behaviours! {
             schedulers_without_locks_fire_each_instant_once, messages_without_locks_share_one_seat_in_sequence,
             fires_without_locks_keep_overlap_policy, workers_without_locks_claim_each_run_once,
             finish_and_stall_without_locks_have_one_winner, approval_decisions_without_locks_have_one_winner,
+            question_answers_without_locks_have_one_winner, equal_questions_without_locks_are_one,
             concurrent_transitions_without_locks_keep_invariants,
         ]
         send_message: [
@@ -393,6 +395,15 @@ behaviours! {
             memory_of_run_that_is_over_is_unchanged, expired_memory_is_never_returned, memory_is_limited_for_turn_and_owner,
             recall_selects_by_key_prefix_text_and_confidence, memory_of_failed_run_is_unconfirmed,
             people_read_and_edit_memory, memory_is_deleted_with_its_owner,
+        questions: [
+            question_is_asked_once_and_only_while_its_run_runs, fourth_question_of_turn_is_refused,
+            answer_is_next_input_of_asking_seat_once, answer_waits_for_busy_seat_and_paused_session,
+            unanswered_question_takes_its_default_at_deadline, closed_session_voids_its_questions,
+            deleted_session_removes_its_questions, question_of_other_tenant_is_not_found,
+            questions_are_listed_by_session_and_state, question_of_later_format_is_left_alone,
+            question_and_its_answer_are_in_feed_of_automation, elicitation_without_running_turn_is_fenced,
+            end_or_cancel_of_attempt_voids_its_elicitations_alone,
+            unanswered_elicitation_expires_without_an_input,
         ]
         sequences: [random_sequence_keeps_invariants]
         zone_rules: [

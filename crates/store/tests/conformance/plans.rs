@@ -167,6 +167,36 @@ fn plans() -> Vec<(&'static str, Vec<Param>, &'static [&'static str], bool)> {
             false,
         ),
         (
+            "questions/page",
+            approval(vec![]),
+            &["questions_of_tenant"],
+            false,
+        ),
+        (
+            "questions/page_pending",
+            params![id(), Uuid::max(), 50_u32],
+            &["questions_inbox"],
+            false,
+        ),
+        (
+            "questions/page_of_session",
+            approval(params![id()]),
+            &["questions_by_session"],
+            false,
+        ),
+        (
+            "questions/of_text",
+            params![id(), "Which colour?"],
+            &["questions_one_per_text"],
+            false,
+        ),
+        (
+            "questions/count_of_input",
+            params![id()],
+            &["questions_one_per_text"],
+            false,
+        ),
+        (
             "tokens/page",
             params![id(), Uuid::max(), 50_u32],
             &["api_tokens_of_tenant"],

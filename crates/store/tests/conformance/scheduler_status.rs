@@ -13,6 +13,7 @@ pub(crate) async fn scheduler_status_returns_next_due_work(db: &TestStore) {
     let nothing = SchedulerStatus {
         due: None,
         backoff: None,
+        question_deadline: None,
         has_promotable: false,
         has_removed_instance: false,
         has_outdated_triggers: false,

@@ -86,6 +86,9 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         "approvals/page_of_session" => approvals(params![session, none()]),
         "approvals/page_of_run" => approvals(params![run, none(), none()]),
         "approvals/page_of_automation" => approvals(params![automation]),
+        "questions/by_id" => params![none(), world.id("questions")],
+        "questions/page" => approvals(params![]),
+        "questions/page_of_session" => approvals(params![session]),
         "automations/bound_to" => params![none(), "bound"],
         "automations/by_id" => params![none(), automation],
         "automations/by_name" => stored("automations", "name"),
@@ -136,7 +139,9 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         | "instances/list"
         | "scheduler_status/automations"
         | "scheduler_status/queue_depth" => params![none()],
-        "approvals/page_pending" | "tenants/page" | "tokens/page" => page(),
+        "approvals/page_pending" | "questions/page_pending" | "tenants/page" | "tokens/page" => {
+            page()
+        }
         "live/read" => params![none(), run, 0_i64],
         "messages/before_run" | "records/read" | "runs/by_id" => {
             params![none(), run]
@@ -149,6 +154,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         "messages/before" => params![none(), session, i64::MAX, 50_u32],
         "runs/attempts" => stored("agent_runs", "input_id"),
         "approvals/ids_between"
+        | "questions/ids_between"
         | "runs/ids_between"
         | "sessions/ids_between"
         | "tokens/ids_between" => {

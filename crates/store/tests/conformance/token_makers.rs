@@ -352,6 +352,7 @@ pub(crate) async fn tokens_of_earlier_schema_stay_valid(db: &TestStore) {
         alter table automation.agent_runs drop column secret_hash; \
         alter table automation.automations drop column made_by_session_id, drop column made_by_run_id, \
         drop column made_by_turn, drop column made_by_name, drop column expires_at; \
+        drop table automation.questions; \
         delete from automation.schema_versions where version >= 16";
     change(&db.home, earlier).await;
     let database = store::open(&db.location()).await.unwrap();

@@ -12,15 +12,19 @@ use model::{
     outcome::FailureKind,
     permission::Verdict,
     policy::{Overlap, SessionMode},
+    question::{QuestionBody, QuestionStatus},
+    session::SessionEvent,
     turn::{HeartbeatReply, StartReply, TurnResult, WriteOutcome},
 };
-use store::{Scope, Store};
+use store::{NewQuestion, Scope, Store};
 
 use crate::{
     approvals::decider,
     fixtures::TestStore,
     invariants,
+    questions::racing_answers,
     stage::{Stage, answer, failed, hourly, store_over},
+    tool_calls::start_message,
 };
 
 /// Retries an operation while the database is busy, because without locks transactions give way more often than the
@@ -266,6 +270,81 @@ pub(crate) async fn approval_decisions_without_locks_have_one_winner(db: &TestSt
         if round % 2 == 1 {
             stage.succeed(run).await;
         }
+    }
+}
+
+pub(crate) async fn question_answers_without_locks_have_one_winner(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let stores = without_locks(db).await;
+    let by = decider("ci");
+    for round in 0..12 {
+        let (session, id) = stage.open_question().await;
+        let deadline = stage.question(id).await.deadline_at;
+        let now = stage.now();
+        let [one, other] = racing_answers();
+        let answer = async |store: &Store, answer| loop {
+            match store
+                .answer_question(stage.tenant, id, answer, &by, now)
+                .await
+            {
+                Ok(answered) => break Some(answered),
+                Err(store::Error::Refused(_)) => break None,
+                Err(error) if is_lost_race(&error) => tokio::task::yield_now().await,
+                Err(other) => panic!("{other:?}"),
+            }
+        };
+        let done = Cell::new(false);
+        let race = async {
+            let over = async {
+                if round % 2 == 0 {
+                    patiently!(stores[1].expire_overdue_questions(deadline));
+                } else {
+                    let close = SessionEvent::Complete;
+                    patiently!(stores[1].transition_session(
+                        stage.scope(),
+                        session,
+                        close,
+                        None,
+                        now
+                    ));
+                }
+            };
+            let ends = futures::join!(answer(&stores[0], &one), answer(&stores[1], &other), over);
+            done.set(true);
+            ends
+        };
+        let ((first, second, ()), ()) = futures::join!(race, watch_invariants(db, &done));
+        let winners: Vec<_> = [first, second].into_iter().flatten().collect();
+        assert!(winners.len() <= 1, "{winners:?}");
+        let question = stage.question(id).await;
+        match winners.first() {
+            Some(winner) => assert_eq!(&question, winner),
+            None if round % 2 == 0 => assert_eq!(question.status(), QuestionStatus::Expired),
+            None => assert_eq!(question.status(), QuestionStatus::Void),
+        }
+        // The seat gets one input for one answer, and none without.
+        let inputs = stage.inputs(session).await.len();
+        let expected = usize::from(question.status() != QuestionStatus::Void);
+        assert_eq!(inputs, 1 + expected, "{question:?}");
+    }
+}
+
+pub(crate) async fn equal_questions_without_locks_are_one(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let stores = without_locks(db).await;
+    for _ in 0..12 {
+        let session = stage.session().await;
+        let caller = start_message(&stage, session).await;
+        let new = NewQuestion {
+            text: "Which colour?".into(),
+            body: QuestionBody::default(),
+            deadline: stage.now() + std::time::Duration::from_hours(1),
+        };
+        let now = stage.now();
+        let ask = async |store: &Store| patiently!(store.ask_person(&caller, &new, now)).id;
+        let (one, other) = futures::join!(ask(&stores[0]), ask(&stores[1]));
+        assert_eq!(one, other);
+        stage.succeed(caller.run).await;
     }
 }
 

@@ -4,7 +4,7 @@ import { useRef, useState } from "react";
 import { Link } from "wouter";
 import { get } from "../../api/client";
 import { hasStatus } from "../../api/problem";
-import { keys, useApprovals, useAutomations } from "../../api/queries";
+import { keys, useApprovals, useAutomations, useQuestions } from "../../api/queries";
 import type { Approval, Page, RunView } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { Callout, ErrorState } from "../../kit/ErrorState";
@@ -19,15 +19,20 @@ import { useRefusal } from "../refusal";
 import { AlwaysAllow } from "./AlwaysAllow";
 import css from "./approvals.module.css";
 import { decide, fieldsOf, outcomeText, useInert, useWholeInput, VERBS } from "./decision";
+import { isQuestion, QuestionPane, QuestionRow } from "./Questions";
 import { ruleFor } from "./rules";
 
 const PAGE = 100;
 
-/** The route `/approvals/:id?`: what waits for a decision, the earliest deadline first, and what was decided. */
+/**
+ * The route `/approvals/:id?`: what waits for a decision, the earliest deadline first, then the questions of agents; and
+ * what was decided.
+ */
 export function Approvals({ params }: { params: { id?: string } }) {
   const [tab, setTab] = useFilter("tab");
   const decided = tab === "decided";
   const pending = useApprovals();
+  const asked = useQuestions();
   const past = useInfiniteQuery({
     queryKey: [...keys.approvals, "any"],
     queryFn: ({ signal, pageParam }) =>
@@ -40,11 +45,15 @@ export function Approvals({ params }: { params: { id?: string } }) {
   const over = (past.data?.pages.flatMap((page) => page.items) ?? []).filter(
     (each) => each.state !== "pending",
   );
+  const questions = decided
+    ? []
+    : [...(asked.data?.items ?? [])].sort((a, b) => a.deadline_at.localeCompare(b.deadline_at));
   const list = decided ? over : waiting;
   const query = decided ? past : pending;
   // A request that a person reads stays, also after somebody else decided it.
   const chosen = params.id ?? null;
-  const first = list[0]?.id ?? null;
+  const first = list[0]?.id ?? questions[0]?.id ?? null;
+  const open = chosen ?? first;
   return (
     <div className={css.inbox} data-open={chosen !== null}>
       <section className={css.list} aria-label="Requests">
@@ -52,7 +61,7 @@ export function Approvals({ params }: { params: { id?: string } }) {
           <h1>Approvals</h1>
           <div className={css.tabs}>
             <button type="button" aria-pressed={!decided} onClick={() => setTab("")}>
-              Waiting {waiting.length > 0 && waiting.length}
+              Waiting {waiting.length + questions.length > 0 && waiting.length + questions.length}
             </button>
             <button type="button" aria-pressed={decided} onClick={() => setTab("decided")}>
               Decided
@@ -63,7 +72,7 @@ export function Approvals({ params }: { params: { id?: string } }) {
           <ErrorState error={query.error} onRetry={() => query.refetch()} />
         ) : query.data === undefined ? (
           <Skeleton rows={5} />
-        ) : list.length === 0 ? (
+        ) : list.length + questions.length === 0 ? (
           <EmptyState
             text={decided ? "Nothing was decided yet." : "Nothing waits for you."}
             command={decided ? "matins approval list --all" : "matins approval list"}
@@ -72,7 +81,12 @@ export function Approvals({ params }: { params: { id?: string } }) {
           <ul>
             {list.map((approval) => (
               <li key={approval.id}>
-                <ListRow approval={approval} current={approval.id === (chosen ?? first)} tab={tab} />
+                <ListRow approval={approval} current={approval.id === open} tab={tab} />
+              </li>
+            ))}
+            {questions.map((question) => (
+              <li key={question.id}>
+                <QuestionRow question={question} current={question.id === open} />
               </li>
             ))}
           </ul>
@@ -83,7 +97,8 @@ export function Approvals({ params }: { params: { id?: string } }) {
           </button>
         )}
       </section>
-      {(chosen ?? first) !== null && <Request key={chosen ?? first} id={(chosen ?? first) as string} />}
+      {open !== null &&
+        (isQuestion(open) ? <QuestionPane key={open} id={open} /> : <Request key={open} id={open} />)}
     </div>
   );
 }

@@ -17,7 +17,7 @@ interface Facts {
 
 const textOf = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null);
 
-/** Returns what a row of the kind `notice` says. Rows of another author are notices of Matins. */
+/** Returns the content of a row of the kind `notice`. Rows of another author are notices of Matins. */
 export function noticeOf(row: Message): Notice {
   const facts = (row.metadata ?? {}) as Facts;
   if (row.role !== "assistant") return { from: "matins", text: row.content };

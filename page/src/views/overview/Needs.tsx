@@ -1,12 +1,19 @@
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
-import type { Automation, FailureGroup, Needs as NeedsData, WaitingApproval } from "../../api/types";
+import type {
+  Automation,
+  FailureGroup,
+  Needs as NeedsData,
+  WaitingApproval,
+  WaitingQuestion,
+} from "../../api/types";
 import { Button } from "../../kit/Button";
 import { sentence } from "../../kit/ErrorState";
 import { briefReason, clock, dayAndTime, localTimes, plural } from "../../kit/format";
 import { type Look, lookOfRun, StatusGlyph, wordOf } from "../../kit/Status";
 import { Countdown } from "../../kit/Time";
-import { addressOfApproval, addressOfAutomation, addressOfRun } from "../addresses";
+import { addressOfApproval, addressOfAutomation, addressOfQuestion, addressOfRun } from "../addresses";
+import { answerText } from "../approvals/answering";
 import { addressOfReachedBudget, fireAutomation, isProposed, resumeAutomation } from "../automation-actions";
 import { asText, mainField } from "../conversations/tools";
 import { useRefusal } from "../refusal";
@@ -16,7 +23,7 @@ import css from "./overview.module.css";
 /** The rows that are shown before "more", so that the first screen holds the whole overview. */
 const FIRST_ROWS = window.innerHeight < 900 ? 4 : 6;
 
-/** What needs a person: approvals by their deadlines, failures, automations that stopped, and what did not run. */
+/** What needs a person: approvals and questions by their deadlines, failures, automations that stopped, and what did not run. */
 export function Needs({ needs }: { needs: NeedsData }) {
   const [whole, setWhole] = useState(false);
   const open = needs.failures.filter((group) => !group.recovered);
@@ -28,6 +35,10 @@ export function Needs({ needs }: { needs: NeedsData }) {
     ...approvalsByRun(needs.approvals).map((group) => ({
       key: group[0]?.id ?? "",
       row: <ApprovalRow approvals={group} />,
+    })),
+    ...(needs.questions ?? []).map((question) => ({
+      key: question.id,
+      row: <QuestionRow question={question} />,
     })),
     ...failures.filter((group) => !isMissed(group)).map(failureRow),
     ...needs.automations.map((automation) => ({
@@ -119,6 +130,29 @@ function ApprovalRow({ approvals }: { approvals: WaitingApproval[] }) {
       </span>
       <Link className={css.primaryLink} href={addressOfApproval(first.id)}>
         Review
+      </Link>
+    </Row>
+  );
+}
+
+function QuestionRow({ question }: { question: WaitingQuestion }) {
+  const name = question.automation_name ?? question.session_title ?? "A conversation";
+  const at = clock(question.deadline_at);
+  return (
+    <Row
+      look="waits"
+      title={
+        <>
+          <strong>{name}</strong> has a question: {question.text}
+        </>
+      }
+      note={question.default == null ? `Until ${at}.` : `“${answerText(question.default)}” counts at ${at}.`}
+    >
+      <span className={css.left}>
+        <Countdown until={question.deadline_at} /> left
+      </span>
+      <Link className={css.primaryLink} href={addressOfQuestion(question.id)}>
+        Answer
       </Link>
     </Row>
   );

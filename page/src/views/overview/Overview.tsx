@@ -104,6 +104,7 @@ function Headline({ overview, looked }: { overview: OverviewData; looked: boolea
   const now = new Date(useNow(10_000)).toISOString();
   // A run that waits for a person is under way, too, but only one of the two words is right.
   const waiting = new Set(overview.needs.approvals.map((approval) => approval.run_id)).size;
+  const asking = overview.needs.approvals.length + (overview.needs.questions?.length ?? 0);
   const ran = counts.succeeded + counts.failed + counts.stalled + counts.cancelled;
   const since = dayAndTime(overview.since);
   const parts: [number, Look, string?][] = [
@@ -111,11 +112,7 @@ function Headline({ overview, looked }: { overview: OverviewData; looked: boolea
     [counts.failed, "failed"],
     [counts.stalled, "stalled"],
     [counts.missed, "missed"],
-    [
-      overview.needs.approvals.length,
-      "waits",
-      overview.needs.approvals.length === 1 ? "waits for you" : "wait for you",
-    ],
+    [asking, "waits", asking === 1 ? "waits for you" : "wait for you"],
     [counts.running - waiting, "running"],
     [counts.queued, "queued"],
     [counts.skipped, "skipped"],

@@ -34,5 +34,6 @@ from page
 left join agent_sessions s on s.id = page.session_id
 left join agent_messages m on page.kind = 'message' and m.id = page.ref_id and m.session_id = page.session_id
 left join approvals a on page.kind = 'approval' and a.id = page.ref_id and a.session_id = page.session_id
-left join agent_runs r on r.id = case page.kind when 'run' then page.ref_id when 'approval' then a.run_id else m.run_id end
+left join questions q on page.kind = 'approval' and q.id = page.ref_id and q.session_id = page.session_id
+left join agent_runs r on r.id = case page.kind when 'run' then page.ref_id when 'approval' then coalesce(a.run_id, q.run_id) else m.run_id end
 order by page.transaction_id, page.log_id, page.seq

@@ -11,6 +11,8 @@ select r.id, a.name as automation_name, s.title as session_title, h.name as agen
     limit 1
 ) as answer, exists (
     select 1 from approvals p where p.run_id = r.id and p.state = 'pending'
+    union all
+    select 1 from questions q where q.run_id = r.id and q.state = 'pending' and q.kind = 'elicitation'
 ) as waits_for_approval
 from item
 join agent_runs r on r.id = item.id and ($3 is null or r.tenant_id = $3)

@@ -1,5 +1,6 @@
 -- Returns the pending work of the scheduler in one query: the instant of the next due trigger, and the end of the
 -- next backoff. A backoff that has ended does not count, because its run waits for a seat and not for the time.
+-- `question_deadline` is the next instant at which the default of a question counts.
 -- `has_promotable` is true if a waiting run could start, although no promotion has found it. `has_removed_instance` is
 -- true if a run waits for a removed instance. `has_outdated_triggers` is true if an older edition of the zone rules
 -- computed the next instant of a trigger that is not due yet.
@@ -19,6 +20,7 @@ select
         limit 1
     ) as due,
     (select min(not_before) from agent_runs where status = 'deferred' and not_before > $1) as backoff,
+    (select min(deadline_at) from questions where state = 'pending' and needs_format <= $2) as question_deadline,
     exists (
         select 1
         from agent_runs r

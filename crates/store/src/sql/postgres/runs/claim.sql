@@ -64,6 +64,7 @@ in_progress as (
     from run_heartbeats h
     where (select count(*) from waiting) > 1
       and not exists (select 1 from approvals a where a.run_id = h.run_id and a.state = 'pending')
+      and not exists (select 1 from questions q where q.run_id = h.run_id and q.state = 'pending' and q.kind = 'elicitation')
     group by h.tenant_id
 ),
 ranked as (

@@ -1,0 +1,152 @@
+//! Questions of agents that wait in their turns.
+//!
+//! **Invariant:** a pending elicitation belongs to a running attempt that is not being cancelled, as a pending approval
+//! does.
+
+use model::{
+    QuestionId, RunId, Timestamp, WorkerId,
+    event::{Change, QuestionChange},
+    question::{Elicitation, Question, QuestionKind, answered_notice, asked_notice},
+    turn::{EntryKind, Role, WriteOutcome},
+};
+use serde_json::json;
+
+use super::{add_void, expire_one};
+use crate::{
+    Error, Scope, boxed,
+    database::Tx,
+    locks::lock_run,
+    owned_runs::locate_owned_runs,
+    session_log::{EntryLocation, SessionLogWriter},
+    store::Store,
+    stored::{self, DOCUMENT_FORMAT, StoredQuestionBody},
+};
+
+impl Store {
+    /// Asks a question for a run that `worker` executes, whose agent waits. A repeated request with the same ID changes
+    /// nothing. Returns [`WriteOutcome::Fenced`] if the run is no longer this worker's, or if it is being cancelled,
+    /// because no answer would reach the agent.
+    #[boxed]
+    pub async fn request_answer(
+        &self,
+        run: RunId,
+        worker: &WorkerId,
+        id: QuestionId,
+        asked: &Elicitation,
+        deadline: Timestamp,
+        now: Timestamp,
+    ) -> Result<WriteOutcome, Error> {
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                // 1. Lock the run, and check that this worker still executes it.
+                lock_run(tx, run).await?;
+                let located = locate_owned_runs(tx, std::iter::once((run, worker))).await?;
+                let Some(location) = located.into_values().next() else {
+                    return Ok(WriteOutcome::Fenced);
+                };
+                // 2. Insert the question, unless it exists or the run is being cancelled.
+                let body = stored::write::<StoredQuestionBody>(&asked.body);
+                let inserted = tx
+                    .fetch_optional(
+                        sql!("questions/insert"),
+                        params! { "questions/insert";
+                            id: id,
+                            run: run,
+                            kind: QuestionKind::Elicitation.as_str(),
+                            text: asked.text.as_str(),
+                            body: body.value,
+                            format: DOCUMENT_FORMAT,
+                            needs_format: body.needs_format,
+                            deadline: deadline,
+                            now: now,
+                        },
+                    )
+                    .await?;
+                // The statement inserted no row: either this request is a repetition, or the run is being cancelled.
+                if inserted.is_none() {
+                    let existing = tx
+                        .fetch_optional(sql!("questions/by_id"), params![location.tenant, id])
+                        .await?;
+                    return Ok(existing.map_or(WriteOutcome::Fenced, |_| WriteOutcome::Committed));
+                }
+                // 3. Log the question, and show it.
+                let mut log = SessionLogWriter::default();
+                let text = asked_notice(&asked.text, &asked.body, deadline);
+                add_notice(self, &mut log, location, id, text, now);
+                let change = Change::Question {
+                    question_id: id,
+                    run_id: run,
+                    text: asked.text.clone(),
+                    change: QuestionChange::Pending {
+                        deadline_at: deadline,
+                    },
+                };
+                log.add_change(location.session, change);
+                log.write(tx, now).await?;
+                Ok(WriteOutcome::Committed)
+            })
+        })
+        .await
+    }
+
+    /// Expires a question whose deadline has passed, and returns it. Does nothing if the question is no longer pending.
+    /// The caller must have checked the deadline.
+    #[boxed]
+    pub async fn expire_question(&self, id: QuestionId, now: Timestamp) -> Result<Question, Error> {
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                expire_one(self, tx, id, now).await?;
+                super::read_question(tx, Scope::System, id).await
+            })
+        })
+        .await
+    }
+}
+
+/// Shows the answer to an elicitation in the transcript, or that nobody answered.
+pub(super) fn add_answer(
+    store: &Store,
+    log: &mut SessionLogWriter,
+    question: &Question,
+    now: Timestamp,
+) {
+    let location = EntryLocation {
+        tenant: question.tenant_id,
+        session: question.session_id,
+        run: Some(question.run_id),
+        seat: Some(question.seat_id),
+    };
+    let text = answered_notice(&question.state);
+    add_notice(store, log, location, question.id, text, now);
+}
+
+fn add_notice(
+    store: &Store,
+    log: &mut SessionLogWriter,
+    location: EntryLocation,
+    question: QuestionId,
+    text: String,
+    now: Timestamp,
+) {
+    let metadata = json!({ "notice": "question", "question_id": question });
+    let entry = store.new_entry(Role::System, EntryKind::Notice, text, metadata, now);
+    log.add_message(location, entry);
+}
+
+/// Voids the pending elicitations of attempts that have ended or are being cancelled. The caller must hold the locks of
+/// their seats.
+pub(crate) async fn void_elicitations(
+    tx: &mut Tx,
+    log: &mut SessionLogWriter,
+    runs: impl Iterator<Item = RunId>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let runs = runs.map(|run| params![run]).collect();
+    let voided = tx
+        .fetch_rows(sql!("questions/void_of_runs"), runs, params![now])
+        .await?;
+    for row in &voided {
+        add_void(log, row)?;
+    }
+    Ok(())
+}

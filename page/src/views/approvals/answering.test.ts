@@ -1,0 +1,22 @@
+import { expect, test } from "vitest";
+import type { Question } from "../../api/types";
+import { answerText, endText } from "./answering";
+
+const question = (fields: Partial<Question>): Question =>
+  ({ closed_at: null, answer: null, answered_by: null, ...fields }) as Question;
+
+test("an answer names its author, and a default says that nobody answered", () => {
+  const answered = question({ state: "answered", answered_by: "laptop", answer: "blue" });
+  expect(endText(answered)).toBe("laptop answered: blue");
+  const atServer = question({ state: "answered", answered_by: "socket", answer: "blue" });
+  expect(endText(atServer)).toBe("A person at the server answered: blue");
+  expect(endText(question({ state: "expired", answer: "red" }))).toBe(
+    "Nobody answered in time, so the default counts: red",
+  );
+  expect(endText(question({ state: "expired" }))).toBe("Nobody answered in time.");
+  expect(endText(question({ state: "void" }))).toBe("No answer can reach the agent any more.");
+});
+
+test("the answer to a form is shown as JSON", () => {
+  expect(answerText({ colour: "blue" })).toBe('{"colour":"blue"}');
+});

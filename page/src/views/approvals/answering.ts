@@ -1,0 +1,45 @@
+/** Answering the questions of agents. */
+import { newKey, post } from "../../api/client";
+import { hasStatus } from "../../api/problem";
+import { keys, queryClient } from "../../api/queries";
+import type { Question } from "../../api/types";
+import { errorText } from "../../kit/ErrorState";
+import { clock } from "../../kit/format";
+import { toast } from "../../kit/Toast";
+
+export type Answer = { text: string } | { option: number } | { form: Record<string, unknown> };
+
+/** Answers a question. The list then shows its new state, also if another person was faster. */
+export async function answerQuestion(id: string, answer: Answer): Promise<void> {
+  try {
+    await post(`/questions/${id}/answer`, { idempotencyKey: newKey(), body: answer });
+  } catch (error) {
+    if (!hasStatus(error, 409)) toast(`Not answered. ${errorText(error)}`);
+  } finally {
+    queryClient.invalidateQueries({ queryKey: keys.overview });
+    await queryClient.invalidateQueries({ queryKey: keys.questions });
+  }
+}
+
+/** An answer or a default as text. Answers to forms are objects. */
+export function answerText(answer: unknown): string {
+  return typeof answer === "string" ? answer : JSON.stringify(answer);
+}
+
+/** Says how a question ended. */
+export function endText(question: Question): string {
+  const who = question.answered_by === "socket" ? "A person at the server" : question.answered_by;
+  const at = question.closed_at === null ? "" : ` at ${clock(question.closed_at)}`;
+  switch (question.state) {
+    case "answered":
+      return `${who ?? "A person"} answered${at}: ${answerText(question.answer)}`;
+    case "expired":
+      return question.answer === null
+        ? `Nobody answered in time${at}.`
+        : `Nobody answered in time${at}, so the default counts: ${answerText(question.answer)}`;
+    case "void":
+      return `No answer can reach the agent any more${at === "" ? "" : `, since${at.slice(3)}`}.`;
+    default:
+      return "It waits no longer.";
+  }
+}
