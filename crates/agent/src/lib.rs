@@ -59,7 +59,10 @@ pub use exit::{EarlyExit, ExceededLimit, ExitStatus, ResourceUsage};
 pub use guard::GuardProgram;
 pub use limits::Limits;
 pub use open::OpenError;
-pub use permission::{Decision, OptionKind, PermissionOption, PermissionRequest, Permissions};
+pub use permission::{
+    Decision, ElicitationReply, ElicitationRequest, OptionKind, PermissionOption,
+    PermissionRequest, Permissions,
+};
 pub use prompt::PromptError;
 pub use sdk::PROTOCOL_VERSION;
 pub use session::{McpServer, Mode, Modes, OpenSession, Setting};

@@ -1,13 +1,39 @@
-//! Permission requests of an agent, and the port that decides them.
+//! Permission requests and questions of an agent, and the port that decides them.
 
-use futures::future::BoxFuture;
-use serde_json::Value;
+use futures::future::{self, BoxFuture};
+use serde_json::{Map, Value};
 
-/// The port that decides an agent's permission requests.
+/// The port that decides an agent's permission requests and answers its questions.
 pub trait Permissions: Send + Sync {
     /// Decides one request. The decision may take long, because the agent's other messages continue meanwhile. If the
     /// prompt is cancelled or ends first, the future is dropped and the agent gets the answer `cancelled`.
     fn decide(&self, request: PermissionRequest) -> BoxFuture<'_, Decision>;
+
+    /// Answers one question. The answer may take long, as a decision may. Declines without a person.
+    fn answer(&self, request: ElicitationRequest) -> BoxFuture<'_, ElicitationReply> {
+        drop(request);
+        Box::pin(future::ready(ElicitationReply::Decline))
+    }
+}
+
+/// A question of an agent that waits in its turn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ElicitationRequest {
+    /// The question.
+    pub message: String,
+    /// The JSON Schema of the form that is the answer.
+    pub schema: Value,
+}
+
+/// The reply to a question.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ElicitationReply {
+    /// The fields of the form.
+    Accept(Map<String, Value>),
+    /// No answer.
+    Decline,
+    /// Neither: the prompt was cancelled or is over.
+    Cancel,
 }
 
 /// A permission request of an agent.

@@ -1,14 +1,19 @@
-//! Requests an approval on behalf of a turn, and waits for the decision, which may be made on any server.
+//! Requests an approval or an answer on behalf of a turn, and waits for it. People may decide and answer on any server.
 //!
-//! **Invariant:** without a decision the request is denied: at its deadline, or if the run is lost.
+//! **Invariant:** without a decision the request is denied: at its deadline, or if the run is lost. Without an answer the
+//! default of the question counts at its deadline, and there is no answer if the run is lost.
 
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use model::{
-    ApprovalId, RunId, SessionId, approval::ApprovalRequest, permission::Verdict,
+    ApprovalId, QuestionId, RunId, SessionId,
+    approval::ApprovalRequest,
+    permission::Verdict,
+    question::{Elicitation, QuestionStatus},
     turn::WriteOutcome,
 };
+use serde_json::Value;
 use store::{Changes, Error, Scope};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -68,6 +73,52 @@ pub(crate) async fn request_approval(
     Ok(state.verdict().unwrap_or(Verdict::Deny))
 }
 
+/// Asks a question for a run and waits for the answer. Returns the default if no person answers within `answer_timeout`,
+/// and `None` if there is neither, or if the run is no longer this worker's.
+///
+/// # Errors
+///
+/// Returns an error of the store that is not transient. Transient errors are retried.
+pub(crate) async fn request_answer(
+    host: &Host,
+    run: RunId,
+    session: Option<SessionId>,
+    question: &Elicitation,
+    answer_timeout: Duration,
+) -> Result<Option<Value>, Error> {
+    // 1. Write the question, as a request is written above.
+    let Host { store, worker, .. } = host;
+    let deadline_instant = Instant::now() + answer_timeout;
+    let now = host.now();
+    let (id, deadline) = (
+        QuestionId::generate(now, &*host.entropy),
+        now + answer_timeout,
+    );
+    let mut changes = store.changes();
+    let requested = retry_transient(|| {
+        Box::pin(store.request_answer(run, worker, id, question, deadline, now))
+    })
+    .await?;
+    if requested == WriteOutcome::Fenced {
+        return Ok(None);
+    }
+    tracing::info!(%run, question = %id, "{run} waits for the answer to {id}");
+    // 2. Wait for the answer until the deadline.
+    loop {
+        let asked = retry_transient(|| Box::pin(store.question(Scope::System, id))).await?;
+        if asked.status() != QuestionStatus::Pending {
+            return Ok(asked.state.answer().cloned());
+        }
+        tokio::select! {
+            () = wait_for_log_change(&mut changes, session) => {}
+            () = sleep_until(deadline_instant) => break,
+        }
+    }
+    // 3. Expire the question. An answer of the last moment counts.
+    let asked = retry_transient(|| Box::pin(store.expire_question(id, host.now()))).await?;
+    Ok(asked.state.answer().cloned())
+}
+
 /// Waits until the log of the session may have grown. Without a session, any change ends the wait.
 async fn wait_for_log_change(changes: &mut Changes, session: Option<SessionId>) {
     loop {
@@ -86,7 +137,7 @@ async fn retry_transient<'a, T>(
     loop {
         match call().await {
             Err(error) if error.is_transient() => {
-                tracing::warn!(%error, "cannot request an approval, will retry");
+                tracing::warn!(%error, "cannot ask a person, will retry");
                 sleep(RETRY_PAUSE).await;
             }
             done => return done,

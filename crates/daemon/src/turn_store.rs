@@ -16,6 +16,7 @@ use model::{
     budget::Accounts,
     outcome::Outcome,
     permission::Verdict,
+    question::Elicitation,
     run::{Origin, RunStatus},
     turn::{DeclineOutcome, Entry, HeartbeatReply, StartReply, TurnResult, WriteOutcome},
 };
@@ -258,6 +259,22 @@ impl TurnStore for WorkerTurnStore {
             )
             .await
             .map_err(turn_store_error)
+        })
+    }
+
+    fn request_answer(
+        &self,
+        run: RunId,
+        question: Elicitation,
+        answer_timeout: Duration,
+    ) -> BoxFuture<'_, Result<Option<Value>, TurnStoreError>> {
+        Box::pin(async move {
+            // The guard lends the slot until the answer arrives or this future is dropped.
+            let _waits = self.approval_waits.begin();
+            let session = self.running().get(&run).map(|turn| turn.session);
+            approval_request::request_answer(&self.host, run, session, &question, answer_timeout)
+                .await
+                .map_err(turn_store_error)
         })
     }
 

@@ -1,4 +1,4 @@
-//! The permission requests of a turn that people must decide.
+//! The permission requests of a turn that people must decide, and its questions that people must answer.
 //!
 //! **Invariant:** an [`ApprovalDriver`] is polled beside the conversation for as long as it exists, because a request
 //! in progress may hold a resource of the store for which the turn's other writes wait.
@@ -6,7 +6,9 @@
 use std::time::Duration;
 
 use futures::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
-use model::{RunId, approval::approval_timeout, limits, permission::Verdict};
+use model::{
+    RunId, approval::approval_timeout, limits, permission::Verdict, question::ELICITATIONS_PER_TURN,
+};
 use tokio::{
     sync::{mpsc, watch},
     time::Instant,
@@ -28,6 +30,8 @@ pub(crate) struct ApprovalDriver<'a> {
     deadline: Instant,
     requests: mpsc::Receiver<PendingRequest>,
     pending: FuturesUnordered<BoxFuture<'a, ()>>,
+    /// The number of questions that have reached people.
+    questions: usize,
     /// Reports the number of waiting requests to the conversation.
     pending_count: watch::Sender<usize>,
     stop: CancellationToken,
@@ -81,6 +85,7 @@ impl<'a> ApprovalDriver<'a> {
             deadline,
             requests,
             pending: FuturesUnordered::new(),
+            questions: 0,
             pending_count: count,
             stop,
         };
@@ -111,20 +116,38 @@ impl<'a> ApprovalDriver<'a> {
     }
 
     fn start_request(&mut self, request: PendingRequest) {
-        // Dropping a request denies it. The limit keeps an agent from flooding the inbox.
+        // Dropping a request denies or declines it. The limits keep an agent from flooding the inbox.
         if self.pending.len() >= limits::PENDING_APPROVALS_PER_TURN {
             return;
         }
         let left = self.deadline.saturating_duration_since(Instant::now());
         let (run, timeout) = (self.run, approval_timeout(self.decision_timeout, left));
-        let decision = self.store.request_approval(run, request.question, timeout);
-        self.pending.push(Box::pin(async move {
-            let verdict = decision.await.unwrap_or_else(|error| {
-                log_warning(run, &error, "request an approval");
-                Verdict::Deny
-            });
-            // Sending fails if the agent was asked to cancel meanwhile, and then it needs no answer.
-            request.answer.send(verdict).ok();
-        }));
+        // Sending fails if the agent was asked to cancel meanwhile, and then it needs no answer.
+        match request {
+            PendingRequest::Approval { question, answer } => {
+                let decision = self.store.request_approval(run, question, timeout);
+                self.pending.push(Box::pin(async move {
+                    let verdict = decision.await.unwrap_or_else(|error| {
+                        log_warning(run, &error, "request an approval");
+                        Verdict::Deny
+                    });
+                    answer.send(verdict).ok();
+                }));
+            }
+            PendingRequest::Elicitation { question, answer } => {
+                if self.questions >= ELICITATIONS_PER_TURN {
+                    return;
+                }
+                self.questions += 1;
+                let answered = self.store.request_answer(run, question, timeout);
+                self.pending.push(Box::pin(async move {
+                    let given = answered.await.unwrap_or_else(|error| {
+                        log_warning(run, &error, "ask a question");
+                        None
+                    });
+                    answer.send(given).ok();
+                }));
+            }
+        }
     }
 }

@@ -13,6 +13,7 @@ use model::{
     budget::Accounts,
     outcome::Outcome,
     permission::Verdict,
+    question::Elicitation,
     turn::{DeclineOutcome, Entry, HeartbeatReply, StartReply, TurnResult, WriteOutcome},
 };
 use serde_json::Value;
@@ -153,6 +154,20 @@ impl TurnStore for MaskedStore<'_> {
             self.mask.text(&mut long.json);
         }
         self.store.request_approval(run, request, decision_timeout)
+    }
+
+    fn request_answer(
+        &self,
+        run: RunId,
+        mut question: Elicitation,
+        answer_timeout: Duration,
+    ) -> BoxFuture<'_, Result<Option<Value>, TurnStoreError>> {
+        self.mask.text(&mut question.text);
+        let Elicitation { body, .. } = &mut question;
+        for value in [&mut body.default, &mut body.schema].into_iter().flatten() {
+            self.mask.value(value);
+        }
+        self.store.request_answer(run, question, answer_timeout)
     }
 
     fn withdraw_approvals(

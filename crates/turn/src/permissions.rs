@@ -1,13 +1,15 @@
-//! Answers to permission requests: by rules, and by people if the automation says so.
+//! Answers to permission requests: by rules, and by people if the automation says so. Answers to questions: by people.
 
-use agent::{Decision, PermissionRequest, Permissions};
+use agent::{Decision, ElicitationReply, ElicitationRequest, PermissionRequest, Permissions};
 use futures::future::{self, BoxFuture};
 use model::{
     approval::{ApprovalRequest, OnUnmatched},
     limits,
     permission::{OwnTools, PermissionRules, Verdict},
+    question::Elicitation,
     turn::Assignment,
 };
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 /// The rules of a turn. A request that no rule matches is denied or sent to people, so that no turn waits forever for
@@ -16,13 +18,21 @@ pub(crate) struct RulePermissions {
     rules: PermissionRules,
     /// The rule for requests of tools of Matins, which the agent gets in this turn.
     own_tools: OwnTools,
-    people: Option<mpsc::Sender<PendingRequest>>,
+    /// `true` if people decide the permission requests that no rule matches.
+    asks_people: bool,
+    people: mpsc::Sender<PendingRequest>,
 }
 
-/// A request that waits for people. Dropping it denies it.
-pub(crate) struct PendingRequest {
-    pub(crate) question: ApprovalRequest,
-    pub(crate) answer: oneshot::Sender<Verdict>,
+/// A request that waits for people. Dropping it denies or declines it.
+pub(crate) enum PendingRequest {
+    Approval {
+        question: ApprovalRequest,
+        answer: oneshot::Sender<Verdict>,
+    },
+    Elicitation {
+        question: Elicitation,
+        answer: oneshot::Sender<Option<Value>>,
+    },
 }
 
 impl RulePermissions {
@@ -34,8 +44,8 @@ impl RulePermissions {
         let rules = Self {
             rules: assignment.permissions.clone(),
             own_tools: OwnTools::of(&assignment.agent.config.own_tools, assignment.tools()),
-            people: (assignment.policies.on_unmatched == OnUnmatched::RequestApproval)
-                .then_some(people),
+            asks_people: assignment.policies.on_unmatched == OnUnmatched::RequestApproval,
+            people,
         };
         (rules, requests)
     }
@@ -43,13 +53,23 @@ impl RulePermissions {
 
 impl Permissions for RulePermissions {
     fn decide(&self, request: PermissionRequest) -> BoxFuture<'_, Decision> {
-        match (self.rules.verdict(&request.subject), &self.people) {
+        match (self.rules.verdict(&request.subject), self.asks_people) {
             (Some(Verdict::Allow), _) => Box::pin(future::ready(Decision::Allow)),
             (None, _) if self.own_tools.cover(&request.subject) => {
                 Box::pin(future::ready(Decision::Allow))
             }
-            (None, Some(people)) => Box::pin(request_decision(people, request)),
-            (Some(Verdict::Deny), _) | (None, None) => Box::pin(future::ready(Decision::Deny)),
+            (None, true) => Box::pin(request_decision(&self.people, request)),
+            (Some(Verdict::Deny), _) | (None, false) => Box::pin(future::ready(Decision::Deny)),
+        }
+    }
+
+    fn answer(&self, request: ElicitationRequest) -> BoxFuture<'_, ElicitationReply> {
+        match Elicitation::new(&request.message, &request.schema) {
+            Ok(question) => Box::pin(request_answer(&self.people, question)),
+            Err(error) => {
+                tracing::info!(%error, "declined a form of an agent that cannot be checked");
+                Box::pin(future::ready(ElicitationReply::Decline))
+            }
         }
     }
 }
@@ -67,15 +87,28 @@ async fn request_decision(
     } = request;
     let question = ApprovalRequest::new(&subject.tool_kind, &subject.title, &tool_call, input);
     let (answer, answered) = oneshot::channel();
-    if people
-        .send(PendingRequest { question, answer })
-        .await
-        .is_err()
-    {
+    let request = PendingRequest::Approval { question, answer };
+    if people.send(request).await.is_err() {
         return Decision::Deny;
     }
     match answered.await {
         Ok(Verdict::Allow) => Decision::Allow,
         Ok(Verdict::Deny) | Err(_) => Decision::Deny,
+    }
+}
+
+/// Sends a question to people and waits for the answer. Declines the question if the prompt is over.
+async fn request_answer(
+    people: &mpsc::Sender<PendingRequest>,
+    question: Elicitation,
+) -> ElicitationReply {
+    let (answer, answered) = oneshot::channel();
+    let request = PendingRequest::Elicitation { question, answer };
+    if people.send(request).await.is_err() {
+        return ElicitationReply::Decline;
+    }
+    match answered.await {
+        Ok(Some(Value::Object(fields))) => ElicitationReply::Accept(fields),
+        Ok(_) | Err(_) => ElicitationReply::Decline,
     }
 }

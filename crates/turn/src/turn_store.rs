@@ -11,6 +11,7 @@ use model::{
     approval::ApprovalRequest,
     budget::Accounts,
     permission::Verdict,
+    question::Elicitation,
     turn::{DeclineOutcome, Entry, HeartbeatReply, StartReply, TurnResult, WriteOutcome},
 };
 use serde_json::Value;
@@ -84,6 +85,16 @@ pub trait TurnStore: Send + Sync {
         permission: ApprovalRequest,
         decision_timeout: Duration,
     ) -> BoxFuture<'_, Result<Verdict, TurnStoreError>>;
+
+    /// Asks people a question and waits for the answer, for at most `answer_timeout`; afterwards the default of the
+    /// question counts. Returns `None` if there is no answer. If the future is dropped, the question remains open until
+    /// it is withdrawn or the run ends.
+    fn request_answer(
+        &self,
+        run: RunId,
+        question: Elicitation,
+        answer_timeout: Duration,
+    ) -> BoxFuture<'_, Result<Option<Value>, TurnStoreError>>;
 
     /// Withdraws the open requests of the run, because its agent no longer waits for the answers.
     fn withdraw_approvals(&self, run: RunId)

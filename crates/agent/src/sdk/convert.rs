@@ -18,6 +18,7 @@ use crate::{
     OptionKind, PermissionOption, PermissionRequest, PlanEntry, Setting, ToolCall, ToolCallUpdate,
     Update, Usage,
 };
+use crate::{ElicitationReply, ElicitationRequest};
 
 /// Returns a value in the protocol's words, such as `in_progress`. Returns an empty string if the value is not a
 /// string in JSON.
@@ -61,8 +62,8 @@ fn replaced<T, U: Default>(field: MaybeUndefined<T>, convert: impl Fn(T) -> U) -
     }
 }
 
-/// Returns the capabilities that this client offers to agents. It offers what the recorder of a turn shows and what
-/// [`settings`] can set, and neither files nor terminals nor sign-in at a terminal.
+/// Returns the capabilities that this client offers to agents. It offers the updates that the recorder of a
+/// turn shows and the settings that [`settings`] can set, and neither files nor terminals nor sign-in at a terminal.
 pub(super) fn client_capabilities() -> schema::ClientCapabilities {
     let options = schema::SessionConfigOptionsCapabilities::new()
         .boolean(schema::BooleanConfigOptionCapabilities::new());
@@ -70,7 +71,11 @@ pub(super) fn client_capabilities() -> schema::ClientCapabilities {
         .compaction(schema::CompactionCapabilities::new())
         .notices(schema::NoticeCapabilities::new())
         .config_options(options);
-    schema::ClientCapabilities::new().session(session)
+    let elicitation =
+        schema::ElicitationCapabilities::new().form(schema::ElicitationFormCapabilities::new());
+    schema::ClientCapabilities::new()
+        .session(session)
+        .elicitation(elicitation)
 }
 
 /// Returns the items in the protocol's form.
@@ -329,6 +334,45 @@ pub(crate) fn permission(request: schema::RequestPermissionRequest) -> Permissio
     }
 }
 
+/// Converts a question. Returns `None` if its answer is no form, or if the question belongs to another session.
+pub(super) fn elicitation(
+    request: schema::CreateElicitationRequest,
+    session: &AcpSessionId,
+) -> Option<ElicitationRequest> {
+    let schema::ElicitationMode::Form(form) = request.mode else {
+        return None;
+    };
+    let schema::ElicitationScope::Session(scope) = form.scope else {
+        return None;
+    };
+    if scope.session_id.0.as_ref() != session.as_str() {
+        return None;
+    }
+    Some(ElicitationRequest {
+        message: request.message,
+        schema: serde_json::to_value(form.requested_schema).ok()?,
+    })
+}
+
+pub(super) fn elicitation_action(reply: ElicitationReply) -> schema::ElicitationAction {
+    let fields = match reply {
+        ElicitationReply::Accept(fields) => fields,
+        ElicitationReply::Decline => return schema::ElicitationAction::Decline,
+        ElicitationReply::Cancel => return schema::ElicitationAction::Cancel,
+    };
+    let fields = fields.into_iter().map(|(name, value)| {
+        let value = schema::ElicitationContentValue::deserialize(value)?;
+        Ok::<_, serde_json::Error>((name, value))
+    });
+    match fields.collect() {
+        Ok(content) => schema::ElicitationAction::Accept(
+            schema::ElicitationAcceptAction::new().content(Some(content)),
+        ),
+        // The form has checked the answer, so that each value has one of the protocol's types.
+        Err(_) => schema::ElicitationAction::Decline,
+    }
+}
+
 pub(super) fn outcome(option: Option<&str>) -> schema::RequestPermissionOutcome {
     match option {
         Some(id) => {
@@ -372,6 +416,7 @@ mod tests {
             "terminal": false,
             "session": {"compaction": {}, "configOptions": {"boolean": {}}, "notices": {}},
             "auth": {"terminal": false},
+            "elicitation": {"form": {}},
         });
         assert_eq!(offered, expected);
     }

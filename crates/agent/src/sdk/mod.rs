@@ -78,14 +78,25 @@ impl Connection {
         let stop = CancellationToken::new();
         let (connected, connection) = oneshot::channel();
         let transport = Lines::new(write_lines(stdin, requests), read_messages(messages));
-        let client = Builder::new(Client).name("matins").on_receive_request(
-            async move |request: schema::RequestPermissionRequest,
-                        responder: Responder<schema::RequestPermissionResponse>,
-                        connection: ConnectionTo<Agent>| {
-                answer_permission_request(&router, request, responder, &connection)
-            },
-            on_receive_request!(),
-        );
+        let questions = Arc::clone(&router);
+        let client = Builder::new(Client)
+            .name("matins")
+            .on_receive_request(
+                async move |request: schema::RequestPermissionRequest,
+                            responder: Responder<schema::RequestPermissionResponse>,
+                            connection: ConnectionTo<Agent>| {
+                    answer_permission_request(&router, request, responder, &connection)
+                },
+                on_receive_request!(),
+            )
+            .on_receive_request(
+                async move |request: schema::CreateElicitationRequest,
+                            responder: Responder<schema::CreateElicitationResponse>,
+                            connection: ConnectionTo<Agent>| {
+                    answer_elicitation(&questions, request, responder, &connection)
+                },
+                on_receive_request!(),
+            );
         let stopped = stop.clone();
         let driver = tokio::spawn(async move {
             let driven = client.connect_with(transport, async move |connection| {
@@ -333,6 +344,30 @@ fn answer_permission_request(
             .decide(turn.as_deref(), convert::permission(request), answer)
             .await;
         // The request counts as reported only now.
+        drop(token);
+        Ok(())
+    })
+}
+
+/// Starts the task that answers one question.
+fn answer_elicitation(
+    router: &Arc<Router>,
+    request: schema::CreateElicitationRequest,
+    responder: Responder<schema::CreateElicitationResponse>,
+    connection: &ConnectionTo<Agent>,
+) -> Result<(), agent_client_protocol::Error> {
+    let router = Arc::clone(router);
+    let turn = router.current_turn();
+    // Take the token before the task starts, as for a permission request.
+    let token = turn.as_ref().map(|turn| turn.track_request());
+    connection.spawn(async move {
+        let session = turn.as_ref().map(|turn| turn.session());
+        let asked = session.and_then(|session| convert::elicitation(request, session));
+        let reply = router.elicit(turn.as_deref(), asked).await;
+        let action = convert::elicitation_action(reply);
+        responder
+            .respond(schema::CreateElicitationResponse::new(action))
+            .ok();
         drop(token);
         Ok(())
     })

@@ -1,4 +1,4 @@
-//! The routing of an agent's updates and permission requests to the present turn.
+//! The routing of an agent's updates, permission requests and questions to the present turn.
 //!
 //! At most one turn is attached at a time. Updates without a turn are discarded; this drops the history that
 //! `session/load` replays. A permission request without a turn is answered `cancelled`.
@@ -21,7 +21,7 @@ use tokio_util::{
 
 use super::convert;
 use crate::{
-    Decision, PermissionRequest, Permissions, Update,
+    Decision, ElicitationReply, ElicitationRequest, PermissionRequest, Permissions, Update,
     limits::{EXIT_STATUS_TIMEOUT, MAX_REMEMBERED_TOOL_CALL_BYTES, MAX_REMEMBERED_TOOL_CALLS},
     message::MessageSize,
 };
@@ -235,7 +235,31 @@ impl Router {
     }
 }
 
+impl Router {
+    /// Answers one question of an agent.
+    pub(crate) async fn elicit(
+        &self,
+        turn: Option<&Turn>,
+        request: Option<ElicitationRequest>,
+    ) -> ElicitationReply {
+        // Without a turn no person can answer, and a question without a form is of a kind that was not offered.
+        let (Some(turn), Some(request)) = (turn, request) else {
+            return ElicitationReply::Decline;
+        };
+        tokio::select! {
+            biased;
+            () = turn.cancelled.cancelled() => ElicitationReply::Cancel,
+            reply = self.permissions.answer(request) => reply,
+        }
+    }
+}
+
 impl Turn {
+    /// Returns the agent's session of the turn.
+    pub(crate) const fn session(&self) -> &AcpSessionId {
+        &self.session
+    }
+
     /// Answers all open and later permission requests of this turn with `cancelled`.
     pub(crate) fn cancel(&self) {
         self.cancelled.cancel();

@@ -47,6 +47,15 @@ macro_rules! delegate {
             self.inner.record_usage(run, usage)
         }
 
+        fn request_answer(
+            &self,
+            run: model::RunId,
+            question: model::question::Elicitation,
+            timeout: std::time::Duration,
+        ) -> $crate::delegate::StoreFuture<'_, Option<serde_json::Value>> {
+            self.inner.request_answer(run, question, timeout)
+        }
+
         fn withdraw_approvals(
             &self,
             run: model::RunId,

@@ -197,7 +197,11 @@ scenarios! {
         stopping_server_requeues_run_in_precheck,
         heartbeat_is_renewed_during_precheck,
     ]
-    questions: [default_of_unanswered_question_reaches_agent_once]
+    questions: [
+        default_of_unanswered_question_reaches_agent_once, elicitation_is_answered_in_its_turn,
+        unanswered_elicitation_takes_defaults_or_is_declined,
+        elicitation_without_checkable_form_is_declined_at_once, cancelled_turn_voids_its_elicitation,
+    ]
     permissions: [
         permission_rules_decide_and_unmatched_requests_are_denied,
         allowed_pattern_holds_for_whole_command,

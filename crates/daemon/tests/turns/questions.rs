@@ -5,16 +5,20 @@ use std::time::Duration;
 use daemon::scheduler;
 use model::{
     Clock as _, RunId,
+    approval::Decider,
     outcome::Outcome,
-    question::{Question, QuestionBody},
+    question::{Question, QuestionBody, QuestionKind, QuestionStatus},
     run::RunStatus,
     turn::{StartReply, TurnResult, WriteOutcome},
 };
-use serde_json::json;
-use store::{NewQuestion, ToolCaller};
-use testkit::scripted::Step;
+use serde_json::{Value, json};
+use store::{NewQuestion, Page, QuestionFilter, Scope, ToolCaller};
+use testkit::scripted::{Script, Step};
 
-use crate::world::World;
+use crate::{
+    approvals::fire_with_approvals,
+    world::{World, eventually},
+};
 
 /// Asks a question in the turn of a run, whose agent a test plays, and ends the turn.
 async fn ask_and_end(world: &World, run: RunId) -> Question {
@@ -89,4 +93,162 @@ pub(crate) async fn default_of_unanswered_question_reaches_agent_once(world: &Wo
         .iter()
         .filter(|run| run.status() == RunStatus::Succeeded);
     assert_eq!(answered.count(), 1);
+}
+
+/// Returns the text of the agent's answer, which is the reply to its question.
+async fn reply_of(world: &World, run: RunId) -> Value {
+    let run = eventually("the end of the turn", async || {
+        let run = world.store().run(Scope::System, run).await.unwrap();
+        run.status().is_over().then_some(run)
+    })
+    .await;
+    let messages = world.messages(run.session_id.unwrap()).await;
+    let answers = messages.iter().filter(|(role, _)| role == "assistant");
+    serde_json::from_str(&answers.last().unwrap().1).unwrap()
+}
+
+async fn pending_question(world: &World) -> Question {
+    eventually("a question that waits", async || {
+        let filter = QuestionFilter {
+            state: Some(QuestionStatus::Pending),
+            ..QuestionFilter::default()
+        };
+        let page = world
+            .store()
+            .question_page(world.tenant, filter, Page::first(9));
+        page.await.unwrap().into_iter().next()
+    })
+    .await
+}
+
+fn colour(default: Option<&str>) -> Value {
+    let mut field = json!({ "type": "string", "enum": ["red", "blue"] });
+    if let Some(default) = default {
+        field["default"] = default.into();
+    }
+    json!({ "colour": field })
+}
+
+pub(crate) async fn elicitation_is_answered_in_its_turn(world: &World) {
+    let script = world
+        .script()
+        .prompt([Step::elicit("Which colour?", &colour(None))]);
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
+    let daemon = world.daemon();
+    let run = world.send_message(session, "Paint it").await;
+    daemon.signals().wake();
+    let question = pending_question(world).await;
+    assert_eq!(question.kind, QuestionKind::Elicitation);
+    assert_eq!(
+        (question.run_id, question.text.as_str()),
+        (run, "Which colour?")
+    );
+    let by = Decider {
+        token: None,
+        name: "socket".into(),
+    };
+    let answer = json!({ "colour": "blue" });
+    let answered =
+        world
+            .store()
+            .answer_question(world.tenant, question.id, &answer, &by, world.clock.now());
+    assert_eq!(answered.await.unwrap().state.input(), None);
+    assert_eq!(
+        reply_of(world, run).await,
+        json!({ "action": "accept", "content": answer })
+    );
+    daemon.stop().await;
+    let messages = world.messages(session).await;
+    let notices: Vec<_> = messages
+        .iter()
+        .filter(|(role, _)| role == "system")
+        .map(|(_, text)| text.as_str())
+        .collect();
+    assert_eq!(
+        notices,
+        [
+            "The agent asks: Which colour?",
+            "socket answered: {\"colour\":\"blue\"}"
+        ]
+    );
+    assert_eq!(world.runs().await.len(), 1, "the answer is no input");
+}
+
+pub(crate) async fn unanswered_elicitation_takes_defaults_or_is_declined(world: &World) {
+    for (default, expected, notice) in [
+        (
+            Some("red"),
+            json!({ "action": "accept", "content": { "colour": "red" } }),
+            "so the defaults of the form count",
+        ),
+        (
+            None,
+            json!({ "action": "decline" }),
+            "so the question was declined",
+        ),
+    ] {
+        let name = default.unwrap_or("none");
+        let script =
+            Script::new(world.path(name)).prompt([Step::elicit("Which colour?", &colour(default))]);
+        let run =
+            fire_with_approvals(world, name, &script, |policies| policies.ask_seconds = 1).await;
+        let run = world.take_turn(run).await;
+        assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
+        assert_eq!(reply_of(world, run.id).await, expected);
+        let messages = world.messages(run.session_id.unwrap()).await;
+        assert!(
+            messages
+                .iter()
+                .any(|(role, text)| role == "system" && text.contains(notice)),
+            "{messages:?}"
+        );
+    }
+}
+
+pub(crate) async fn elicitation_without_checkable_form_is_declined_at_once(world: &World) {
+    let url = json!({
+        "mode": "url", "message": "Sign in", "elicitationId": "1", "url": "https://example.org",
+    });
+    let steps = [
+        Step::Elicit(url),
+        Step::elicit("Which file?", &json!({ "file": { "type": "file" } })),
+    ];
+    for (number, step) in steps.into_iter().enumerate() {
+        let script = Script::new(world.path(&format!("agent-{number}"))).prompt([step]);
+        let agent = world.agent_named(&format!("agent-{number}"), &script).await;
+        let session = world.session(agent).await;
+        let run = world.send_and_take_turn(session, "Go").await;
+        assert_eq!(
+            reply_of(world, run.id).await,
+            json!({ "action": "decline" })
+        );
+    }
+    let page = world
+        .store()
+        .question_page(world.tenant, QuestionFilter::default(), Page::first(9));
+    assert_eq!(page.await.unwrap(), []);
+}
+
+pub(crate) async fn cancelled_turn_voids_its_elicitation(world: &World) {
+    let script = world
+        .script()
+        .prompt([Step::elicit("Which colour?", &colour(None))]);
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
+    let daemon = world.daemon();
+    let run = world.send_message(session, "Paint it").await;
+    daemon.signals().wake();
+    let question = pending_question(world).await;
+    let cancelled = world
+        .store()
+        .cancel_run(world.scope(), run, "enough", world.clock.now());
+    cancelled.await.unwrap();
+    daemon.signals().wake();
+    // The agent learns that there is no answer by the void question or by the cancellation, and goes on.
+    let reply = reply_of(world, run).await;
+    assert_ne!(reply["action"], "accept", "{reply}");
+    daemon.stop().await;
+    let question = world.store().question(Scope::System, question.id).await;
+    assert_eq!(question.unwrap().status(), QuestionStatus::Void);
 }

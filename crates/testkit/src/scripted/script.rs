@@ -134,6 +134,8 @@ pub enum Step {
     },
     /// Sends a request with this method, waits for the response, and sends the text `answered: <code of the error>`.
     Request(String),
+    /// Asks a question by an elicitation with these parameters, waits for the response, and sends its result as text.
+    Elicit(Value),
     /// Sends a notification with this method.
     Notify(String),
     /// Waits until the prompt is cancelled, then ends the turn.
@@ -284,6 +286,21 @@ impl Step {
     /// Returns a step that responds to the prompt with this stop reason.
     pub fn stop(reason: &str) -> Self {
         Self::Stop(reason.into())
+    }
+
+    /// Returns a step that asks a question with a form of these properties, all of them required.
+    pub fn elicit(message: &str, properties: &Value) -> Self {
+        let required: Vec<_> = properties
+            .as_object()
+            .map(|properties| properties.keys().cloned().collect())
+            .unwrap_or_default();
+        Self::Elicit(json!({
+            "mode": "form",
+            "message": message,
+            "requestedSchema": {
+                "type": "object", "properties": properties, "required": required,
+            },
+        }))
     }
 
     /// Returns a step that calls a tool.

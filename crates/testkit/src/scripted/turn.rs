@@ -149,6 +149,7 @@ impl ScriptedAgent {
                         send_text(prompt, &format!("answered: {code}"))?;
                     }
                 }
+                (Step::Elicit(params), Some(prompt)) => self.elicit(prompt, params)?,
                 (step, Some(prompt)) if send_step(step, prompt)? => {}
                 (step, _) => run_step(step)?,
             }
@@ -161,6 +162,20 @@ impl ScriptedAgent {
         send(
             &json!({"jsonrpc": "2.0", "id": self.last_request_id, "method": method, "params": params}),
         )
+    }
+
+    fn elicit(&mut self, prompt: &Prompt<'_>, params: &Value) -> io::Result<()> {
+        let mut params = params.clone();
+        params["sessionId"] = json!(prompt.session);
+        self.send_request("elicitation/create", &params)?;
+        let id = json!(self.last_request_id);
+        // Continue to wait after a cancellation, because the client must still answer.
+        let response = loop {
+            if let Some(response) = self.wait_for_message(|message| message["id"] == id)? {
+                break response;
+            }
+        };
+        send_text(prompt, &response["result"].to_string())
     }
 
     fn request_permission(&mut self, prompt: &Prompt<'_>, step: &Step) -> io::Result<()> {
