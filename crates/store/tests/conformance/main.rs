@@ -395,6 +395,7 @@ behaviours! {
             memory_of_run_that_is_over_is_unchanged, expired_memory_is_never_returned, memory_is_limited_for_turn_and_owner,
             recall_selects_by_key_prefix_text_and_confidence, memory_of_failed_run_is_unconfirmed,
             people_read_and_edit_memory, memory_is_deleted_with_its_owner,
+        ]
         questions: [
             question_is_asked_once_and_only_while_its_run_runs, fourth_question_of_turn_is_refused,
             answer_is_next_input_of_asking_seat_once, answer_waits_for_busy_seat_and_paused_session,
