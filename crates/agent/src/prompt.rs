@@ -64,7 +64,7 @@ impl Drop for CancelOnDrop<'_> {
 }
 
 impl Agent {
-    /// Prompts the open session and waits for the end of the turn.
+    /// Prompts the open session and waits for the end of the turn. Each of `texts` becomes a content block of its own.
     ///
     /// Sends the agent's updates to `updates`, in order. Updates continue after the answer until another session is
     /// opened, the next prompt begins or the agent ends, because some agents send their last updates after the
@@ -82,7 +82,7 @@ impl Agent {
     #[boxed]
     pub async fn prompt(
         &self,
-        text: &str,
+        texts: &[&str],
         updates: mpsc::Sender<Update>,
     ) -> Result<StopReason, PromptError> {
         let session = self.open_session().ok_or(PromptError::NoSession)?.id;
@@ -96,7 +96,7 @@ impl Agent {
             session: &session,
             is_answered: false,
         };
-        let answer = self.connection.prompt(&session, text).await;
+        let answer = self.connection.prompt(&session, texts).await;
         cancel_on_drop.is_answered = true;
         // Requests that are still open belong to the finished prompt, so they get the answer `cancelled`.
         turn.cancel();

@@ -2,7 +2,7 @@
 
 use model::{
     approval::OnUnmatched,
-    policy::{CatchUp, OnCrash, Overlap},
+    policy::{CatchUp, OnCrash, Overlap, RunReports},
     precheck,
     schedule::{self, MAX_QUIET_WINDOWS},
     tools::{AgentCron, ToolAccess},
@@ -63,6 +63,9 @@ document! {
         /// The treatment of automations that the agent makes in the automation's turns: `ask` leaves them paused until a
         /// person accepts them.
         agent_cron: AgentCron;
+        /// `on` lets a prompt of the automation begin with a report of the runs of its session that ended without success
+        /// since the last turn that succeeded.
+        run_reports: RunReports;
     }
 }
 
@@ -216,6 +219,7 @@ mod tests {
             "precheck": null,
             "tools": "all",
             "agent_cron": "deny",
+            "run_reports": "on",
         });
         assert_eq!(serde_json::to_value(&request).unwrap(), expected);
         let domain = model::policy::Policies::from(request);

@@ -204,8 +204,18 @@ pub struct PromptRef {
     pub sha256: String,
 }
 
+/// A report of the runs of a session that ended without success since the last turn that succeeded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RunReport {
+    /// The version of the template.
+    pub version: u32,
+    /// The text, which the agent received as a content block of its own. Null if there was nothing to report.
+    pub text: Option<String>,
+}
+
 same_fields! {
     prompt::PromptRef, PromptRef { id, version, sha256 }
+    prompt::RunReport, RunReport { version, text }
 }
 
 /// The internal record of a run: the prompt that was sent, and the complete error.
@@ -213,6 +223,8 @@ same_fields! {
 pub struct RunRecord {
     /// The template of the prompt. Null if no prompt was sent.
     pub prompt_ref: Option<PromptRef>,
+    /// The report of runs without success that the agent received before the prompt. Null if the prompt could have none.
+    pub run_report: Option<RunReport>,
     /// The prompt as the agent received it. Null if no prompt was sent.
     pub rendered_prompt: Option<String>,
     /// The variables of the template.
@@ -227,6 +239,7 @@ impl From<entity::RunRecord> for RunRecord {
     fn from(record: entity::RunRecord) -> Self {
         let entity::RunRecord {
             prompt_ref,
+            run_report,
             rendered_prompt,
             variables,
             diagnostics,
@@ -234,6 +247,7 @@ impl From<entity::RunRecord> for RunRecord {
         } = record;
         Self {
             prompt_ref: prompt_ref.map(Into::into),
+            run_report: run_report.map(Into::into),
             rendered_prompt,
             variables,
             diagnostics,

@@ -114,11 +114,19 @@ impl Memory {
     }
 }
 
-/// Joins the text blocks of a prompt and the addresses of its links. Returns `None` if the prompt has other content,
-/// because the agent does not announce support for it.
+/// The beginning of the block with which Matins reports earlier runs. The request comes after it.
+const REPORT_BEGINNING: &str = "This note comes from Matins";
+
+/// Joins the text blocks of a prompt and the addresses of its links, without a report of earlier runs. Returns `None` if
+/// the prompt has other content, because the agent does not announce support for it.
 pub(super) fn prompt_text(prompt: &[ContentBlock]) -> Option<String> {
+    let is_report = |block: &&ContentBlock| {
+        prompt.len() > 1
+            && matches!(block, ContentBlock::Text(text) if text.text.starts_with(REPORT_BEGINNING))
+    };
     let parts: Option<Vec<&str>> = prompt
         .iter()
+        .filter(|block| !is_report(block))
         .map(|block| match block {
             ContentBlock::Text(text) => Some(text.text.as_str()),
             ContentBlock::ResourceLink(link) => Some(link.uri.as_str()),

@@ -16,7 +16,7 @@ use crate::{
     },
     permission::PermissionRules,
     policy::{Policies, SessionMode},
-    prompt::PromptRef,
+    prompt::{PromptRef, RunReport},
     run::{Origin, RunState, RunStatus},
     schedule,
     session::{SessionKind, SessionState, SessionStatus, SessionType},
@@ -284,6 +284,8 @@ pub struct Message {
 pub struct RunRecord {
     /// The reference to the template of the prompt.
     pub prompt_ref: Option<PromptRef>,
+    /// The report that the agent received before the prompt. `None` if the prompt could have none.
+    pub run_report: Option<RunReport>,
     /// The prompt as the agent received it. `None` if no prompt was sent.
     pub rendered_prompt: Option<String>,
     /// The values of the template's variables.

@@ -61,6 +61,16 @@ text_enum! {
     }
 }
 
+text_enum! {
+    /// Whether prompts begin with a report of the seat's runs without success.
+    RunReports, "a rule for reports of runs" {
+        /// A prompt has a report if there is something to report.
+        On = "on",
+        /// No prompt has a report.
+        Off = "off",
+    }
+}
+
 /// The default time for which a permission request waits for a person, in seconds.
 const APPROVAL_TIMEOUT_SECONDS: u32 = 10 * 60;
 
@@ -122,6 +132,8 @@ pub struct Policies {
     pub tools: ToolAccess,
     /// The treatment of automations that the agent makes in the automation's turns.
     pub agent_cron: AgentCron,
+    /// Whether the automation's prompts begin with a report of the seat's runs without success.
+    pub run_reports: RunReports,
 }
 
 impl Default for Policies {
@@ -144,6 +156,7 @@ impl Default for Policies {
             precheck: None,
             tools: ToolAccess::All,
             agent_cron: AgentCron::Deny,
+            run_reports: RunReports::On,
         }
     }
 }
@@ -258,6 +271,7 @@ mod tests {
             precheck: None,
             tools: ToolAccess::All,
             agent_cron: AgentCron::Deny,
+            run_reports: RunReports::On,
         };
         assert_eq!(defaults, expected);
         assert!(defaults.budget.is_none());

@@ -167,7 +167,7 @@ impl AgentProbe {
         // The probe ignores the text of the turn.
         drop(received);
         let turn =
-            tokio::time::timeout(PROBE_TURN_TIMEOUT, agent.prompt(PROBE_PROMPT, updates)).await;
+            tokio::time::timeout(PROBE_TURN_TIMEOUT, agent.prompt(&[PROBE_PROMPT], updates)).await;
         let turn_took = started.elapsed();
         agent.shutdown(GracePeriods::default()).await;
         match turn {

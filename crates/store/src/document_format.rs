@@ -3,8 +3,9 @@
 /// The format of the documents that this program writes, and the highest format that it supports.
 ///
 /// Format 1 has the keys that programs wrote before formats existed, so that those programs read documents of format 1.
-/// Format 2 has limits of minutes in budgets. Format 3 has the tools of agents.
-pub const DOCUMENT_FORMAT: i64 = 3;
+/// Format 2 has limits of minutes in budgets. Format 3 has the tools of agents. Format 4
+/// has the reports of runs.
+pub const DOCUMENT_FORMAT: i64 = 4;
 
 /// The format that documents need unless a key raises it. Every program supports such documents.
 pub(crate) const BASE_FORMAT: i64 = 1;

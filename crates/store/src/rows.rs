@@ -2,6 +2,7 @@
 
 mod approval;
 mod memory_entry;
+mod run_record;
 
 use model::{
     Timestamp, TriggerId,
@@ -10,9 +11,7 @@ use model::{
     automation::AutomationState,
     budget,
     cursor::CursorOrigin,
-    entity::{
-        Automation, Channel, Message, Run, RunRecord, Seat, SeatSettings, Session, Tenant, Trigger,
-    },
+    entity::{Automation, Channel, Message, Run, Seat, SeatSettings, Session, Tenant, Trigger},
     event::Event,
     permission::PermissionRules,
     policy::{Policies, SessionMode},
@@ -33,6 +32,8 @@ use crate::{
         StoredPromptRef, StoredScopes, StoredSettings, StoredSpec, events::StoredEvent,
     },
 };
+
+pub(crate) use run_record::run_record;
 
 /// Returns an agent. Returns [`Error::NewerFormat`] if a later version wrote a document that cannot be read.
 pub(crate) fn agent(row: &Row) -> Result<Agent, Error> {
@@ -411,17 +412,6 @@ pub(crate) fn event(row: &Row) -> Result<Event, Error> {
         seq: row.get("seq")?,
         change: stored.into_change(),
         created_at: row.get("created_at")?,
-    })
-}
-
-/// Returns the internal record of a run.
-pub(crate) fn run_record(row: &Row) -> Result<RunRecord, Error> {
-    Ok(RunRecord {
-        prompt_ref: stored::read_optional::<StoredPromptRef>(row, "prompt_ref")?,
-        rendered_prompt: row.optional("rendered_prompt")?,
-        variables: row.json("variables")?,
-        diagnostics: row.json("diagnostics")?,
-        error: row.optional("error")?,
     })
 }
 

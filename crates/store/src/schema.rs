@@ -45,6 +45,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(20, "0020_tools", works_with 10),
     migration!(21, "0021_memory", works_with 10),
     migration!(22, "0022_questions", works_with 10),
+    migration!(23, "0023_run_reports", works_with 10),
 ];
 
 /// The schema to which `db` brings a database.

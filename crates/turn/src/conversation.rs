@@ -117,11 +117,11 @@ impl UpdateListener {
     }
 }
 
-/// Prompts the agent and waits until it has answered or its time is over. Sends the permission `requests` to people
+/// Prompts the agent with the texts of `prompt` and waits until it has answered or its time is over. Sends the permission `requests` to people
 /// meanwhile.
 pub(crate) async fn converse(
     agent: &Agent,
-    prompt: &str,
+    prompt: &[&str],
     updates: mpsc::Sender<Update>,
     listener: &mut UpdateListener,
     requests: mpsc::Receiver<PendingRequest>,
@@ -170,7 +170,7 @@ pub(crate) async fn converse(
 /// Prompts the agent and watches its limits, without the requests to people.
 async fn prompt_and_watch(
     agent: &Agent,
-    prompt: &str,
+    prompt: &[&str],
     updates: mpsc::Sender<Update>,
     listener: &mut UpdateListener,
     mut context: ConversationContext<'_>,

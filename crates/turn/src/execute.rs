@@ -175,8 +175,8 @@ impl Turn<'_> {
             usage_write_interval: self.agent_runtime.heartbeat / 4,
             cancel_grace: self.agent_runtime.grace.cancel,
         };
-        let prompt = &self.assignment.prompt.text;
-        let end = converse(&started, prompt, updates, &mut listener, requests, context).await;
+        let prompt = self.assignment.prompt.blocks();
+        let end = converse(&started, &prompt, updates, &mut listener, requests, context).await;
         #[cfg(feature = "failpoints")]
         failpoint::reached("turn: answered");
         if matches!(end, PromptEnd::Stopped(Stop::Lost, _)) {

@@ -245,9 +245,10 @@ impl Connection {
     pub(crate) async fn prompt(
         &self,
         id: &AcpSessionId,
-        text: &str,
+        texts: &[&str],
     ) -> Result<StopReason, CallError> {
-        let request = schema::PromptRequest::new(session_id(id), vec![text.to_owned().into()]);
+        let blocks = texts.iter().map(|text| (*text).to_owned().into());
+        let request = schema::PromptRequest::new(session_id(id), blocks.collect());
         let answered: schema::PromptResponse = parse_reply(self.call(request).await?)?;
         convert::stop_reason(answered.stop_reason)
     }

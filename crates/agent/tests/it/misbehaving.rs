@@ -133,7 +133,7 @@ async fn update_flood_waits_for_slow_reader_without_loss() {
     ]);
     let (agent, _) = world.open(&script).await;
     let (updates, mut received) = mpsc::channel(1);
-    let (end, told) = gather_during(agent.prompt("go", updates), &mut received).await;
+    let (end, told) = gather_during(agent.prompt(&["go"], updates), &mut received).await;
     end.unwrap();
     assert_eq!(text(&told).len(), 20_000 * 100 + 3);
     world.end(agent).await;
@@ -170,7 +170,7 @@ async fn update_flood_blocks_in_the_pipe_without_reader() {
         before
     };
     let bytes = tokio::select! {
-        _ = agent.prompt("go", updates) => panic!("the prompt ended although no reader takes its updates"),
+        _ = agent.prompt(&["go"], updates) => panic!("the prompt ended although no reader takes its updates"),
         bytes = stuck => bytes,
     };
     assert!(bytes < 1_000_000, "{bytes} of a billion bytes were taken");
@@ -188,7 +188,7 @@ async fn agent_with_unread_update_flood_can_be_shut_down() {
     let (agent, _) = world.open(&script).await;
     let (updates, mut received) = mpsc::channel(1);
     tokio::select! {
-        _ = agent.prompt("go", updates) => panic!("the prompt ended although no reader takes its updates"),
+        _ = agent.prompt(&["go"], updates) => panic!("the prompt ended although no reader takes its updates"),
         update = received.recv() => assert!(update.is_some()),
     }
     // The receiver is not dropped and stays full.
@@ -211,7 +211,7 @@ async fn dropped_update_receiver_does_not_stop_turn() {
     let (agent, _) = world.open(&script).await;
     let (updates, received) = mpsc::channel(1);
     drop(received);
-    with_timeout(agent.prompt("go", updates)).await.unwrap();
+    with_timeout(agent.prompt(&["go"], updates)).await.unwrap();
     world.end(agent).await;
 }
 

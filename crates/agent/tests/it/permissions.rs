@@ -178,7 +178,7 @@ async fn prompt_cancel_cancels_pending_and_later_permissions() {
         }
         agent.cancel();
     };
-    let prompt = gather_during(agent.prompt("go", updates), &mut received);
+    let prompt = gather_during(agent.prompt(&["go"], updates), &mut received);
     let ((end, mut told), ()) = tokio::join!(prompt, cancel);
     assert_eq!(end.unwrap(), StopReason::Cancelled);
     // A cancelled request may be reported after the answer of the prompt.

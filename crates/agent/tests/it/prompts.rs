@@ -210,7 +210,7 @@ async fn updates_after_the_answer_are_delivered() {
     ]);
     let (agent, _) = world.open(&script).await;
     let (updates, mut received) = mpsc::channel(8);
-    let (end, told) = gather_during(agent.prompt("go", updates), &mut received).await;
+    let (end, told) = gather_during(agent.prompt(&["go"], updates), &mut received).await;
     assert_eq!(end.unwrap(), StopReason::EndTurn);
     assert_eq!(text(&told), "early ");
     let end = async {
@@ -232,10 +232,10 @@ async fn second_prompt_before_the_answer_is_refused() {
     let (agent, _) = world.open(&script).await;
     let (updates, mut received) = mpsc::channel(8);
     let (second, unread) = mpsc::channel(8);
-    let first = agent.prompt("one", updates);
+    let first = agent.prompt(&["one"], updates);
     let meanwhile = async {
         with_timeout(received.recv()).await.unwrap();
-        let error = agent.prompt("two", second).await.unwrap_err();
+        let error = agent.prompt(&["two"], second).await.unwrap_err();
         assert_eq!(error, PromptError::PromptInProgress);
         std::fs::write(&go, "").unwrap();
     };
@@ -268,7 +268,7 @@ async fn cancelled_prompt_has_stop_reason_cancelled() {
         with_timeout(received.recv()).await.unwrap();
         agent.cancel();
     };
-    let (end, ()) = tokio::join!(with_timeout(agent.prompt("go", updates)), cancel);
+    let (end, ()) = tokio::join!(with_timeout(agent.prompt(&["go"], updates)), cancel);
     assert_eq!(end.unwrap(), StopReason::Cancelled);
     world.end(agent).await;
 }
@@ -283,7 +283,7 @@ async fn dropped_prompt_is_cancelled_and_blocks_later_prompts() {
     let (agent, _) = world.open(&script).await;
     let (updates, mut received) = mpsc::channel(8);
     tokio::select! {
-        _ = agent.prompt("go", updates) => panic!("it never ends"),
+        _ = agent.prompt(&["go"], updates) => panic!("it never ends"),
         update = received.recv() => assert!(update.is_some()),
     }
     crate::support::eventually(|| events(&script).contains(&Event::Cancel)).await;

@@ -140,7 +140,7 @@ async fn shutdown_during_turn_cancels_prompt_before_close() {
     let (agent, _) = world.open(&script).await;
     let (updates, mut received) = mpsc::channel(8);
     tokio::select! {
-        _ = agent.prompt("go", updates) => panic!("it never ends"),
+        _ = agent.prompt(&["go"], updates) => panic!("it never ends"),
         update = received.recv() => assert!(update.is_some()),
     }
     let exit = world.end(agent).await;

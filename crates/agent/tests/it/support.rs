@@ -148,7 +148,7 @@ pub(crate) async fn send_prompt(
     text: &str,
 ) -> (Result<StopReason, PromptError>, Vec<Update>) {
     let (updates, mut received) = mpsc::channel(8);
-    gather_during(agent.prompt(text, updates), &mut received).await
+    gather_during(agent.prompt(&[text], updates), &mut received).await
 }
 
 /// Collects the updates until a future completes.

@@ -348,6 +348,13 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
 }
 
 fn show_record(app: &App, record: &RunRecord) -> Result<(), CliError> {
+    let report = record.run_report.as_ref();
+    if let Some(report) = report.and_then(|report| report.text.as_deref()) {
+        app.output.line(&format!(
+            "\nSent before the prompt\n{}",
+            clean(report.trim_end())
+        ))?;
+    }
     if let Some(prompt) = &record.rendered_prompt {
         app.output
             .line(&format!("\nSent\n{}", clean(prompt.trim_end())))?;

@@ -334,9 +334,9 @@ async fn policy_of_later_version_is_ignored_unless_marked_as_needed() {
     assert!(listed.contains("enabled"), "{listed}");
 
     world
-        .execute_sql("update automations set format = 4, needs_format = 4")
+        .execute_sql("update automations set format = 5, needs_format = 5")
         .await;
-    let told = "needs document format 4, but this server supports formats up to 3";
+    let told = "needs document format 5, but this server supports formats up to 4";
     let listed = world.run(&["automation", "list"]).expect_success();
     assert!(
         listed.contains("enabled") && listed.contains(told),
@@ -350,14 +350,14 @@ async fn policy_of_later_version_is_ignored_unless_marked_as_needed() {
         let refused = world.run(&["automation", command, "standup"]);
         assert_eq!(refused.code, 4, "{refused:#?}");
         assert!(
-            refused.stderr.contains("needs document format 4"),
+            refused.stderr.contains("needs document format 5"),
             "{refused:#?}"
         );
-        assert!(refused.stderr.contains("formats up to 3"), "{refused:#?}");
+        assert!(refused.stderr.contains("formats up to 4"), "{refused:#?}");
     }
     let examined = world.run(&["doctor"]);
     assert!(
-        examined.stdout.contains("needs document format 4"),
+        examined.stdout.contains("needs document format 5"),
         "{examined:#?}"
     );
     world

@@ -127,6 +127,8 @@ fn every_policy_can_be_set_and_read() {
             "read",
             "--agent-cron",
             "ask",
+            "--run-reports",
+            "off",
             "--mode",
             "plan",
             "--set",
@@ -162,6 +164,7 @@ fn every_policy_can_be_set_and_read() {
         "precheck": { "command": ["sh", "-c", "test -e news"], "timeout_seconds": 60 },
         "tools": "read",
         "agent_cron": "ask",
+        "run_reports": "off",
     });
     assert_eq!(made["policies"], expected);
     assert_eq!(made["settings"]["mode"], "plan");

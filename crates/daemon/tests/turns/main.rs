@@ -230,6 +230,7 @@ scenarios! {
     session_memory: [
         continuous_automation_resumes_its_session,
         persons_message_is_answered_in_session,
+        report_of_failed_turn_is_block_before_unchanged_message,
         simultaneous_message_and_occurrence_run_in_order,
         session_is_not_restored_before_restore_delay,
         prompt_is_full_message_without_history,

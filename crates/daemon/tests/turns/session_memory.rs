@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use model::{Clock as _, agent::AgentConfig, limits, policy::SessionMode, run::RunStatus};
 use store::RunFilter;
-use testkit::scripted::Event;
+use testkit::scripted::{Event, Step};
 
 use crate::world::{World, automation, prompt_log};
 
@@ -93,6 +93,50 @@ pub(crate) async fn persons_message_is_answered_in_session(world: &World) {
     assert_eq!(
         world.messages(session).await,
         expected.map(|(a, b)| (a.to_owned(), b.to_owned()))
+    );
+}
+
+pub(crate) async fn report_of_failed_turn_is_block_before_unchanged_message(world: &World) {
+    let overloaded = Step::ReplyError {
+        code: -32000,
+        message: "overloaded, token=secret".into(),
+    };
+    let script = world
+        .script()
+        .prompt([overloaded])
+        .prompt([Step::Echo])
+        .prompt([Step::Echo]);
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
+    let failed = world.send_and_take_turn(session, "One").await;
+    assert_eq!(failed.status(), RunStatus::Failed, "{failed:#?}");
+    world.clock.advance(Duration::from_secs(60));
+    let question = "What failed last night\nand why? ";
+    let answered = world.send_and_take_turn(session, question).await;
+    assert_eq!(answered.status(), RunStatus::Succeeded, "{answered:#?}");
+    world.clock.advance(Duration::from_secs(60));
+    world.send_and_take_turn(session, "Two").await;
+
+    let log = prompt_log(&script);
+    assert_eq!(log.prompts(), ["One", question, "Two"]);
+    let [report] = log.blocks_before_prompts()[..] else {
+        panic!("{log:#?}");
+    };
+    let line = format!("a message failed (agent_error), {}", failed.id);
+    assert!(report.contains(&line), "{report}");
+    assert!(
+        !report.contains("overloaded") && !report.contains("One"),
+        "{report}"
+    );
+    // The record has what the agent received, and the transcript has only the message.
+    let record = world.store().run_record(world.scope(), answered.id);
+    let record = record.await.unwrap().unwrap();
+    assert_eq!(record.run_report.unwrap().text.as_deref(), Some(report));
+    assert_eq!(record.rendered_prompt.as_deref(), Some(question));
+    let messages = world.messages(session).await;
+    assert!(
+        messages.iter().all(|(_, text)| !text.contains("This note")),
+        "{messages:?}"
     );
 }
 

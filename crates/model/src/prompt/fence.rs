@@ -1,14 +1,19 @@
-//! A fence that marks untrusted text in a prompt, so that the agent does not take it for instructions.
+//! A fence that marks a text in a prompt, so that the agent does not take it for the words of a person.
 
 use sha2::{Digest, Sha256};
 
 use super::hex::hex;
 
-/// Returns a payload between two lines with the same mark. The mark does not occur in the payload.
+/// Returns an untrusted payload between two lines with the same mark. The mark does not occur in the payload.
 ///
 /// The mark is a digest of the payload, so that the author of a payload cannot forge the closing line, and so
 /// that the same payload always gives the same prompt.
 pub fn fenced(payload: &str) -> String {
+    fenced_as("untrusted", payload)
+}
+
+/// Returns a payload between two lines with a label and the same mark, as [`fenced`] does.
+pub(super) fn fenced_as(label: &str, payload: &str) -> String {
     let mark = mark_absent_from(payload, |attempt| {
         let digest = Sha256::new()
             .chain_update(attempt.to_string())
@@ -16,7 +21,7 @@ pub fn fenced(payload: &str) -> String {
             .finalize();
         hex(&digest[..16])
     });
-    format!("<<< untrusted {mark}\n{payload}\nuntrusted {mark} >>>")
+    format!("<<< {label} {mark}\n{payload}\n{label} {mark} >>>")
 }
 
 /// Returns the first mark that the payload does not contain. A text of n bytes contains at most n marks, all of one

@@ -9,6 +9,7 @@
 
 mod fence;
 mod hex;
+mod run_report;
 mod turn;
 
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, value::Serde};
@@ -18,6 +19,10 @@ use sha2::{Digest, Sha256};
 use self::hex::hex;
 
 pub use fence::fenced;
+pub use run_report::{
+    MAX_BYTES as RUN_REPORT_BYTES, MAX_LINES as RUN_REPORT_LINES, ReportedRun, RunReport,
+    UnreportedRuns, render_run_report,
+};
 pub use turn::{PromptContext, render_turn_prompt};
 
 /// A template: the text of a prompt under a stable name.
@@ -69,6 +74,13 @@ pub const WEBHOOK: Template = Template {
     text: include_str!("templates/webhook.received.jinja"),
 };
 
+/// The report that precedes the prompt of a turn: the seat's runs without success. Variable: `runs` (the fenced lines).
+pub const RUN_REPORT: Template = Template {
+    id: "turn.run_report",
+    version: 1,
+    text: include_str!("templates/turn.run_report.jinja"),
+};
+
 /// The template from which a prompt was rendered.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
@@ -90,6 +102,24 @@ pub struct RenderedPrompt {
     pub text: String,
     /// The values of the variables.
     pub variables: serde_json::Value,
+    /// The report that precedes the prompt. `None` if reports are off, or if the prompt is a command of the agent.
+    pub run_report: Option<RunReport>,
+}
+
+impl RenderedPrompt {
+    /// Returns the texts that the agent receives, in order. Each is a content block of its own, so that the prompt stays
+    /// as it is.
+    pub fn blocks(&self) -> Vec<&str> {
+        let report = self.run_report.as_ref();
+        let report = report.and_then(|report| report.text.as_deref());
+        report.into_iter().chain([self.text.as_str()]).collect()
+    }
+
+    /// Returns `true` if the agent may take the prompt for one of its commands, such as `/compact`. Agents look for a
+    /// command at the beginning of the first block, so that a block before it would hide the command.
+    pub fn is_command(&self) -> bool {
+        self.text.trim_start().starts_with('/')
+    }
 }
 
 /// The error of a prompt that cannot be rendered. Each is a defect of Matins, never a fault of the message.
@@ -151,6 +181,7 @@ impl Template {
             prompt_ref: self.prompt_ref(),
             text,
             variables,
+            run_report: None,
         })
     }
 }
@@ -163,7 +194,7 @@ mod tests {
 
     use super::*;
 
-    const ALL: [Template; 5] = [REMINDER, FIRE, MESSAGE, INTERRUPTED, WEBHOOK];
+    const ALL: [Template; 6] = [REMINDER, FIRE, MESSAGE, INTERRUPTED, WEBHOOK, RUN_REPORT];
 
     /// A text that would have effects if it were parsed as a template.
     const HOSTILE: &str = "{{ 7 * 7 }} {% raw %} {{ message }} {# gone #} <b>&amp;</b> \u{0}\r\n\n";
@@ -178,6 +209,7 @@ mod tests {
             "message": message,
             "request": message,
             "payload": message,
+            "runs": message,
         })
     }
 
@@ -210,6 +242,11 @@ mod tests {
                 "webhook.received",
                 1,
                 "f1c403ac60ee45b4000a4fb5f798f443e34f1ccd097f57e356f72d2d9a4a8a4d",
+            ),
+            (
+                "turn.run_report",
+                1,
+                "595ea793d35e79eca352bdd11f0f810b422df33e09c7b729ee78b1cc13e0cb65",
             ),
         ];
         let current = ALL.map(|template| template.prompt_ref());
@@ -270,6 +307,33 @@ mod tests {
         );
         assert!(text.contains("may have been interrupted"), "{text}");
         assert!(text.contains("do not blindly repeat"), "{text}");
+    }
+
+    #[test]
+    fn only_text_that_begins_with_slash_is_command() {
+        for (text, is_command) in [
+            ("/compact", true),
+            (" \n/compact", true),
+            ("see /compact", false),
+            ("", false),
+        ] {
+            let prompt = MESSAGE.render(variables(text)).unwrap();
+            assert_eq!(prompt.is_command(), is_command, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn report_is_block_before_unchanged_prompt() {
+        let mut prompt = MESSAGE.render(variables(HOSTILE)).unwrap();
+        assert_eq!(prompt.blocks(), [HOSTILE]);
+        let report = |text: Option<&str>| {
+            let text = text.map(str::to_owned);
+            Some(RunReport { version: 1, text })
+        };
+        prompt.run_report = report(None);
+        assert_eq!(prompt.blocks(), [HOSTILE]);
+        prompt.run_report = report(Some("It failed."));
+        assert_eq!(prompt.blocks(), ["It failed.", HOSTILE]);
     }
 
     #[test]

@@ -31,6 +31,7 @@ use crate::{
         heartbeat::set_running,
         over_budget::refuse_over_budget,
         precheck::{build_precheck, runs_needing_precheck},
+        run_report::add_run_reports,
         start_candidate::StartCandidate,
         turn_context::{TurnContext, read_sessions_and_seats},
     },
@@ -284,7 +285,7 @@ impl Store {
         if ready.is_empty() {
             return Ok(Vec::new());
         }
-        // 1. Render the prompts.
+        // 1. Render the prompts, and the reports that precede them.
         let mut prompts = HashMap::with_capacity(ready.len());
         let mut begins = Vec::with_capacity(ready.len());
         for StartCandidate { run, secret, .. } in &ready {
@@ -294,6 +295,7 @@ impl Store {
             begins.push(params![run.id, json!(prompt.prompt_ref), secret]);
             prompts.insert(run.id, prompt);
         }
+        add_run_reports(tx, &ready, automations, &mut prompts).await?;
         // 2. Register the instance. One data folder serves all tenants, and a new tenant has no row for the instance
         // yet. That row must exist first, because the rows of the run and the seat refer to it.
         let tenants: BTreeSet<TenantId> = ready.iter().map(|turn| turn.run.tenant_id).collect();
@@ -337,14 +339,17 @@ impl Store {
                 pins.push(params![seat.id]);
                 seat.instance_id = Some(instance);
             }
-            records.push(params![
-                run.id,
-                run.tenant_id,
-                json!(prompt.prompt_ref),
-                prompt.text.as_str(),
-                &prompt.variables,
-                now
-            ]);
+            let report = prompt.run_report.as_ref();
+            records.push(params! { "records/begin";
+                run: run.id,
+                tenant: run.tenant_id,
+                prompt_ref: json!(prompt.prompt_ref),
+                prompt: prompt.text.as_str(),
+                variables: &prompt.variables,
+                report_version: report.map(|report| report.version),
+                report: report.and_then(|report| report.text.as_deref()),
+                now: now,
+            });
             let location = EntryLocation {
                 tenant: run.tenant_id,
                 session: session.id,

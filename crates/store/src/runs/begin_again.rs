@@ -40,11 +40,11 @@ pub(super) async fn begin_again(
     for row in &found.await? {
         let record = rows::run_record(row)?;
         if let (Some(prompt_ref), Some(text)) = (record.prompt_ref, record.rendered_prompt) {
-            let variables = record.variables;
             let prompt = RenderedPrompt {
                 prompt_ref,
                 text,
-                variables,
+                variables: record.variables,
+                run_report: record.run_report,
             };
             prompts.insert(row.get("id")?, prompt);
         }

@@ -23,7 +23,7 @@ use model::{
     transcript::{self, AnswerExtent, AutomationSource},
     turn::{EntryKind, Role, TurnResult, WriteOutcome},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::batches::FinishRequest;
 use crate::{
@@ -449,7 +449,11 @@ async fn store_results(
             continue;
         };
         match &finished.acp_session_id {
-            Some(memory) if finished.turn_ended => remembered.push(params![seat, memory.as_str()]),
+            Some(memory) if finished.turn_ended => {
+                let started = run.state.started_at();
+                let since = started.filter(|_| finished.outcome.status() == RunStatus::Succeeded);
+                remembered.push(params![seat, memory.as_str(), id, since]);
+            }
             // Until a first turn has ended, the agent has no memory to restore. Unpin the seat, so that a retry may run
             // on another instance.
             _ => unpinned.push(params![seat]),
@@ -492,9 +496,4 @@ fn append_follow_up(text: String, next: FollowUp) -> String {
             format!("{text} The run will be retried at {at}.")
         }
     }
-}
-
-/// Returns the diagnostics of a run whose worker could not finish it.
-pub(super) fn lost_worker_diagnostics(run: &Run) -> Value {
-    json!({ "worker_id": run.state.worker_id(), "started_at": run.state.started_at() })
 }

@@ -21,6 +21,7 @@ mod precheck;
 mod read;
 mod record;
 mod retry;
+mod run_report;
 pub(crate) mod run_usage;
 mod start_candidate;
 mod sweep;

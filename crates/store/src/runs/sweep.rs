@@ -6,17 +6,19 @@
 
 use model::{
     InstanceId, RunId, SeatId, Timestamp, WorkerId,
+    entity::Run,
     outcome::{FailureKind, Outcome, RunFailure},
     run::RunStatus,
     turn::{TurnResult, WriteOutcome},
 };
+use serde_json::{Value, json};
 
 use crate::{
     Error, Scope, boxed,
     locks::lock_run,
     runs::{
         admit::{Promoted, promote_on_seat},
-        end::{end_run, failure_as_cancellation, lost_worker_diagnostics},
+        end::{end_run, failure_as_cancellation},
         record::read_live_text,
     },
     session_log::SessionLogWriter,
@@ -251,4 +253,9 @@ impl Store {
         }
         Ok(report)
     }
+}
+
+/// Returns the diagnostics of a run whose worker could not finish it.
+fn lost_worker_diagnostics(run: &Run) -> Value {
+    json!({ "worker_id": run.state.worker_id(), "started_at": run.state.started_at() })
 }

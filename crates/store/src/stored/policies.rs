@@ -2,7 +2,7 @@
 
 use model::{
     approval::OnUnmatched,
-    policy::{CatchUp, OnCrash, Overlap, Policies, Retry},
+    policy::{CatchUp, OnCrash, Overlap, Policies, Retry, RunReports},
     precheck::Precheck,
     schedule::QuietHours,
     tools::{AgentCron, ToolAccess},
@@ -36,6 +36,17 @@ pub(crate) struct StoredPolicies {
     tools: ToolAccess,
     #[serde(skip_serializing_if = "is_default_cron")]
     agent_cron: AgentCron,
+    // Programs that do not know this key send no reports.
+    #[serde(skip_serializing_if = "is_default_reports")]
+    run_reports: RunReports,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the form that serde calls"
+)]
+fn is_default_reports(run_reports: &RunReports) -> bool {
+    *run_reports == Policies::default().run_reports
 }
 
 #[expect(
@@ -98,6 +109,7 @@ impl Document for StoredPolicies {
             precheck,
             tools,
             agent_cron,
+            run_reports,
         } = policies.clone();
         Self {
             overlap,
@@ -117,6 +129,7 @@ impl Document for StoredPolicies {
             precheck: precheck.map(Into::into),
             tools,
             agent_cron,
+            run_reports,
         }
     }
 
@@ -139,6 +152,7 @@ impl Document for StoredPolicies {
             precheck: self.precheck.map(Into::into),
             tools: self.tools,
             agent_cron: self.agent_cron,
+            run_reports: self.run_reports,
         })
     }
 

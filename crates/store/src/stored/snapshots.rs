@@ -8,7 +8,7 @@ use model::{
     budget::{Budget, Money, PeriodLimits, RunLimits},
     entity::SeatSettings,
     permission::{PermissionRule, PermissionRules, Verdict},
-    policy::{CatchUp, OnCrash, Overlap, Policies, Retry},
+    policy::{CatchUp, OnCrash, Overlap, Policies, Retry, RunReports},
     precheck::Precheck,
     prompt::PromptRef,
     question::QuestionBody,
@@ -101,6 +101,7 @@ fn policies() -> Policies {
         }),
         tools: ToolAccess::Read,
         agent_cron: AgentCron::Ask,
+        run_reports: RunReports::Off,
     }
 }
 

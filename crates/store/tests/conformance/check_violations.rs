@@ -47,6 +47,10 @@ pub(crate) fn rows_breaking_checks(world: &World) -> Vec<(&'static str, Values)>
             row("automations").with("consecutive_failures", -1_i64),
         ),
         (
+            "run_records_report_has_version",
+            row("run_records").with("run_report", "It failed."),
+        ),
+        (
             "automations_made_by_is_whole",
             row("automations").with("made_by_name", "build"),
         ),

@@ -56,6 +56,7 @@ mod retention;
 mod retry;
 mod row_security;
 mod run_lists;
+mod run_reports;
 mod scheduler_status;
 mod schema;
 mod seat_messages;
@@ -194,6 +195,14 @@ behaviours! {
             message_of_person_is_stored_verbatim, first_completed_turn_pins_seat_to_instance,
             permission_rules_of_agent_and_automation_are_combined,
         ]
+        run_reports: [
+            seat_without_failures_has_no_report, report_names_each_end_without_success,
+            report_begins_after_last_success_began, attempts_at_one_input_are_one_line_by_last_end,
+            command_of_agent_has_no_report_and_leaves_it_to_next_prompt, policy_turns_reports_of_automation_off,
+            runs_of_other_seats_and_tenants_are_not_reported, occurrences_without_seat_are_reported_to_their_session,
+            skips_of_quiet_hours_and_prechecks_are_counted, report_of_thousand_failures_lists_newest_and_counts_rest,
+            report_is_stored_and_repeated_with_its_prompt,
+        ]
         sweep: [
             sweep_starts_unpromoted_runs_and_counts_faults, sweep_of_ended_backoff_counts_no_fault,
             sweep_keeps_blocked_runs_deferred, sweep_promotes_more_than_one_batch,
@@ -313,7 +322,7 @@ behaviours! {
             tenant_name_and_id_are_unique, tenant_is_readable_by_itself_and_system_only,
             concurrent_budget_edits_have_one_winner,
         ]
-        plans: [plans_of_pages_use_an_index]
+        plans: [plans_of_pages_use_an_index, plan_of_unreported_runs_uses_indexes]
         retry: [
             run_with_fresh_heartbeat_is_not_stalled, heartbeat_concurrent_with_stall_is_consistent,
             stall_keeps_live_text_and_creates_next_attempt, retry_after_interruption_sends_interrupted_prompt,

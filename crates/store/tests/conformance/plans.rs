@@ -254,6 +254,51 @@ pub(crate) async fn plans_of_pages_use_an_index(db: &TestStore) {
     }
 }
 
+/// Checks that a report reads no run, automation or trigger that it does not need.
+pub(crate) async fn plan_of_unreported_runs_uses_indexes(db: &TestStore) {
+    let (own, explain, column) = match db.dialect() {
+        Dialect::Postgres => ("postgres", "explain", "QUERY PLAN"),
+        Dialect::Sqlite => ("sqlite", "explain query plan", "detail"),
+    };
+    let text = text(own, "runs/unreported");
+    let mut tx = db.database.begin(Scope::System).await.unwrap();
+    if db.dialect() == Dialect::Postgres {
+        // Otherwise the planner scans and sorts empty tables.
+        for set in [
+            "set local enable_seqscan = off",
+            "set local enable_sort = off",
+            "set local enable_bitmapscan = off",
+        ] {
+            tx.execute(statement(set), params![]).await.unwrap();
+        }
+    }
+    let explained = statement(&format!("{explain}\n{text}"));
+    let (run, seat) = (Uuid::from_u128(7), Uuid::from_u128(8));
+    let plan = tx.fetch_all(explained, params![run, seat]).await.unwrap();
+    let lines: Vec<String> = plan.iter().map(|row| row.get(column).unwrap()).collect();
+    let plan = lines.join("\n");
+    for index in [
+        "agent_runs_unsuccessful_by_seat",
+        "agent_runs_unfired_by_automation",
+        "agent_runs_declined_by_seat",
+        "agent_runs_in_quiet_hours_by_automation",
+        "automations_by_current_session",
+        "automations_by_bound_session_key",
+    ] {
+        assert!(plan.contains(index), "no {index}:\n{plan}");
+    }
+    assert!(
+        !plan.contains("Seq Scan") && !plan.contains("Sort"),
+        "{plan}"
+    );
+    assert!(!plan.contains("TEMP B-TREE"), "{plan}");
+    // The other scans are of the rows that the statement has computed.
+    for table in ["a", "d", "e", "g", "later", "r", "x"] {
+        let scanned = lines.iter().any(|line| *line == format!("SCAN {table}"));
+        assert!(!scanned, "{table}:\n{plan}");
+    }
+}
+
 /// Checks the most frequent statements with the plans that PostgreSQL keeps while the tables grow: each row is found by
 /// an index from a known position, and the chosen rows are changed by ID.
 pub(crate) async fn plans_of_claim_and_fire_due_use_queue_indexes(db: &TestStore) {

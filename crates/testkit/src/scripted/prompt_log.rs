@@ -42,7 +42,9 @@ pub enum Event {
     ModeSet(String),
     /// `session/set_config_option`.
     SettingSet(String, String),
-    /// A prompt arrived, with its whole text.
+    /// A prompt arrived with this block before its last one.
+    BlockReceived(String),
+    /// A prompt arrived, with the whole text of its last block.
     PromptReceived(String),
     /// The agent answered a prompt with this stop reason, or with `error`.
     PromptFinished(String),
@@ -102,6 +104,15 @@ impl PromptLog {
     pub fn prompts(&self) -> Vec<&str> {
         let texts = self.events().filter_map(|event| match event {
             Event::PromptReceived(text) => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect()
+    }
+
+    /// Returns the texts of all blocks that came before prompts, in order.
+    pub fn blocks_before_prompts(&self) -> Vec<&str> {
+        let texts = self.events().filter_map(|event| match event {
+            Event::BlockReceived(text) => Some(text.as_str()),
             _ => None,
         });
         texts.collect()

@@ -44,10 +44,12 @@ pub(super) enum PlayOutcome {
 impl ScriptedAgent {
     pub(super) fn prompt(&mut self, id: &Value, params: &Value) -> io::Result<()> {
         let session = params["sessionId"].as_str().unwrap_or_default().to_owned();
-        let text = params["prompt"][0]["text"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned();
+        // The last block is the request; Matins sends a report of runs before it.
+        let blocks = params["prompt"].as_array().into_iter().flatten();
+        let mut texts: Vec<String> = blocks
+            .map(|block| block["text"].as_str().unwrap_or_default().to_owned())
+            .collect();
+        let text = texts.pop().unwrap_or_default();
         let Some(open) = self
             .open_session
             .as_mut()
@@ -60,6 +62,9 @@ impl ScriptedAgent {
         // Most agents store the prompt before they answer it.
         if number > 0 || !self.script.forgets_unprompted {
             self.sessions.save(&open.stored)?;
+        }
+        for before in texts {
+            self.record(Event::BlockReceived(before))?;
         }
         self.record(Event::PromptReceived(text.clone()))?;
         let steps = self.script.steps(number).to_vec();

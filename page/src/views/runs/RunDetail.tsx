@@ -336,6 +336,12 @@ function RecordPanel({ run }: { run: RunView }) {
         <p>There is none yet.</p>
       ) : (
         <>
+          {data.run_report?.text && (
+            <>
+              <h3>Report of earlier runs, version {data.run_report.version}</h3>
+              <pre className={css.text}>{data.run_report.text}</pre>
+            </>
+          )}
           {data.rendered_prompt && (
             <>
               <h3>

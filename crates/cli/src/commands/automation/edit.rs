@@ -106,6 +106,7 @@ enum Clear {
     Precheck,
     Tools,
     AgentCron,
+    RunReports,
     Mode,
     /// All settings of the agent.
     Set,
@@ -139,6 +140,7 @@ impl Clear {
             Self::Precheck => policies.precheck = default.precheck,
             Self::Tools => policies.tools = default.tools,
             Self::AgentCron => policies.agent_cron = default.agent_cron,
+            Self::RunReports => policies.run_reports = default.run_reports,
             Self::Mode => request.settings.mode = None,
             Self::Set => request.settings.values.clear(),
             Self::Rules => request.permissions = PermissionRulesRequest::default(),

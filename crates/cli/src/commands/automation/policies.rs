@@ -3,7 +3,7 @@
 use model::{
     approval::OnUnmatched,
     budget::Limit,
-    policy::{CatchUp, OnCrash, Overlap, Policies},
+    policy::{CatchUp, OnCrash, Overlap, Policies, RunReports},
     precheck::Precheck,
     schedule::{QuietHours, QuietWindow},
     tools::{AgentCron, ToolAccess},
@@ -86,6 +86,10 @@ pub(super) struct PolicyOptions {
     /// [default: deny]
     #[arg(long, value_name = "DECISION")]
     agent_cron: Option<AgentCron>,
+    /// Begin prompts with a report of the session's runs that ended without success since the last turn that succeeded:
+    /// on or off [default: on]
+    #[arg(long, value_name = "SWITCH")]
+    run_reports: Option<RunReports>,
     /// Run no precheck before a turn, which is the default
     #[arg(long, conflicts_with_all = ["precheck", "precheck_timeout"])]
     no_precheck: bool,
@@ -126,6 +130,7 @@ impl PolicyOptions {
         }
         policies.tools = self.tools.unwrap_or(policies.tools);
         policies.agent_cron = self.agent_cron.unwrap_or(policies.agent_cron);
+        policies.run_reports = self.run_reports.unwrap_or(policies.run_reports);
         if self.no_precheck {
             policies.precheck = None;
         }

@@ -156,7 +156,7 @@ fn rows_about_agents(
     app: &App,
     automation: &Automation,
     policies: &Policies,
-) -> [(&'static str, Option<String>); 4] {
+) -> [(&'static str, Option<String>); 5] {
     let default = Policies::default();
     let made_by = automation.made_by.as_ref().map(|made_by| {
         format!(
@@ -172,6 +172,10 @@ fn rows_about_agents(
         (
             "agent cron",
             (agent_cron != default.agent_cron).then(|| agent_cron.to_string()),
+        ),
+        (
+            "run reports",
+            (policies.run_reports != default.run_reports).then(|| policies.run_reports.to_string()),
         ),
         ("made by", made_by),
         (
