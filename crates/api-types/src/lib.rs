@@ -20,6 +20,7 @@
 mod access;
 mod agents;
 mod approvals;
+mod artifacts;
 mod automations;
 mod blocked_on;
 mod budgets;
@@ -50,6 +51,7 @@ mod triggers;
 pub use access::*;
 pub use agents::*;
 pub use approvals::*;
+pub use artifacts::*;
 pub use automations::*;
 pub use blocked_on::*;
 pub use budgets::*;

@@ -34,6 +34,7 @@ use crate::{Api, routes};
     tags(
         (name = "access", description = "Tenants, tokens, and browsers that sign in."),
         (name = "approvals", description = "Permission requests of agents, and the decisions of people."),
+        (name = "artifacts", description = "Files and addresses that agents hand in."),
         (name = "automations", description = "Prompts that triggers fire, with their policies."),
         (name = "agents", description = "The command lines that start agents."),
         (name = "instances", description = "The data folders in which agents run and keep their files."),

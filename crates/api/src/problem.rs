@@ -102,14 +102,19 @@ impl From<service::Error> for ApiError {
             }
             ErrorKind::Refused => (ProblemKind::Refused, StatusCode::CONFLICT),
             ErrorKind::Agent => (ProblemKind::Agent, StatusCode::BAD_GATEWAY),
-            ErrorKind::Database => (ProblemKind::Unavailable, StatusCode::SERVICE_UNAVAILABLE),
+            ErrorKind::Database | ErrorKind::Files => {
+                (ProblemKind::Unavailable, StatusCode::SERVICE_UNAVAILABLE)
+            }
         };
         if kind == ProblemKind::Unavailable {
             // Log statements and constraints, and keep them out of the response: they are for operators, and the
             // client may belong to another tenant.
             tracing::error!(error = error.chain(), "a request failed");
-            return Self::new(kind, status, "cannot use the database")
-                .hint("see the log of the server");
+            let detail = match error.kind() {
+                ErrorKind::Files => "cannot use the data folder",
+                _ => "cannot use the database",
+            };
+            return Self::new(kind, status, detail).hint("see the log of the server");
         }
         let detail = error.chain();
         let (field, hint) = (error.field().map(str::to_owned), error.hint());

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use model::{Clock, Entropy, TenantId, allowlist::Allowlist};
-use service::{Probe, Service};
+use service::{ArtifactFiles, Probe, Service};
 use store::Store;
 use telemetry::Metrics;
 use tokio_util::sync::CancellationToken;
@@ -62,6 +62,7 @@ pub(crate) struct ApiState {
     /// `true` if the process takes turns and fires triggers.
     pub(crate) has_worker_loops: bool,
     pub(crate) unified: bool,
+    pub(crate) artifact_files: Option<ArtifactFiles>,
     /// `true` if browsers reach the server by TLS, so that cookies are `Secure`.
     pub(crate) by_tls: bool,
     /// The time limit of a request that starts no agent.
@@ -106,6 +107,7 @@ impl Api {
             hosts: Hosts::default(),
             has_worker_loops: false,
             unified: false,
+            artifact_files: None,
             by_tls: false,
             request_timeout: REQUEST_TIMEOUT,
             token_uses: TokenUses::default(),
@@ -124,6 +126,7 @@ impl Api {
             Arc::clone(&self.shared.probe),
         )
         .with_allowance(self.shared.allowance.clone())
+        .with_artifact_files(self.shared.artifact_files.clone())
     }
 }
 
@@ -176,6 +179,13 @@ impl ApiBuilder {
     #[must_use]
     pub fn with_unified_mode(mut self, unified: bool) -> Self {
         self.0.unified = unified;
+        self
+    }
+
+    /// Sets the folder with the contents of artifacts that this process serves.
+    #[must_use]
+    pub fn with_artifact_files(mut self, files: ArtifactFiles) -> Self {
+        self.0.artifact_files = Some(files);
         self
     }
 

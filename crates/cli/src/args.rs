@@ -4,9 +4,9 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     commands::{
-        agent, approval, automation, completions, config, demo, demo_agent, doctor, endpoint,
-        instance, login, man, mcp, memory, open, question, run, serve, session, sign_in, status,
-        tenant, token, trace,
+        agent, approval, artifact, automation, completions, config, demo, demo_agent, doctor,
+        endpoint, instance, login, man, mcp, memory, open, question, run, serve, session, sign_in,
+        status, tenant, token, trace,
     },
     error::EXIT_CODES,
     global::Global,
@@ -52,6 +52,7 @@ pub(crate) enum ApiCommand {
     Approval(approval::Args),
     Memory(memory::Args),
     Question(question::Args),
+    Artifact(artifact::Args),
     Trace(trace::Args),
     Token(token::Args),
     Tenant(tenant::Args),

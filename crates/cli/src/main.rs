@@ -175,6 +175,7 @@ async fn run_api_command(
         ApiCommand::Approval(args) => commands::approval::run(args, &app).await,
         ApiCommand::Memory(args) => commands::memory::run(args, &app).await,
         ApiCommand::Question(args) => commands::question::run(args, &app).await,
+        ApiCommand::Artifact(args) => commands::artifact::run(args, &app).await,
         ApiCommand::Trace(args) => commands::trace::run(args, &app).await,
         ApiCommand::Token(args) => commands::token::run(args, &app).await,
         ApiCommand::Tenant(args) => commands::tenant::run(args, &app).await,

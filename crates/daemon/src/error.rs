@@ -18,6 +18,12 @@ pub enum Error {
     /// Processes of dead workers could not be found or killed.
     #[error("cannot kill the leftover processes of dead workers")]
     LeftoverProcesses(#[source] std::io::Error),
+    /// The contents of artifacts could not be read or removed.
+    #[error("cannot remove contents of artifacts")]
+    Artifacts(#[from] artifacts::Error),
+    /// The task that removed contents of artifacts died.
+    #[error("the task that removed contents of artifacts died")]
+    SweepDied(#[source] tokio::task::JoinError),
     /// A write of a turn to the store failed.
     #[error("cannot take the turn")]
     Turn(#[from] turn::TurnStoreError),

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use artifacts::ContentFolder;
 use model::{Clock, Entropy, InstanceId, Timestamp, WorkerId, allowlist::Allowlist, limits};
 use store::Store;
 use telemetry::Metrics;
@@ -86,6 +87,8 @@ pub struct Host {
     pub worker_lock: Arc<WorkerLock>,
     /// The settings with which turns start agents.
     pub agent_runtime: AgentRuntime,
+    /// The folder with the contents of artifacts. `None` if this process keeps none.
+    pub artifacts: Option<ContentFolder>,
     /// The settings of the loops.
     pub settings: Settings,
     /// The metrics of this process.

@@ -1,12 +1,13 @@
 //! Housekeeping: removes old internal records, log events, leftovers of ended runs, recorded responses of requests,
-//! expired sign-ins, webhook receipts, deliveries, usage counters, automations of agents that are over, and expired memory entries.
+//! expired sign-ins, webhook receipts, deliveries, usage counters, automations of agents that are over, expired memory
+//! entries, and contents without an artifact.
 //!
 //! **Invariants:** transcripts and runs are never removed. Each tick removes a small batch, with a pause after it, so
 //! that writers never wait long.
 
 use model::{SessionId, Timestamp, limits};
 
-use crate::{Error, Host, boxed, loop_runner::LoopBody};
+use crate::{Error, Host, boxed, content_sweep::sweep_contents, loop_runner::LoopBody};
 
 /// The progress of one round through all old rows.
 #[derive(Debug, Default)]
@@ -70,6 +71,8 @@ pub async fn tick(
     if more {
         return Ok(now + limits::HOUSEKEEPING_PAUSE);
     }
+    // Remove contents at the end of a round, when the rows that referred to them are removed.
+    sweep_contents(host, now).await?;
     let removed = std::mem::take(&mut round.removed);
     if removed > 0 {
         tracing::info!(removed, "removed {removed} old rows");

@@ -27,6 +27,7 @@
 
 mod approval_request;
 mod approval_waits;
+mod content_sweep;
 mod error;
 mod fleet_clock;
 mod host;

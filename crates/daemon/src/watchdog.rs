@@ -247,6 +247,7 @@ pub(crate) mod tests {
             clock: Arc::<FakeClock>::clone(clock),
             instance: InstanceId::generate(clock.now(), &*entropy),
             worker_lock: Arc::new(WorkerLock::acquire(workers, &worker).unwrap()),
+            artifacts: None,
             worker,
             agent_runtime: AgentRuntime {
                 guard: GuardProgram {

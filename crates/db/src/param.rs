@@ -4,9 +4,9 @@ use std::{borrow::Cow, mem::discriminant};
 
 use jiff_sqlx::ToSqlx as _;
 use model::{
-    AcpSessionId, AgentId, ApprovalId, AutomationId, DeliveryId, EndpointId, InputId, InstanceId,
-    MemoryEntryId, MessageId, QuestionId, RunId, SeatId, SessionId, TaskId, TenantId, Timestamp,
-    TokenId, TriggerId, WorkerId,
+    AcpSessionId, AgentId, ApprovalId, ArtifactId, AutomationId, DeliveryId, EndpointId, InputId,
+    InstanceId, MemoryEntryId, MessageId, QuestionId, RunId, SeatId, SessionId, TaskId, TenantId,
+    Timestamp, TokenId, TriggerId, WorkerId,
 };
 use serde_json::Value;
 use sqlx::{
@@ -249,6 +249,7 @@ from_ids!(
     ApprovalId,
     MemoryEntryId,
     QuestionId,
+    ArtifactId,
     TokenId,
     EndpointId,
     DeliveryId,

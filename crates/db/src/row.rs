@@ -3,9 +3,9 @@
 use std::str::FromStr;
 
 use model::{
-    AcpSessionId, AgentId, ApprovalId, AutomationId, DeliveryId, EndpointId, InputId, InstanceId,
-    MemoryEntryId, MessageId, QuestionId, RunId, SeatId, SessionId, TaskId, TenantId, Timestamp,
-    TokenId, TriggerId, WorkerId,
+    AcpSessionId, AgentId, ApprovalId, ArtifactId, AutomationId, DeliveryId, EndpointId, InputId,
+    InstanceId, MemoryEntryId, MessageId, QuestionId, RunId, SeatId, SessionId, TaskId, TenantId,
+    Timestamp, TokenId, TriggerId, WorkerId,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -186,6 +186,7 @@ stored_as! {
     ApprovalId: Uuid => Self::from_uuid;
     MemoryEntryId: Uuid => Self::from_uuid;
     QuestionId: Uuid => Self::from_uuid;
+    ArtifactId: Uuid => Self::from_uuid;
     TokenId: Uuid => Self::from_uuid;
     EndpointId: Uuid => Self::from_uuid;
     DeliveryId: Uuid => Self::from_uuid;

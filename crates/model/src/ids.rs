@@ -178,6 +178,8 @@ typed_id! {
     MemoryEntryId = "mem", "a memory entry";
     /// The ID of a question of an agent to a person.
     QuestionId = "que", "a question";
+    /// The ID of an artifact: one version of a file or an address that an agent handed in.
+    ArtifactId = "art", "an artifact";
     /// The ID of a token, which gives its bearer a role in a tenant.
     TokenId = "tok", "a token";
     /// The ID of an endpoint, which receives notifications.

@@ -21,6 +21,7 @@ pub mod access;
 pub mod agent;
 pub mod allowlist;
 pub mod approval;
+pub mod artifact;
 pub mod automation;
 pub mod budget;
 pub mod cursor;

@@ -88,6 +88,10 @@ pub const RETAIN_EVENTS: Duration = Duration::from_hours(90 * 24);
 /// removes them at once; housekeeping is the safety net.
 pub const RETAIN_LEFTOVERS: Duration = Duration::from_hours(1);
 
+/// The time for which a content of an artifact is kept to which no artifact refers. The row of an artifact is committed
+/// within moments after its content is stored; a save that takes longer holds the lock of the folder.
+pub const RETAIN_UNREFERENCED_CONTENT: Duration = Duration::from_hours(1);
+
 /// The time for which the response to a request with an idempotency key is kept.
 pub const RETAIN_RESPONSES: Duration = Duration::from_hours(24);
 

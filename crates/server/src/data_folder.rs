@@ -3,6 +3,7 @@
 //! - `matins.db`: the SQLite database, unless the configuration names another one.
 //! - `instance.id`: the ID of this instance. It is written once and never changes.
 //! - `sessions/`: working directories of sessions that were created without one.
+//! - `artifacts/`: the contents of artifacts, by tenant and hash.
 //! - `demo-agent/`: the sessions of the demonstration agent.
 //! - `workers/`: one locked file for each process that takes turns.
 //! - `serve.lock`: locked by the server of the folder, so that a folder has at most one server at a time.
@@ -76,6 +77,11 @@ impl DataFolder {
     /// Returns the folder that holds the working directories of sessions that were created without one.
     pub fn sessions_path(&self) -> PathBuf {
         self.path.join("sessions")
+    }
+
+    /// Returns the folder that holds the contents of artifacts.
+    pub fn artifacts_path(&self) -> PathBuf {
+        self.path.join("artifacts")
     }
 
     /// Returns the folder of the lock files by which workers show that their processes are alive.

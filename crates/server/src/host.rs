@@ -61,6 +61,7 @@ pub(crate) fn host(local: &LocalInstance) -> Result<(Host, ToolsSocket), Error> 
             grace: GracePeriods::default(),
             tools: Some(tools),
         },
+        artifacts: Some(local.content_folder()),
         settings,
         metrics: telemetry::Metrics::new(env!("CARGO_PKG_VERSION")),
     };

@@ -4,12 +4,13 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use agent::GuardProgram;
 use api::{Api, ApiBuilder, Peer};
+use artifacts::ContentFolder;
 use axum::{Extension, Router};
 use client::Client;
 use config::Config;
 use daemon::{FleetClock, Settings};
 use model::{Clock, Entropy, InstanceId, TenantId, schedule::Zone};
-use service::{Probe, Service};
+use service::{ArtifactFiles, Probe, Service};
 use store::{Location, Store};
 
 use crate::{
@@ -141,6 +142,20 @@ impl LocalInstance {
             Arc::clone(&self.entropy),
             Arc::clone(&self.probe),
         )
+        .with_artifact_files(Some(self.artifact_files()))
+    }
+
+    /// Returns the contents of artifacts that the data folder holds.
+    fn artifact_files(&self) -> ArtifactFiles {
+        ArtifactFiles {
+            folder: self.content_folder(),
+            instance: self.instance,
+        }
+    }
+
+    /// Returns the folder with the contents of artifacts.
+    pub(crate) fn content_folder(&self) -> ContentFolder {
+        ContentFolder::new(self.folder.artifacts_path())
     }
 
     /// Returns a builder of the API over this store. The caller adds the options of its process.
@@ -156,6 +171,7 @@ impl LocalInstance {
             .with_agents(self.environment.clone(), self.demo_command.clone())
             .with_allowance(self.settings.webhook_allow.clone())
             .with_unified_mode(self.unified)
+            .with_artifact_files(self.artifact_files())
     }
 
     /// Returns the API routes for requests of this process alone.

@@ -26,6 +26,8 @@ pub enum ErrorKind {
     Agent,
     /// The database failed.
     Database,
+    /// The data folder failed.
+    Files,
 }
 
 /// The reason for which a request was not carried out.
@@ -148,6 +150,25 @@ pub enum Error {
         /// The reason.
         reason: String,
     },
+    /// The artifact is an address, so that there is nothing to download.
+    #[error("the artifact {} has no content: it is the address {}", quoted(.artifact), quoted(.uri))]
+    NoContent {
+        /// The name of the artifact.
+        artifact: String,
+        /// The address.
+        uri: String,
+    },
+    /// The data folder of another instance has the content of the artifact.
+    #[error("the content of the artifact {} is on the instance {}", quoted(.artifact), quoted(.instance))]
+    ContentElsewhere {
+        /// The name of the artifact.
+        artifact: String,
+        /// The name of the instance.
+        instance: String,
+    },
+    /// The content of an artifact cannot be stored or returned.
+    #[error(transparent)]
+    Content(#[from] artifacts::Error),
     /// The present state does not allow the request.
     #[error(transparent)]
     Refused(#[from] InvalidTransition),
@@ -208,13 +229,23 @@ impl Error {
             | Self::Missing { .. }
             | Self::Url { .. }
             | Self::Schedule(_)
-            | Self::Policies(_) => ErrorKind::Invalid,
+            | Self::Policies(_)
+            | Self::Content(artifacts::Error::Path { .. } | artifacts::Error::TooLarge { .. }) => {
+                ErrorKind::Invalid
+            }
             Self::NotFound { .. } | Self::Ambiguous { .. } => ErrorKind::NotFound,
             Self::CannotRestore { .. }
             | Self::AgentInUse { .. }
             | Self::OtherNumberOfRuns { .. }
             | Self::SessionClosed { .. }
             | Self::NotAllowed { .. }
+            | Self::NoContent { .. }
+            | Self::ContentElsewhere { .. }
+            | Self::Content(
+                artifacts::Error::Changed { .. }
+                | artifacts::Error::Exists { .. }
+                | artifacts::Error::Damaged { .. },
+            )
             | Self::Refused(_)
             | Self::Store(
                 store::Error::NameTaken { .. }
@@ -226,6 +257,7 @@ impl Error {
                 | store::Error::RunOver { .. }
                 | store::Error::NewerFormat { .. },
             ) => ErrorKind::Refused,
+            Self::Content(artifacts::Error::Folder { .. }) => ErrorKind::Files,
             Self::Probe { .. } => ErrorKind::Agent,
             Self::Store(_) | Self::Prompt(_) => ErrorKind::Database,
         }
@@ -260,6 +292,9 @@ impl Error {
             Self::Invalid { field, .. } => Some(field),
             Self::Missing { field, .. } => Some(field),
             Self::Url { .. } => Some("url"),
+            Self::Content(artifacts::Error::Path { .. } | artifacts::Error::TooLarge { .. }) => {
+                Some("path")
+            }
             Self::AtField(field_error) => Some(&field_error.field),
             _ => None,
         }
@@ -300,6 +335,9 @@ impl Error {
                 }
                 None => format!("`matins agent check {agent}` repeats the start alone"),
             }),
+            Self::ContentElsewhere { .. } => Some(
+                "ask the server of that instance; `matins instance list` lists the instances".into(),
+            ),
             Self::Store(store::Error::FixedBySession { name, .. }) => Some(format!(
                 "`matins automation edit {name} --reset ...` detaches the automation from that session: \
                  the next run creates another session, and the old session stays"

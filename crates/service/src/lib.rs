@@ -1,7 +1,7 @@
 //! Applies the rules of every request of a person: validates it, and commits it to the store.
 //!
 //! - [`Service`] has the requests of one tenant as methods, one file for each kind of resource: `automations.rs`,
-//!   `sessions.rs`, `runs.rs`, `approvals.rs`, `questions.rs`, `agents.rs`, ...
+//!   `sessions.rs`, `runs.rs`, `approvals.rs`, `questions.rs`, `artifacts.rs`, `agents.rs`, ...
 //! - [`Error`] has a kind, the field at fault and a hint. The HTTP API derives statuses from it, and the command line
 //!   derives exit codes.
 //! - [`Probe`] is the port that starts agents to read their capabilities.
@@ -18,6 +18,7 @@
 mod access;
 mod agents;
 mod approvals;
+mod artifacts;
 mod automation_summary;
 mod automations;
 mod blocked_on;
@@ -61,6 +62,7 @@ use std::sync::Arc;
 use model::{Clock, Entropy, TenantId, Timestamp, allowlist::Allowlist};
 use store::{Scope, Store};
 
+pub use self::artifacts::{ArtifactFiles, ArtifactQuery};
 pub use agents::DEMO_AGENT;
 pub use approvals::ApprovalQuery;
 pub use automation_summary::AutomationSummary;
@@ -72,7 +74,9 @@ pub use memory::{MemoryOf, MemoryQuery, Recalled, Remember};
 pub use overview::LONGEST_PERIOD;
 pub use probe::{Probe, ProbeError, ProbeFuture};
 pub use questions::QuestionQuery;
-pub use run_tools::{CronAdd, CronItem, PersonQuestion, RunTools};
+pub use run_tools::{
+    ArtifactCopy, ArtifactSave, ArtifactSource, CronAdd, CronItem, PersonQuestion, RunTools,
+};
 pub use runs::RunQuery;
 pub use sessions::SessionQuery;
 pub use text::{clean, excerpt, one_line, quoted};
@@ -91,6 +95,8 @@ pub struct Service {
     probe: Arc<dyn Probe>,
     allowance: Allowlist,
     unified: UnifiedMode,
+    /// `None` if this process keeps no contents of artifacts.
+    artifact_files: Option<ArtifactFiles>,
 }
 
 impl Service {
@@ -110,6 +116,7 @@ impl Service {
             probe,
             allowance: Allowlist::default(),
             unified: UnifiedMode::default(),
+            artifact_files: None,
         }
     }
 

@@ -7,7 +7,7 @@
 use std::str::FromStr;
 
 use model::{
-    AgentId, ApprovalId, AutomationId, QuestionId, RunId, SessionId, TokenId,
+    AgentId, ApprovalId, ArtifactId, AutomationId, QuestionId, RunId, SessionId, TokenId,
     agent::Agent,
     entity::{Automation, Session},
     nearest::nearest,
@@ -181,6 +181,19 @@ impl Service {
             .question_ids_between(self.scope(), first, last, 2)
             .await?;
         unique_match("question", given, &found)?.ok_or_else(|| not_found("question", given, []))
+    }
+
+    /// Returns the ID of the artifact with this ID or ID prefix.
+    pub(crate) async fn find_artifact(&self, given: &str) -> Result<ArtifactId, Error> {
+        let Some(IdRange { first, last }) = IdRange::of_prefix(given, ArtifactId::PREFIX) else {
+            return Err(not_found("artifact", given, []));
+        };
+        let (first, last) = (ArtifactId::from_uuid(first), ArtifactId::from_uuid(last));
+        let found = self
+            .store
+            .artifact_ids_between(self.scope(), first, last, 2)
+            .await?;
+        unique_match("artifact", given, &found)?.ok_or_else(|| not_found("artifact", given, []))
     }
 }
 

@@ -3,6 +3,7 @@
 //! **Invariant:** every call proves its turn anew ([`store::ToolCaller`]), so that an agent whose run is over reads and
 //! changes nothing.
 
+mod artifacts;
 mod ask;
 
 use std::time::Duration;
@@ -21,7 +22,10 @@ use store::{CallingTurn, NewAgentAutomation, NewAutomation, ToolCaller};
 
 use crate::{Error, Service, boxed, definition, naming, upcoming_runs};
 
-pub use ask::PersonQuestion;
+pub use self::{
+    artifacts::{ArtifactCopy, ArtifactSave, ArtifactSource},
+    ask::PersonQuestion,
+};
 
 /// The number of next runs in an answer to an agent.
 const NEXT_RUNS: usize = 3;

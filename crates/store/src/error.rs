@@ -134,7 +134,7 @@ impl Error {
     /// a limit. A lost race weighs little, because the same race is rarely lost twice. A busy database weighs more,
     /// because the transaction has already waited. Every other error would recur, so it ends the retries at once.
     pub(crate) fn retry_weight(&self) -> u32 {
-        const RETRYABLE_CONSTRAINTS: [&str; 13] = [
+        const RETRYABLE_CONSTRAINTS: [&str; 14] = [
             "agent_runs_one_active_per_seat",
             "agent_runs_one_active_per_automation",
             "agent_runs_one_row_per_attempt",
@@ -149,6 +149,8 @@ impl Error {
             "automations_one_per_name_of_agents",
             // Likewise, another call of the turn has asked the question in between.
             "questions_one_per_text",
+            // Likewise, another turn of the session has saved that version of an artifact in between.
+            "agent_artifacts_one_per_version",
             "notification_endpoints_pkey",
             "tenants_pkey",
             "webhook_deliveries_pkey",

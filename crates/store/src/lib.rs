@@ -27,6 +27,7 @@ pub extern crate db as database;
 
 mod agents;
 mod approvals;
+mod artifacts;
 mod automation_deletion;
 mod automations;
 mod batch;
@@ -115,6 +116,7 @@ pub use sessions::{
 pub use store::Store;
 pub use tokens::{NewBrowserToken, NewToken, RevocationExtent, TokenRevocation};
 pub use tool_calls::{
-    CallingTurn, MemorySearch, NewAgentAutomation, NewQuestion, RecalledEntry, ToolCaller,
+    CallingTurn, MemorySearch, NewAgentAutomation, NewArtifact, NewQuestion, RecalledEntry,
+    ToolCaller,
 };
 pub use webhooks::WebhookTrigger;

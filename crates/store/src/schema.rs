@@ -46,6 +46,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(21, "0021_memory", works_with 10),
     migration!(22, "0022_questions", works_with 10),
     migration!(23, "0023_run_reports", works_with 10),
+    migration!(24, "0024_artifacts", works_with 10),
 ];
 
 /// The schema to which `db` brings a database.

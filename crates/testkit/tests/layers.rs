@@ -15,6 +15,7 @@ const LAYERS: [&[&str]; 9] = [
     &[
         "store",
         "agent",
+        "artifacts",
         "config",
         "delivery",
         "telemetry",

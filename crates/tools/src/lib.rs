@@ -8,6 +8,7 @@
 //!
 //! **Invariant:** a tool does nothing but call [`service::RunTools`], which proves the turn anew at each call.
 
+mod artifacts;
 mod ask_person;
 mod cron;
 mod definition;

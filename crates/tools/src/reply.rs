@@ -57,6 +57,12 @@ impl From<Error> for ToolError {
                 "conflict",
                 "choose another name, or remove the present one first",
             ),
+            Error::Content(artifacts::Error::Changed { .. }) => {
+                ("conflict", "call the tool again once the file is complete")
+            }
+            Error::Content(artifacts::Error::Exists { .. }) => {
+                ("conflict", "choose another `path`")
+            }
             Error::NotAllowed { .. } => (
                 "not_allowed",
                 "propose the change to a person in your answer",
@@ -66,14 +72,19 @@ impl From<Error> for ToolError {
                 ErrorKind::Invalid => ("invalid", "correct the input, and call the tool again"),
                 ErrorKind::NotFound => ("unknown", "list the present ones"),
                 ErrorKind::Refused => ("conflict", "read the present state"),
-                ErrorKind::Agent | ErrorKind::Database => ("unavailable", "repeat the call later"),
+                ErrorKind::Agent | ErrorKind::Database | ErrorKind::Files => {
+                    ("unavailable", "repeat the call later")
+                }
             },
         };
-        // Only the database's own errors are not for agents: they name hosts, paths and statements.
+        // Only the errors of the database and the data folder are not for agents: they name hosts, paths and statements.
         let message = match error.kind() {
-            ErrorKind::Database => {
+            kind @ (ErrorKind::Database | ErrorKind::Files) => {
                 tracing::error!(error = %error.chain(), "a tool failed");
-                "Matins cannot use its database".to_owned()
+                match kind {
+                    ErrorKind::Files => "Matins cannot use its data folder".to_owned(),
+                    _ => "Matins cannot use its database".to_owned(),
+                }
             }
             _ => error.chain(),
         };
@@ -82,6 +93,14 @@ impl From<Error> for ToolError {
             message,
             advice: advice.to_owned(),
         }
+    }
+}
+
+/// Returns the fields of a JSON object.
+pub(crate) fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
     }
 }
 

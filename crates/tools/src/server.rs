@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// The longest message of an agent, in bytes. It holds the longest input of any tool, escaped.
-const MAX_MESSAGE_BYTES: usize = 4 << 20;
+const MAX_MESSAGE_BYTES: usize = 8 << 20;
 
 /// Serves the tools of one turn over a stream, until the agent closes it. `calls` counts the calls of the turn, over all
 /// of its connections.

@@ -2,7 +2,7 @@
 
 use model::tools::ToolAccess;
 
-use crate::{ask_person, cron, memory, tool::Tool};
+use crate::{artifacts, ask_person, cron, memory, tool::Tool};
 
 /// All tools, in the order in which agents see them.
 pub(crate) static TOOLS: &[Tool] = &[
@@ -11,6 +11,9 @@ pub(crate) static TOOLS: &[Tool] = &[
     memory::REMEMBER,
     memory::RECALL,
     memory::FORGET,
+    artifacts::SAVE,
+    artifacts::LIST,
+    artifacts::GET,
 ];
 
 /// Returns the tool of a name that an agent with this access gets.

@@ -58,6 +58,7 @@ pub(crate) fn host(
         instance: world.instance,
         worker: world.worker.clone(),
         worker_lock: Arc::new(worker_lock),
+        artifacts: None,
         agent_runtime: AgentRuntime {
             guard,
             environment: std::env::vars().collect(),

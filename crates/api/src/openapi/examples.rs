@@ -54,6 +54,7 @@ impl Examples<'_> {
                 "text/markdown" => {
                     "# Notes\n\n## You, 2027-01-04 09:00:00 +00:00\n\nHello\n".into()
                 }
+                "application/octet-stream" => "# Report\n".into(),
                 "application/jsonl" => "{\"format\":\"matins.session\",\"version\":2}\n".into(),
                 _ => "{\"ref\":\"main\"}".into(),
             };
@@ -197,6 +198,7 @@ fn text_example(field: &str, schema: &Value) -> Value {
         "tool" | "tool_kind" => "execute",
         "title" => "cargo test",
         "role" => "agent",
+        "media_type" => "text/markdown",
         "version" => "0.1.0",
         "code" => "k3xq7p",
         "path" => "/api/v1/webhooks/trg_019b8a2e4c7d7f31a5c60d8e9f1a2b3c",

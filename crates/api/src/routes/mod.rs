@@ -8,6 +8,7 @@
 mod access;
 mod agents;
 mod approvals;
+mod artifacts;
 mod automations;
 mod instances;
 mod list_params;
@@ -37,6 +38,7 @@ pub(crate) fn all() -> OpenApiRouter<Api> {
         .merge(approvals::routes())
         .merge(memory::routes())
         .merge(questions::routes())
+        .merge(artifacts::routes())
         .merge(agents::routes())
         .merge(instances::routes())
         .merge(webhooks::routes())

@@ -4,6 +4,7 @@
 
 mod access;
 mod approvals;
+mod artifacts;
 mod automations;
 mod budgets;
 mod concurrent_keys;
@@ -43,6 +44,10 @@ macro_rules! on_both {
 }
 
 on_both! {
+    artifacts: [
+        download_is_an_attachment_of_its_own_type, content_that_server_does_not_have_gets_409,
+        artifacts_are_listed_with_permission_to_read_sessions,
+    ]
     approvals: [
         pending_approvals_are_listed_and_decided_by_members,
         decision_on_ended_approval_is_refused_with_its_state, input_of_approval_is_whole_up_to_its_limit,

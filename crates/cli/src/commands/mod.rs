@@ -2,6 +2,7 @@
 
 pub(crate) mod agent;
 pub(crate) mod approval;
+pub(crate) mod artifact;
 pub(crate) mod automation;
 mod budget;
 pub(crate) mod completions;

@@ -6,6 +6,7 @@ mod access;
 mod agents;
 mod api_conformance;
 mod approvals;
+mod artifacts;
 mod automation_edits;
 mod automations;
 mod browser;

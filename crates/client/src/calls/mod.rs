@@ -3,6 +3,7 @@
 mod access;
 mod agents;
 mod approvals;
+mod artifacts;
 mod automations;
 mod memory;
 mod notifications;

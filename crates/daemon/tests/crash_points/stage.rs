@@ -101,6 +101,7 @@ pub(crate) fn host(store: &Store, home: &Path, now: Timestamp) -> (Host, Arc<Fak
         clock: clock.clone(),
         worker,
         worker_lock: Arc::new(worker_lock),
+        artifacts: None,
         entropy,
         instance: test_instance(),
         agent_runtime: agents,

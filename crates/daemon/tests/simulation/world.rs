@@ -218,6 +218,7 @@ impl World {
             instance: instance_id(machine),
             worker,
             worker_lock: Arc::new(worker_lock),
+            artifacts: None,
             agent_runtime: agents,
             settings,
             metrics: telemetry::Metrics::new("test"),

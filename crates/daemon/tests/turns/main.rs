@@ -13,6 +13,7 @@ mod budgets;
 mod cancels;
 mod clock_skew;
 mod concurrent_writes;
+mod content_sweep;
 mod failures;
 mod fences;
 mod hostile_agents;
@@ -171,6 +172,10 @@ scenarios! {
         failed_delivery_is_retried_with_same_id_until_success,
         unrecorded_delivery_is_resent_with_same_id_after_lease,
         slow_receiver_does_not_delay_others,
+    ]
+    content_sweep: [
+        content_is_removed_once_no_artifact_refers_to_it,
+        content_of_unknown_tenant_is_kept,
     ]
     retention: [
         housekeeping_removes_old_records_and_keeps_transcript,

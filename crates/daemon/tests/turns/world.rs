@@ -119,6 +119,7 @@ impl World {
             instance,
             worker,
             worker_lock,
+            artifacts: Some(artifacts::ContentFolder::new(home.path().join("artifacts"))),
             agent_runtime: agents,
             settings,
             metrics: telemetry::Metrics::new("test"),

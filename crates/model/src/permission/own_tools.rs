@@ -11,7 +11,16 @@ const PLACEHOLDER: &str = "{tool}";
 /// The kinds of tools that are never tools of Matins.
 const FOREIGN_KINDS: [&str; 4] = [EXECUTE, "edit", "delete", "move"];
 /// The names of all tools of Matins.
-pub const TOOL_NAMES: [&str; 5] = ["cron", "ask_person", "remember", "recall", "forget"];
+pub const TOOL_NAMES: [&str; 8] = [
+    "cron",
+    "ask_person",
+    "remember",
+    "recall",
+    "forget",
+    "save_artifact",
+    "list_artifacts",
+    "get_artifact",
+];
 
 /// The titles of an agent's requests for tools of Matins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 
 mod access;
 mod agents;
+mod artifacts;
 mod automations;
 mod edits;
 mod endpoints;

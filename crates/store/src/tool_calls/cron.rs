@@ -11,7 +11,7 @@ use model::{
     tools::{self, MadeBy, PROPOSED},
 };
 
-use super::{CallingTurn, ToolCaller, check_session, lock_turn};
+use super::{CallingTurn, Quota, ToolCaller, check_session, lock_turn};
 use crate::{
     Error, NewAutomation, Scope,
     agents::keep_agent,
@@ -35,28 +35,6 @@ pub struct NewAgentAutomation {
     pub expires_at: Timestamp,
     /// `true` to leave it paused until a person accepts it.
     pub is_proposal: bool,
-}
-
-/// A limit of automations that agents make.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Quota {
-    what: &'static str,
-    limit: u32,
-    actual: i64,
-}
-
-impl Quota {
-    fn check(self) -> Result<(), Error> {
-        let Self {
-            what,
-            limit,
-            actual,
-        } = self;
-        if actual < i64::from(limit) {
-            return Ok(());
-        }
-        Err(Error::LimitReached { what, limit })
-    }
 }
 
 impl Store {

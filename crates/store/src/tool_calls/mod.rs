@@ -5,6 +5,7 @@
 //! call that writes holds the locks of the run's automation and seat, as the transitions that end the run do: it commits
 //! before the end, or it changes nothing.
 
+mod artifacts;
 mod ask;
 mod cron;
 mod memory;
@@ -20,6 +21,7 @@ use model::{
     tools::{AgentCron, ToolAccess},
 };
 
+pub use artifacts::NewArtifact;
 pub use ask::NewQuestion;
 pub use cron::NewAgentAutomation;
 pub use memory::{MemorySearch, RecalledEntry};
@@ -61,6 +63,28 @@ pub struct CallingTurn {
     pub agent: Agent,
     /// The automation. `None` if a person has sent the input.
     pub automation: Option<Automation>,
+}
+
+/// A limit of the objects that agents make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Quota {
+    what: &'static str,
+    limit: u32,
+    actual: i64,
+}
+
+impl Quota {
+    fn check(self) -> Result<(), Error> {
+        let Self {
+            what,
+            limit,
+            actual,
+        } = self;
+        if actual < i64::from(limit) {
+            return Ok(());
+        }
+        Err(Error::LimitReached { what, limit })
+    }
 }
 
 impl CallingTurn {

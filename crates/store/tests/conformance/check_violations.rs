@@ -276,6 +276,14 @@ pub(crate) fn rows_breaking_checks(world: &World) -> Vec<(&'static str, Values)>
             queued().with("secret_hash", vec![7_u8; 31]),
         ),
         (
+            "agent_artifacts_version_counted",
+            row("agent_artifacts").with("version", 0_i64),
+        ),
+        (
+            "agent_artifacts_content_or_uri",
+            row("agent_artifacts").with("uri", "https://example.com"),
+        ),
+        (
             "agent_artifacts_size_counted",
             row("agent_artifacts").with("size_bytes", -1_i64),
         ),

@@ -343,9 +343,9 @@ impl World {
             },
             "agent_artifacts" => values! {
                 id: id(), tenant_id: tenant_id, session_id: self.id("agent_sessions"),
-                run_id: self.id("agent_runs"), name: "report", uri: "file:///report",
+                run_id: self.id("agent_runs"), name: name("report"), version: 1_i64,
                 media_type: "text/plain", sha256: "0".repeat(64), size_bytes: 1_i64,
-                created_at: at,
+                instance_id: self.id("instances"), created_at: at,
             },
             "agent_memory_entries" => values! {
                 id: id(), tenant_id: tenant_id, automation_id: self.id("automations"),

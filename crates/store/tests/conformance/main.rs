@@ -11,6 +11,7 @@ mod registry;
 mod agent_removal;
 mod approval_inputs;
 mod approvals;
+mod artifacts;
 mod automation_lists;
 mod backlog;
 mod batch;
@@ -414,6 +415,12 @@ behaviours! {
             question_and_its_answer_are_in_feed_of_automation, elicitation_without_running_turn_is_fenced,
             end_or_cancel_of_attempt_voids_its_elicitations_alone,
             unanswered_elicitation_expires_without_an_input,
+        ]
+        artifacts: [
+            artifact_of_ended_run_is_not_saved, other_content_makes_next_version_and_same_content_none,
+            concurrent_saves_of_one_name_make_two_versions, artifacts_are_limited_for_each_turn_and_session,
+            bytes_of_artifacts_are_limited_for_each_tenant, artifacts_of_other_tenant_are_not_found,
+            artifacts_are_listed_by_beginning_of_name, session_deletion_removes_references_to_contents,
         ]
         sequences: [random_sequence_keeps_invariants]
         zone_rules: [

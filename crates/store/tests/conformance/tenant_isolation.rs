@@ -89,6 +89,21 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         "questions/by_id" => params![none(), world.id("questions")],
         "questions/page" => approvals(params![]),
         "questions/page_of_session" => approvals(params![session]),
+        "artifacts/by_id" => params![none(), world.id("agent_artifacts")],
+        "artifacts/counts" => {
+            let input = value(world.stored("agent_runs"), "input_id");
+            [params![none(), session], vec![input]].concat()
+        }
+        "artifacts/newest" | "artifacts/version" => {
+            let artifact = world.stored("agent_artifacts");
+            let mut named = params![none(), session];
+            named.push(value(artifact, "name"));
+            if name == "artifacts/version" {
+                named.push(value(artifact, "version"));
+            }
+            named
+        }
+        "artifacts/page" => params![none(), Uuid::max(), "report", 50_u32, session],
         "automations/bound_to" => params![none(), "bound"],
         "automations/by_id" => params![none(), automation],
         "automations/by_name" => stored("automations", "name"),
@@ -155,6 +170,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         "runs/attempts" => stored("agent_runs", "input_id"),
         "approvals/ids_between"
         | "questions/ids_between"
+        | "artifacts/ids_between"
         | "runs/ids_between"
         | "sessions/ids_between"
         | "tokens/ids_between" => {

@@ -1,0 +1,39 @@
+-- The files and addresses that agents hand in by their tools. The same as ../postgres/0024_artifacts.sql.
+--
+-- No earlier program wrote a row of the table, so it is made anew. Such a program does not know the columns, and deletes
+-- the rows with their session.
+
+drop table agent_artifacts;
+
+create table agent_artifacts (
+    id blob primary key,
+    tenant_id blob not null,
+    session_id blob not null,
+    run_id blob not null,
+    name text not null,
+    version integer not null,
+    media_type text not null,
+    uri text,
+    sha256 text,
+    size_bytes integer,
+    instance_id blob,
+    created_at integer not null,
+    foreign key (tenant_id, session_id) references agent_sessions (tenant_id, id)
+        on delete cascade,
+    foreign key (tenant_id, run_id) references agent_runs (tenant_id, id) on delete cascade,
+    foreign key (tenant_id, instance_id) references instances (tenant_id, id),
+    constraint agent_artifacts_version_counted check (version >= 1),
+    constraint agent_artifacts_size_counted check (size_bytes >= 0),
+    constraint agent_artifacts_sha256_is_whole check (length(sha256) = 64),
+    constraint agent_artifacts_content_or_uri check (
+        (sha256 is null) = (uri is not null)
+        and (size_bytes is null) = (sha256 is null)
+        and (instance_id is null) = (sha256 is null)
+    )
+) strict;
+create unique index agent_artifacts_of_tenant on agent_artifacts (tenant_id, id);
+create unique index agent_artifacts_one_per_version on agent_artifacts (session_id, name, version);
+create index agent_artifacts_by_session on agent_artifacts (session_id, id);
+create index agent_artifacts_by_run on agent_artifacts (run_id);
+create index agent_artifacts_by_content on agent_artifacts (tenant_id, sha256, size_bytes)
+    where sha256 is not null;

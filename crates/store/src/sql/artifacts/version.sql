@@ -1,0 +1,5 @@
+-- Reads one version of an artifact of a session.
+-- $1 tenant or null, $2 session, $3 name, $4 version
+select id, tenant_id, session_id, run_id, name, version, media_type, uri, sha256, size_bytes, instance_id, created_at
+from agent_artifacts
+where session_id = $2 and name = $3 and version = $4 and ($1 is null or tenant_id = $1)
