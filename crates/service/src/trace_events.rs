@@ -73,6 +73,7 @@ struct EventLog {
 }
 
 impl EventLog {
+    #[expect(clippy::too_many_lines, reason = "one arm for each kind of event")]
     fn trace_event(self, event: Event, message: Option<Message>) -> TraceEvent {
         let Event {
             seq,
