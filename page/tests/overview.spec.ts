@@ -63,6 +63,21 @@ test("overview_answers_five_questions_without_a_click", async ({ page, stack, si
   const timeline = page.getByRole("region", { name: "Timeline" });
   await expect(timeline.getByRole("link", { name: "deploy" })).toBeVisible();
   await expect(timeline.locator('[data-look="failed"]')).not.toHaveCount(0);
+  // The legend, the marks and the headline have the same numbers.
+  const legend = timeline.getByRole("list", { name: "Marks of the timeline" });
+  for (const [look, text] of [
+    ["succeeded", "2 succeeded"],
+    ["failed", "2 failed"],
+    ["waits", "1 waits for you"],
+  ]) {
+    await expect(legend.locator(`[data-legend="${look}"]`)).toHaveText(text ?? "");
+    const counts = await timeline
+      .locator(`svg [data-look="${look}"]`)
+      .evaluateAll((marks) => marks.map((mark) => Number(mark.getAttribute("data-count"))));
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(Number.parseInt(text ?? "", 10));
+  }
+  // Numbers of the present stand apart from those of the period.
+  await expect(page.getByRole("list", { name: "Now" })).toHaveText("Now:1 waits for you");
   // What failed, and why?
   const needs = page.getByRole("region", { name: "Needs you" });
   const deploy = needs.getByRole("listitem").filter({ hasText: "deploy" });
@@ -104,6 +119,23 @@ test("overview_follows_what_happens", async ({ page, stack, signIn }) => {
   await stack.api("POST", "/automations/digest/pause");
   const next = page.getByRole("region", { name: "Next runs" }).getByRole("listitem");
   await expect(next.filter({ hasText: "digest" })).toHaveCount(0);
+});
+
+test("lanes_beyond_the_room_share_a_row_until_all_are_wanted", async ({ page, stack, signIn }) => {
+  for (const name of ["audit", "backup"]) await automation(stack, name, "Check the backup.");
+  await page.setViewportSize({ width: 1280, height: 700 });
+  await signIn(page);
+  const timeline = page.getByRole("region", { name: "Timeline" });
+  await expect(timeline.getByTitle("backup, Conversations")).toBeVisible();
+  await expect(timeline.getByRole("link")).toHaveCount(4);
+  const toggle = timeline.getByRole("button", { name: "All 6 lanes" });
+  await toggle.focus();
+  await page.keyboard.press("Enter");
+  await expect(timeline.getByRole("link")).toHaveCount(6);
+  // The same button goes back, and keeps the focus.
+  await expect(timeline.getByRole("button", { name: "Fewer lanes" })).toBeFocused();
+  await page.keyboard.press("Enter");
+  await expect(timeline.getByRole("link")).toHaveCount(4);
 });
 
 test("overview_of_viewer_offers_no_action", async ({ page, signIn }) => {

@@ -59,6 +59,7 @@ export type SessionView = Schemas["SessionView"];
 export type Tenant = Schemas["Tenant"];
 export type TenantCreated = Schemas["TenantCreated"];
 export type Timeline = Schemas["Timeline"];
+export type TimelineBucket = Schemas["TimelineBucket"];
 export type Token = Schemas["Token"];
 export type TokenCreated = Schemas["TokenCreated"];
 export type TokenRevoked = Schemas["TokenRevoked"];

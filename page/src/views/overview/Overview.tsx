@@ -32,9 +32,12 @@ async function readOverview(since: string | null, signal: AbortSignal): Promise<
 /** Deadlines and next runs pass without an event. */
 const REFETCH_MS = 60_000;
 
-/** The lanes that the first screen has room for, below four rows that need a person. On a phone it scrolls anyway. */
-const LANES =
+/** The rows that the first screen has room for, below four rows that need a person. On a phone it scrolls anyway. */
+const ROOM =
   window.innerWidth < 900 ? 8 : Math.min(20, Math.max(5, Math.floor((window.innerHeight - 630) / 24)));
+
+/** The lanes that are read. Those beyond the room share a row. */
+const LANES = 30;
 
 /** The route `/`: what ran, what failed, what waits, what comes next, and what it cost. */
 export function Overview() {
@@ -85,7 +88,12 @@ export function Overview() {
           </div>
           {timeline.data ? (
             timeline.data.lanes.length > 0 && (
-              <TimelinePanel timeline={timeline.data} approvals={data.needs.approvals} />
+              <TimelinePanel
+                timeline={timeline.data}
+                approvals={data.needs.approvals}
+                room={ROOM}
+                since={since}
+              />
             )
           ) : timeline.error ? (
             <ErrorState error={timeline.error} onRetry={() => timeline.refetch()} />
@@ -107,6 +115,7 @@ function Headline({ overview, looked }: { overview: OverviewData; looked: boolea
   const asking = overview.needs.approvals.length + (overview.needs.questions?.length ?? 0);
   const ran = counts.succeeded + counts.failed + counts.stalled + counts.cancelled;
   const since = dayAndTime(overview.since);
+<<<<<<< HEAD
   const parts: [number, Look, string?][] = [
     [counts.succeeded, "succeeded"],
     [counts.failed, "failed"],
@@ -118,6 +127,8 @@ function Headline({ overview, looked }: { overview: OverviewData; looked: boolea
     [counts.skipped, "skipped"],
     [counts.cancelled, "cancelled"],
   ];
+=======
+>>>>>>> feddaebb (page: make the timeline agree with the numbers above it)
   return (
     <header className={css.headline}>
       <div>
@@ -125,18 +136,29 @@ function Headline({ overview, looked }: { overview: OverviewData; looked: boolea
           {overview.counts_cut && "More than "}
           {plural(ran, "run")} since {looked ? `you looked at ${since}` : since}
         </h1>
-        <ul className={css.counts}>
-          {parts
-            .filter(([number]) => number > 0)
-            .map(([number, look, word]) => (
-              <li key={look}>
-                <StatusGlyph look={look} />
-                <span>
-                  <strong>{number}</strong> {word ?? wordOf(look)}
-                </span>
-              </li>
-            ))}
-        </ul>
+        <div className={css.counts}>
+          <Counts
+            label={`Since ${since}`}
+            parts={[
+              [counts.succeeded, "succeeded"],
+              [counts.failed, "failed"],
+              [counts.stalled, "stalled"],
+              [counts.missed, "missed"],
+              [counts.skipped, "skipped"],
+              [counts.cancelled, "cancelled"],
+            ]}
+          />
+          {/* Whenever these began, so that they are not numbers of the period. */}
+          <Counts
+            label="Now"
+            isNamed
+            parts={[
+              [waiting, "waits", waiting === 1 ? "waits for you" : "wait for you"],
+              [counts.running - waiting, "running"],
+              [counts.queued, "queued"],
+            ]}
+          />
+        </div>
       </div>
       <p>
         <time dateTime={now}>
@@ -145,6 +167,25 @@ function Headline({ overview, looked }: { overview: OverviewData; looked: boolea
         <span>Times in {readerZone()}</span>
       </p>
     </header>
+  );
+}
+
+/** Numbers of runs, apart from those that are 0. With `isNamed`, the label is visible. */
+function Counts(props: { label: string; isNamed?: boolean; parts: [number, Look, string?][] }) {
+  const parts = props.parts.filter(([number]) => number > 0);
+  if (parts.length === 0) return null;
+  return (
+    <ul aria-label={props.label}>
+      {props.isNamed && <li aria-hidden="true">{props.label}:</li>}
+      {parts.map(([number, look, word]) => (
+        <li key={look}>
+          <StatusGlyph look={look} />
+          <span>
+            <strong>{number}</strong> {word ?? wordOf(look)}
+          </span>
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -1,23 +1,28 @@
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import type { Lane, Timeline } from "../../api/types";
-import { clock, dayHeading, plural } from "../../kit/format";
+import { clock } from "../../kit/format";
 import { type Look, StatusGlyph, wordOf } from "../../kit/Status";
 import { useNow } from "../../kit/Time";
 import { addressOfRun } from "../addresses";
-import { comingMarks, GLYPH, type Mark, pastMarks, place, type Scale, ticks } from "./marks";
+import { FLAG, ticks } from "./axis";
+import { Legend, MarkShape, SinceLine } from "./MarkShape";
+import {
+  comingMarks,
+  layerOf,
+  type Mark,
+  nameOfLane,
+  numbered,
+  pastMarks,
+  place,
+  type Scale,
+  tally,
+  worstOf,
+} from "./marks";
 import css from "./overview.module.css";
+import { periodOf, type Row, rowsOf } from "./rows";
 
 const LANE = 24;
-
-const COLOURS: Partial<Record<Mark["look"], string>> = {
-  succeeded: "var(--succeeded)",
-  failed: "var(--failed)",
-  missed: "var(--failed)",
-  stalled: "var(--failed)",
-  running: "var(--running)",
-  waits: "var(--waits)",
-};
 
 /** Returns the width of an element, and follows its changes. */
 function useWidth(): [(element: HTMLElement | null) => void, number] {
@@ -42,24 +47,32 @@ function lookOfLane(lane: Lane, waiting: ReadonlySet<string>): Look | null {
     ["succeeded", "failed", "missed", "stalled", "running"].includes(run.status),
   );
   if (last) return last.status as Look;
-  return lane.buckets.length > 0
-    ? (pastMarks(lane, { from: 0, to: 1, width: 1 }, 1).at(-1)?.look as Look)
-    : null;
+  const bucket = lane.buckets.at(-1);
+  return bucket ? worstOf(bucket) : null;
 }
 
-const nameOf = (lane: Lane): string => lane.automation_name ?? "Conversations";
-
-/** The runs of 24 hours and the coming ones of 24 more, a lane for each automation. */
-export function TimelinePanel(props: { timeline: Timeline; approvals: readonly { run_id: string }[] }) {
+/**
+ * The runs of the last hours and the coming ones, a row for each automation. `room` is the number of rows before the
+ * reader asks for all, and `since` the instant at which the reader looked before.
+ */
+export function TimelinePanel(props: {
+  timeline: Timeline;
+  approvals: readonly { run_id: string }[];
+  room: number;
+  since: string | null;
+}) {
   const { timeline } = props;
   const waiting = new Set(props.approvals.map((approval) => approval.run_id));
   const [setPlot, width] = useWidth();
   const minute = useNow(60_000);
   const now = Math.max(minute, Date.parse(timeline.now));
-  const scale: Scale = { from: Date.parse(timeline.from), to: Date.parse(timeline.to), width };
+  const period = periodOf(timeline, now, width);
+  const scale: Scale = { from: period.from, to: period.to, width };
+  const [whole, setWhole] = useState(false);
   const [active, setActive] = useState<{ lane: number; mark: number } | null>(null);
-  const lanes = timeline.lanes;
-  const marks = lanes.map((lane) => [...pastMarks(lane, scale, now), ...comingMarks(lane, scale, now)]);
+  const rows = rowsOf(timeline.lanes, whole ? timeline.lanes.length : props.room);
+  const past = rows.map((row) => pastMarks(row.lanes, waiting, scale, now));
+  const marks = rows.map((row, index) => [...(past[index] ?? []), ...comingMarks(row.lanes, scale, now)]);
   const shown = active === null ? null : (marks[active.lane]?.[active.mark] ?? null);
   const [, navigate] = useLocation();
   const plot = useRef<HTMLDivElement | null>(null);
@@ -86,51 +99,25 @@ export function TimelinePanel(props: { timeline: Timeline; approvals: readonly {
     else if (event.key === "Enter" && shown?.run) navigate(addressOfRun(shown.run));
   };
   const nowX = place(now, scale);
-  const hasConversations = lanes.some((lane) => lane.automation_id === null);
-  const automations = lanes.length - (hasConversations ? 1 : 0);
+  const bottom = LANE * (rows.length + 1);
+  const sinceAt = props.since === null ? Number.NaN : Date.parse(props.since);
+  const hasSince = sinceAt > scale.from && sinceAt < now;
   return (
     <section className={css.timeline} aria-label="Timeline">
       <header>
-        <h2>24 hours back, 24 ahead</h2>
-        <span>
-          {plural(automations, "automation")}
-          {timeline.lanes_cut && ", and more"}
-        </span>
-        <ul className={css.legend} aria-hidden="true">
-          {(["succeeded", "failed", "missed", "skipped"] as const).map((look) => (
-            <li key={look}>
-              <StatusGlyph look={look} /> {wordOf(look)}
-            </li>
-          ))}
-          <li>
-            <svg viewBox="0 0 10 10" width={10} height={10} aria-hidden="true">
-              <MarkShape mark={{ look: "due", x: 0, width: 0 }} y={5} />
-            </svg>{" "}
-            due
-          </li>
-        </ul>
+        <h2>
+          {period.back} hours back, {period.ahead} ahead
+        </h2>
+        {timeline.lanes_cut && <span>the first {timeline.lanes.length} automations</span>}
+        <Legend className={css.legend} counts={tally(marks.flat())} hasSince={hasSince} />
       </header>
       <div className={css.lanes}>
         <ul className={css.laneNames}>
-          {lanes.map((lane) => {
-            const look = lookOfLane(lane, waiting);
-            const name = nameOf(lane);
-            return (
-              <li key={lane.automation_id ?? "conversations"}>
-                {look ? <StatusGlyph look={look} title={wordOf(look)} /> : <span className={css.noGlyph} />}
-                <Link
-                  className="truncate"
-                  href={
-                    lane.automation_name === null
-                      ? "/conversations"
-                      : `/automations/${encodeURIComponent(lane.automation_name)}`
-                  }
-                >
-                  {name}
-                </Link>
-              </li>
-            );
-          })}
+          {rows.map((row) => (
+            <li key={row.key}>
+              <RowName row={row} waiting={waiting} />
+            </li>
+          ))}
         </ul>
         <div
           ref={(element) => {
@@ -145,27 +132,18 @@ export function TimelinePanel(props: { timeline: Timeline; approvals: readonly {
           onBlur={() => setActive(null)}
         >
           {width > 0 && (
-            <svg width={width} height={LANE * (lanes.length + 1)} aria-hidden="true">
-              {ticks(scale).map((at) => {
-                const x = place(at, scale);
-                const midnight = new Date(at).getHours() === 0;
-                const near = Math.abs(x - nowX) < 44;
-                return (
-                  <g key={at}>
-                    <line className={css.tick} x1={x} x2={x} y1={LANE} y2={LANE * (lanes.length + 1)} />
-                    {!near && (
-                      <text className={midnight ? css.day : css.hour} x={x} y={16}>
-                        {midnight
-                          ? dayHeading(new Date(at).toISOString()).slice(0, 3)
-                          : clock(new Date(at).toISOString())}
-                      </text>
-                    )}
-                  </g>
-                );
-              })}
-              {lanes.map((lane, index) => (
+            <svg width={width} height={bottom} aria-hidden="true">
+              {ticks(scale, now).map((tick) => (
+                <g key={tick.at} data-tick={tick.at}>
+                  <line className={css.tick} x1={tick.x} x2={tick.x} y1={LANE} y2={bottom} />
+                  <text className={tick.isMidnight ? css.day : css.hour} x={tick.labelX} y={16}>
+                    {tick.label}
+                  </text>
+                </g>
+              ))}
+              {rows.map((row, index) => (
                 <line
-                  key={lane.automation_id ?? "conversations"}
+                  key={row.key}
                   className={css.laneLine}
                   x1={0}
                   x2={width}
@@ -173,33 +151,20 @@ export function TimelinePanel(props: { timeline: Timeline; approvals: readonly {
                   y2={LANE * (index + 1)}
                 />
               ))}
-              {marks.map((row, lane) =>
-                row.map((mark, index) => (
-                  // biome-ignore lint/a11y/noStaticElementInteractions: the plot has the keys; this is for the pointer.
-                  <g
-                    key={`${lanes[lane]?.automation_id} ${mark.key}`}
-                    data-look={mark.look}
-                    className={mark.run ? css.markLink : undefined}
-                    onClick={() => mark.run && navigate(addressOfRun(mark.run))}
-                  >
-                    <title>{mark.text}</title>
-                    {active?.lane === lane && active.mark === index && (
-                      <rect
-                        className={css.activeMark}
-                        x={mark.x - 3}
-                        y={LANE * (lane + 1) + 4}
-                        width={Math.max(mark.width, GLYPH) + 6}
-                        height={16}
-                        rx={3}
-                      />
-                    )}
-                    <MarkShape mark={mark} y={LANE * (lane + 1) + LANE / 2} />
-                  </g>
-                )),
-              )}
-              <line className={css.nowLine} x1={nowX} x2={nowX} y1={LANE} y2={LANE * (lanes.length + 1)} />
+              {hasSince && <SinceLine x={place(sinceAt, scale)} top={LANE} bottom={bottom} />}
+              <line className={css.nowLine} x1={nowX} x2={nowX} y1={LANE} y2={bottom} />
+              {rows.map((row, lane) => (
+                <RowMarks
+                  key={row.key}
+                  row={row}
+                  marks={marks[lane] ?? []}
+                  past={past[lane] ?? []}
+                  active={active?.lane === lane ? active.mark : null}
+                  top={LANE * (lane + 1)}
+                />
+              ))}
               <g className={css.nowFlag}>
-                <rect x={nowX - 20} y={1} width={40} height={20} rx={10} />
+                <rect x={nowX - FLAG} y={1} width={2 * FLAG} height={20} rx={10} />
                 <text x={nowX} y={15}>
                   {clock(new Date(now).toISOString())}
                 </text>
@@ -208,13 +173,20 @@ export function TimelinePanel(props: { timeline: Timeline; approvals: readonly {
           )}
         </div>
       </div>
-      <p className={css.markText} role="status">
-        {shown?.text}
-      </p>
+      <footer className={css.timelineFoot}>
+        {timeline.lanes.length > props.room && (
+          <button type="button" className={css.more} aria-expanded={whole} onClick={() => setWhole(!whole)}>
+            {whole ? "Fewer lanes" : `All ${timeline.lanes.length} lanes`}
+          </button>
+        )}
+        <p role="status">{shown?.text}</p>
+      </footer>
       {/* A table itself cannot be narrower than its words, and would widen the page. */}
       <div className="visually-hidden">
         <table>
-          <caption>Runs of the last 24 hours and the next ones</caption>
+          <caption>
+            Runs of the last {period.back} hours and the next {period.ahead}
+          </caption>
           <thead>
             <tr>
               <th>Automation</th>
@@ -223,15 +195,10 @@ export function TimelinePanel(props: { timeline: Timeline; approvals: readonly {
             </tr>
           </thead>
           <tbody>
-            {lanes.map((lane, index) => (
-              <tr key={lane.automation_id ?? "conversations"}>
-                <th>{nameOf(lane)}</th>
-                <td>
-                  {marks[index]
-                    ?.filter((mark) => !isComing(mark))
-                    .map((mark) => mark.text)
-                    .join("; ")}
-                </td>
+            {rows.map((row, index) => (
+              <tr key={row.key}>
+                <th>{row.name}</th>
+                <td>{past[index]?.map((mark) => mark.text).join("; ")}</td>
                 <td>{marks[index]?.find(isComing)?.text}</td>
               </tr>
             ))}
@@ -244,40 +211,72 @@ export function TimelinePanel(props: { timeline: Timeline; approvals: readonly {
 
 const isComing = (mark: Mark) => mark.look === "due" || mark.look === "would-run";
 
-function MarkShape({ mark, y }: { mark: Pick<Mark, "look" | "x" | "width">; y: number }) {
-  const colour = COLOURS[mark.look] ?? "var(--quiet)";
-  const { x, width, look } = mark;
-  const line = { fill: "none", stroke: colour, strokeWidth: 1.75, strokeLinecap: "round" as const };
-  switch (look) {
-    case "succeeded":
-    case "running":
-    case "cancelled":
-      return width > 0 ? (
+function RowName({ row, waiting }: { row: Row; waiting: ReadonlySet<string> }) {
+  const [lane] = row.lanes;
+  if (lane === undefined || row.lanes.length > 1)
+    return (
+      <span className={css.foldedName} title={row.lanes.map(nameOfLane).join(", ")}>
+        {row.name}
+      </span>
+    );
+  const look = lookOfLane(lane, waiting);
+  return (
+    <>
+      {look ? <StatusGlyph look={look} title={wordOf(look)} /> : <span className={css.noGlyph} />}
+      <Link
+        className="truncate"
+        href={
+          lane.automation_name === null
+            ? "/conversations"
+            : `/automations/${encodeURIComponent(lane.automation_name)}`
+        }
+      >
+        {row.name}
+      </Link>
+    </>
+  );
+}
+
+function RowMarks(props: {
+  row: Row;
+  marks: readonly Mark[];
+  past: readonly Mark[];
+  active: number | null;
+  top: number;
+}) {
+  const { row, marks, past, active, top } = props;
+  const [, navigate] = useLocation();
+  // The parts of a crowded day have no room for numbers.
+  const withNumber = numbered(row.lanes.some((lane) => lane.buckets.length > 0) ? [] : past);
+  const layers = marks
+    .map((mark, index) => ({ mark, index }))
+    .sort((a, b) => layerOf(a.mark.look) - layerOf(b.mark.look));
+  return layers.map(({ mark, index }) => (
+    // biome-ignore lint/a11y/noStaticElementInteractions: the plot has the keys; this is for the pointer.
+    <g
+      key={`${mark.look} ${mark.key}`}
+      data-look={mark.look}
+      data-count={mark.count}
+      className={mark.run ? css.markLink : undefined}
+      onClick={() => mark.run && navigate(addressOfRun(mark.run))}
+    >
+      <title>{mark.text}</title>
+      {active === index && (
         <rect
-          x={x}
-          y={y - 6}
-          width={width}
-          height={12}
-          rx={1.5}
-          fill={look === "cancelled" ? "none" : colour}
-          stroke={look === "cancelled" ? colour : undefined}
+          className={css.activeMark}
+          x={mark.x - 3}
+          y={top + 4}
+          width={mark.width + 6}
+          height={16}
+          rx={3}
         />
-      ) : (
-        <rect x={x} y={y - 6} width={4} height={12} rx={1.5} fill={colour} />
-      );
-    case "failed":
-      return <path d={`m${x} ${y - 4} 8 8m0-8-8 8`} {...line} strokeWidth={2} />;
-    case "missed":
-      return <rect x={x} y={y - 4.5} width={9} height={9} rx={2} {...line} />;
-    case "stalled":
-      return <rect x={x} y={y - 4.5} width={9} height={9} rx={2} {...line} strokeDasharray="2.5 2" />;
-    case "waits":
-      return <path d={`m${x + 4.5} ${y - 5.5} 5.5 5.5-5.5 5.5-5.5-5.5z`} fill={colour} />;
-    case "skipped":
-      return <path d={`M${x} ${y}h6`} {...line} />;
-    case "would-run":
-      return <circle cx={x + 4} cy={y} r={3} {...line} strokeWidth={1.25} strokeDasharray="2 1.5" />;
-    default:
-      return <circle cx={x + 4} cy={y} r={look === "due" ? 3 : 4} {...line} strokeWidth={1.25} />;
-  }
+      )}
+      <MarkShape mark={mark} y={top + LANE / 2} />
+      {withNumber.has(mark) && (
+        <text className={css.markCount} x={mark.x + mark.width / 2} y={top + 5}>
+          {mark.count}
+        </text>
+      )}
+    </g>
+  ));
 }
