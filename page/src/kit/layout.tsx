@@ -124,7 +124,7 @@ export function Tabs(props: {
         ))}
       </RadixTabs.List>
       {props.tabs.map((tab) => (
-        <RadixTabs.Content key={tab.value} value={tab.value}>
+        <RadixTabs.Content key={tab.value} value={tab.value} className={css.tabContent}>
           {tab.content}
         </RadixTabs.Content>
       ))}

@@ -311,7 +311,7 @@ function RunsTab({ automation }: { automation: AutomationView }) {
               <Link className="truncate" href={addressOfRun(run.id)}>
                 {[wordOf(look) + times, reason].filter(Boolean).join(": ")}
               </Link>
-              <small>{turnTime(run, Date.now())}</small>
+              <small className={css.took}>{turnTime(run, Date.now())}</small>
             </li>
           );
         })}

@@ -134,7 +134,8 @@ function Headline({ overview, looked }: { overview: OverviewData; looked: boolea
       <div>
         <h1>
           {overview.counts_cut && "More than "}
-          {plural(ran, "run")} since {looked ? `you looked at ${since}` : since}
+          {plural(ran, "run")} since {looked && <span className={css.looked}>you looked at </span>}
+          {since}
         </h1>
         <div className={css.counts}>
           <Counts
