@@ -1,22 +1,7 @@
-import { get } from "node:http";
 import { expect, test } from "./fixtures";
-
-/** Returns the bytes of a file as the server sends it to a browser: Chromium itself only tells those after decoding. */
-function sentBytes(url: string): Promise<number> {
-  return new Promise((done, fail) => {
-    get(url, { headers: { "Accept-Encoding": "gzip" } }, (response) => {
-      let bytes = 0;
-      response.on("data", (piece: Buffer) => {
-        bytes += piece.length;
-      });
-      response.on("end", () => done(bytes));
-      response.on("error", fail);
-    }).on("error", fail);
-  });
-}
+import { sentBytes } from "./sent-bytes";
 
 test("first_load_is_small", async ({ page, stack }) => {
-  test.skip(process.env.MATINS_PAGE !== undefined, "only the server compresses the files");
   await page.goto(await stack.signInPath());
   await page.waitForURL((url) => url.pathname !== "/sign-in");
   const files: string[] = [];

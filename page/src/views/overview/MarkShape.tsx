@@ -81,7 +81,7 @@ export const SinceLine = ({ x, top, bottom }: { x: number; top: number; bottom: 
   <line x1={x} x2={x} y1={top} y2={bottom} stroke="var(--accent)" strokeDasharray="3 3" />
 );
 
-/** The order of the legend: what ran, then what is under way, then what comes. */
+/** The order of the legend: past runs, then open ones, then coming ones. */
 const ORDER: readonly MarkLook[] = [
   "succeeded",
   "failed",

@@ -149,7 +149,7 @@ function Headline({ overview, looked }: { overview: OverviewData; looked: boolea
               [counts.cancelled, "cancelled"],
             ]}
           />
-          {/* Whenever these began, so that they are not numbers of the period. */}
+          {/* These may have begun before the period, so that they are not numbers of it. */}
           <Counts
             label="Now"
             isNamed

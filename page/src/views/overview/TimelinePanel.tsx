@@ -23,6 +23,8 @@ import css from "./overview.module.css";
 import { periodOf, type Row, rowsOf } from "./rows";
 
 const LANE = 24;
+/** The width that a phone has beside the plot, for names and margins. */
+const BESIDE_PLOT = 174;
 
 /** Returns the width of an element, and follows its changes. */
 function useWidth(): [(element: HTMLElement | null) => void, number] {
@@ -66,7 +68,8 @@ export function TimelinePanel(props: {
   const [setPlot, width] = useWidth();
   const minute = useNow(60_000);
   const now = Math.max(minute, Date.parse(timeline.now));
-  const period = periodOf(timeline, now, width);
+  // Until the plot is measured, the window tells its width, so that the heading does not change.
+  const period = periodOf(timeline, now, width || window.innerWidth - BESIDE_PLOT);
   const scale: Scale = { from: period.from, to: period.to, width };
   const [whole, setWhole] = useState(false);
   const [active, setActive] = useState<{ lane: number; mark: number } | null>(null);

@@ -16,7 +16,7 @@ export interface Mark {
   look: MarkLook;
   /** The number of inputs for which the mark stands. */
   count: number;
-  /** What the mark says, for a tooltip and for screen readers. */
+  /** The words for a tooltip and for screen readers. */
   text: string;
   /** The newest run of the mark, which the mark opens; null for coming runs and for parts of a day. */
   run: string | null;
@@ -58,7 +58,7 @@ const WORST: readonly Look[] = [
 /** The looks in the order in which marks are drawn: a worse one lies on a better one. */
 export const layerOf = (look: MarkLook): number => WORST.length - WORST.indexOf(look as Look);
 
-/** Returns the worst look of a part of a day; null if nothing ran in it. */
+/** Returns the worst look of a part of a day; null if the part has no run. */
 export function worstOf({ counts }: TimelineBucket): Look | null {
   return WORST.find((look) => (counts as Partial<Record<Look, number>>)[look]) ?? null;
 }
@@ -191,7 +191,7 @@ function ofBatch(batch: readonly Single[]): Mark {
   };
 }
 
-/** Returns the marks of what ran in lanes, from the left to the right. `waiting` are runs that wait for a person. */
+/** Returns the marks of past and open runs, from the left to the right. `waiting` are runs that wait for a person. */
 export function pastMarks(
   lanes: readonly Lane[],
   waiting: ReadonlySet<string>,
