@@ -14,6 +14,20 @@ test("palette_goes_to_a_conversation", async ({ page, stack, signIn }) => {
   await expect(page.getByRole("dialog")).toBeHidden();
 });
 
+test("palette_begins_with_the_newest_and_finds_all", async ({ page, stack, signIn }) => {
+  for (const title of ["Oldest of all", "Two", "Three", "Four", "Five", "Six"])
+    await stack.api("POST", "/sessions", { agent: "claude", title });
+  await signIn(page);
+  await page.goto("/conversations");
+  await expect(page.getByRole("link", { name: /Oldest of all/ }).first()).toBeVisible();
+  await page.keyboard.press("Control+k");
+  const conversations = page.getByRole("option", { name: /conversation$/ }).filter({ hasNotText: "New" });
+  await expect(conversations).toHaveCount(5);
+  await expect(conversations.filter({ hasText: "Oldest" })).toHaveCount(0);
+  await page.keyboard.type("oldest");
+  await expect(conversations.first()).toContainText("Oldest of all");
+});
+
 test("keys_are_off_in_text_fields", async ({ page, stack, signIn }) => {
   const id = await converse(stack, "Keys", "Hello.");
   await signIn(page);

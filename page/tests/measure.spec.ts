@@ -137,6 +137,8 @@ test("input_while_ten_turns_stream", async ({ browser }) => {
     await page.keyboard.press("Escape");
     await page.keyboard.press("Control+k");
     await expect(page.getByRole("dialog", { name: "Find or do" })).toBeVisible();
+    await page.keyboard.press("r");
+    await page.waitForTimeout(100);
     await page.keyboard.press("Escape");
     await page.waitForTimeout(500);
     const seen = await page.evaluate(

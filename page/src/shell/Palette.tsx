@@ -27,6 +27,10 @@ export function addressOfId(text: string): string | null {
   return root !== undefined && views.some((view) => view.pattern.startsWith(root)) ? `${root}/${id}` : null;
 }
 
+/** Rows of each kind before a text chooses among all. More would make the palette open late on a slow machine. */
+const FIRST_ROWS = 5;
+const ROWS = 50;
+
 /** The palette: goes to views and objects, and acts on automations. */
 export function Palette({ onClose }: { onClose(): void }) {
   const [text, setText] = useState("");
@@ -130,7 +134,7 @@ export function Palette({ onClose }: { onClose(): void }) {
                       />
                     );
                   })}
-                {sessions.data?.items.slice(0, 50).map((session) => (
+                {sessions.data?.items.slice(0, text === "" ? FIRST_ROWS : ROWS).map((session) => (
                   <Row
                     key={session.id}
                     value={`${titleOf(session)} ${session.id}`}
@@ -141,16 +145,18 @@ export function Palette({ onClose }: { onClose(): void }) {
                   />
                 ))}
                 {hasAutomationView &&
-                  automations.data?.items.map((automation) => (
-                    <Row
-                      key={automation.id}
-                      value={`${automation.name} automation`}
-                      icon={<Repeat size={16} />}
-                      label={automation.name}
-                      note="automation"
-                      onSelect={() => go(`/automations/${encodeURIComponent(automation.name)}`)}
-                    />
-                  ))}
+                  automations.data?.items
+                    .slice(0, text === "" ? FIRST_ROWS : undefined)
+                    .map((automation) => (
+                      <Row
+                        key={automation.id}
+                        value={`${automation.name} automation`}
+                        icon={<Repeat size={16} />}
+                        label={automation.name}
+                        note="automation"
+                        onSelect={() => go(`/automations/${encodeURIComponent(automation.name)}`)}
+                      />
+                    ))}
               </Command.Group>
             </Command.List>
             <div className={css.paletteFoot}>
