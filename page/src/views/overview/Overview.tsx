@@ -115,20 +115,6 @@ function Headline({ overview, looked }: { overview: OverviewData; looked: boolea
   const asking = overview.needs.approvals.length + (overview.needs.questions?.length ?? 0);
   const ran = counts.succeeded + counts.failed + counts.stalled + counts.cancelled;
   const since = dayAndTime(overview.since);
-<<<<<<< HEAD
-  const parts: [number, Look, string?][] = [
-    [counts.succeeded, "succeeded"],
-    [counts.failed, "failed"],
-    [counts.stalled, "stalled"],
-    [counts.missed, "missed"],
-    [asking, "waits", asking === 1 ? "waits for you" : "wait for you"],
-    [counts.running - waiting, "running"],
-    [counts.queued, "queued"],
-    [counts.skipped, "skipped"],
-    [counts.cancelled, "cancelled"],
-  ];
-=======
->>>>>>> feddaebb (page: make the timeline agree with the numbers above it)
   return (
     <header className={css.headline}>
       <div>
@@ -154,7 +140,7 @@ function Headline({ overview, looked }: { overview: OverviewData; looked: boolea
             label="Now"
             isNamed
             parts={[
-              [waiting, "waits", waiting === 1 ? "waits for you" : "wait for you"],
+              [asking, "waits", asking === 1 ? "waits for you" : "wait for you"],
               [counts.running - waiting, "running"],
               [counts.queued, "queued"],
             ]}
