@@ -45,7 +45,11 @@ impl ContentFolder {
     ///
     /// Returns [`Error::Changed`] if the file changed meanwhile, and [`Error::TooLarge`] if it is larger than
     /// [`MAX_ARTIFACT_BYTES`].
-    pub fn store_file(&self, tenant: TenantId, source: SourceFile) -> Result<StoredContent, Error> {
+    pub fn store_file(
+        &self,
+        tenant: TenantId,
+        source: &SourceFile,
+    ) -> Result<StoredContent, Error> {
         let path = source.path().to_owned();
         self.store(tenant, &mut source.reader(), &path, |size| {
             source.check_unchanged(size)

@@ -57,6 +57,10 @@ fn names(folder: &Path) -> Vec<String> {
     entries.collect()
 }
 
+fn modified(path: &Path) -> SystemTime {
+    fs::metadata(path).unwrap().modified().unwrap()
+}
+
 fn timestamp(at: SystemTime) -> Timestamp {
     let micros = at.duration_since(UNIX_EPOCH).unwrap().as_micros();
     Timestamp::from_microsecond(i64::try_from(micros).unwrap()).unwrap()
@@ -72,10 +76,10 @@ fn file_that_changes_while_it_is_read_is_a_conflict() {
     fs::write(&path, "on").unwrap();
     let rewritten = world.source("report", b"one");
     let file = File::options().write(true).open(&path).unwrap();
-    file.set_modified(SystemTime::now() + Duration::from_secs(5))
+    file.set_modified(modified(&path) + Duration::from_secs(5))
         .unwrap();
     for source in [grown, cut, rewritten] {
-        let stored = world.folder.store_file(TENANT, source);
+        let stored = world.folder.store_file(TENANT, &source);
         assert!(matches!(stored, Err(Error::Changed { path }) if path == "report"));
     }
     assert!(world.names().is_empty(), "nothing is left");
@@ -83,7 +87,7 @@ fn file_that_changes_while_it_is_read_is_a_conflict() {
     let replaced = world.source("report", b"one");
     fs::write(world.work().join("other"), "two").unwrap();
     fs::rename(world.work().join("other"), &path).unwrap();
-    let stored = world.folder.store_file(TENANT, replaced).unwrap();
+    let stored = world.folder.store_file(TENANT, &replaced).unwrap();
     assert_eq!(fs::read(world.path_of(stored.sha256)).unwrap(), b"one");
 }
 
@@ -97,7 +101,7 @@ fn content_over_limit_is_refused_while_it_is_read() {
         .open(world.work().join("large"))
         .unwrap();
     file.set_len(MAX_ARTIFACT_BYTES + 1).unwrap();
-    let stored = world.folder.store_file(TENANT, source);
+    let stored = world.folder.store_file(TENANT, &source);
     assert!(matches!(stored, Err(Error::TooLarge { .. })), "{stored:?}");
     assert!(world.names().is_empty());
 }
@@ -157,10 +161,10 @@ fn sweep_waits_for_contents_without_a_row() {
     drop(stored);
     let sweep = world.folder.begin_sweep().unwrap().unwrap();
     assert!(world.folder.begin_sweep().unwrap().is_none(), "one sweep");
-    let now = SystemTime::now();
-    let young = sweep.contents_before(timestamp(now - Duration::from_secs(60)));
+    let now = modified(&world.folder.tenant_path(TENANT));
+    let young = sweep.contents_before(timestamp(now - Duration::from_mins(1)));
     assert!(young.unwrap().is_empty());
-    let old = sweep.contents_before(timestamp(now + Duration::from_secs(60)));
+    let old = sweep.contents_before(timestamp(now + Duration::from_mins(1)));
     assert_eq!(old.unwrap(), [(TENANT, vec![hash])]);
     sweep.remove(TENANT, &[hash]).unwrap();
     sweep.remove(TENANT, &[hash]).unwrap();
@@ -176,11 +180,11 @@ fn sweep_removes_interrupted_stores_and_no_other_file() {
     fs::write(folder.join("notes"), "of a person").unwrap();
     fs::create_dir(world.home.path().join("artifacts/backup")).unwrap();
     let sweep = world.folder.begin_sweep().unwrap().unwrap();
-    let now = SystemTime::now();
-    let before = timestamp(now - Duration::from_secs(60));
+    let now = modified(&world.folder.tenant_path(TENANT));
+    let before = timestamp(now - Duration::from_mins(1));
     sweep.contents_before(before).unwrap();
     assert_eq!(world.names().len(), 3, "all are young");
-    let after = timestamp(now + Duration::from_secs(60));
+    let after = timestamp(now + Duration::from_mins(1));
     assert_eq!(sweep.contents_before(after).unwrap().len(), 1);
     let mut left = world.names();
     left.sort();

@@ -88,7 +88,7 @@ impl WorkingDirectory {
     /// [`Error::TooLarge`] if the file is larger than [`MAX_ARTIFACT_BYTES`].
     pub fn open_file(&self, given: &str) -> Result<SourceFile, Error> {
         let (parent, name) = self.open_parent(given)?;
-        let file = self.open_regular(&parent, &name, given)?;
+        let file = open_regular(&parent, &name, given)?;
         let metadata = file
             .metadata()
             .map_err(|error| path_error(given, error.to_string()))?;
@@ -117,7 +117,7 @@ impl WorkingDirectory {
         let mode = Mode::from_raw_mode(0o666);
         let mut file = match openat(&parent, &name, flags, mode) {
             Ok(file) => File::from(file),
-            Err(Errno::EXIST) => return self.compare(&parent, &name, given, &content),
+            Err(Errno::EXIST) => return compare(&parent, &name, given, &content),
             Err(error) => return Err(path_error(given, describe(error))),
         };
         match copy_and_hash(&mut content.file, &mut file) {
@@ -135,27 +135,6 @@ impl WorkingDirectory {
                         problem: "damaged",
                     },
                 })
-            }
-        }
-    }
-
-    /// Checks that an existing file has a content.
-    fn compare(
-        &self,
-        parent: &OwnedFd,
-        name: &Path,
-        given: &str,
-        content: &VerifiedContent,
-    ) -> Result<(), Error> {
-        let mut file = self.open_regular(parent, name, given)?;
-        let limited = &mut (&mut file).take(content.size + 1);
-        match copy_and_hash(limited, &mut io::sink()) {
-            Ok(found) if found == (content.sha256, content.size) => Ok(()),
-            Ok(_) => Err(Error::Exists {
-                path: given.to_owned(),
-            }),
-            Err(CopyError::Read(error) | CopyError::Write(error)) => {
-                Err(path_error(given, error.to_string()))
             }
         }
     }
@@ -210,29 +189,49 @@ impl WorkingDirectory {
         }
         Ok(names)
     }
+}
 
-    /// Opens a regular file for reading.
-    fn open_regular(&self, parent: &OwnedFd, name: &Path, given: &str) -> Result<File, Error> {
-        let opened = openat(parent, name, READ | NO_LINK, Mode::empty());
-        let file = File::from(opened.map_err(|error| path_error(given, describe(error)))?);
-        // Check the open file, because its name may stand for another one by now.
-        let kind = file
-            .metadata()
-            .map_err(|error| path_error(given, error.to_string()))?
-            .file_type();
-        if kind.is_file() {
-            return Ok(file);
+/// Checks that an existing file has a content.
+fn compare(
+    parent: &OwnedFd,
+    name: &Path,
+    given: &str,
+    content: &VerifiedContent,
+) -> Result<(), Error> {
+    let mut file = open_regular(parent, name, given)?;
+    let limited = &mut (&mut file).take(content.size + 1);
+    match copy_and_hash(limited, &mut io::sink()) {
+        Ok(found) if found == (content.sha256, content.size) => Ok(()),
+        Ok(_) => Err(Error::Exists {
+            path: given.to_owned(),
+        }),
+        Err(CopyError::Read(error) | CopyError::Write(error)) => {
+            Err(path_error(given, error.to_string()))
         }
-        let found = if kind.is_dir() {
-            "a directory"
-        } else if kind.is_fifo() {
-            "a FIFO"
-        } else {
-            "a device"
-        };
-        let problem = format!("it is {found}; accepted is a regular file");
-        Err(path_error(given, problem))
     }
+}
+
+/// Opens a regular file for reading.
+fn open_regular(parent: &OwnedFd, name: &Path, given: &str) -> Result<File, Error> {
+    let opened = openat(parent, name, READ | NO_LINK, Mode::empty());
+    let file = File::from(opened.map_err(|error| path_error(given, describe(error)))?);
+    // Check the open file, because its name may stand for another one by now.
+    let kind = file
+        .metadata()
+        .map_err(|error| path_error(given, error.to_string()))?
+        .file_type();
+    if kind.is_file() {
+        return Ok(file);
+    }
+    let found = if kind.is_dir() {
+        "a directory"
+    } else if kind.is_fifo() {
+        "a FIFO"
+    } else {
+        "a device"
+    };
+    let problem = format!("it is {found}; accepted is a regular file");
+    Err(path_error(given, problem))
 }
 
 impl SourceFile {

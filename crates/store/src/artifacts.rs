@@ -35,15 +35,12 @@ impl Store {
         version: Option<i64>,
     ) -> Result<Option<Artifact>, Error> {
         let mut tx = self.db.begin_read(scope).await?;
-        let row = match version {
-            Some(version) => {
-                let params = params![scope.tenant(), session, name, version];
-                tx.fetch_optional(sql!("artifacts/version"), params).await?
-            }
-            None => {
-                let params = params![scope.tenant(), session, name];
-                tx.fetch_optional(sql!("artifacts/newest"), params).await?
-            }
+        let row = if let Some(version) = version {
+            let params = params![scope.tenant(), session, name, version];
+            tx.fetch_optional(sql!("artifacts/version"), params).await?
+        } else {
+            let params = params![scope.tenant(), session, name];
+            tx.fetch_optional(sql!("artifacts/newest"), params).await?
         };
         row.as_ref().map(read_artifact).transpose()
     }

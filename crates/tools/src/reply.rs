@@ -153,11 +153,3 @@ pub(crate) fn result(answer: Answer, calls_left: u32) -> CallToolResult {
         })),
     }
 }
-
-/// Returns the fields of an object.
-pub(crate) fn object(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
-    }
-}

@@ -78,6 +78,7 @@ fn compaction(status: &str, summary: Option<&str>, error: Option<&str>) -> Updat
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "one update of each kind")]
 async fn all_update_kinds_arrive_in_order() {
     let update = |update| Step::Update(update);
     let unknown = json!({"sessionUpdate": "hologram", "size": 3});

@@ -103,8 +103,8 @@ async fn reply_of(world: &World, run: RunId) -> Value {
     })
     .await;
     let messages = world.messages(run.session_id.unwrap()).await;
-    let answers = messages.iter().filter(|(role, _)| role == "assistant");
-    serde_json::from_str(&answers.last().unwrap().1).unwrap()
+    let mut answers = messages.iter().filter(|(role, _)| role == "assistant");
+    serde_json::from_str(&answers.next_back().unwrap().1).unwrap()
 }
 
 async fn pending_question(world: &World) -> Question {

@@ -110,11 +110,11 @@ pub(crate) async fn report_of_failed_turn_is_block_before_unchanged_message(worl
     let session = world.session(agent).await;
     let failed = world.send_and_take_turn(session, "One").await;
     assert_eq!(failed.status(), RunStatus::Failed, "{failed:#?}");
-    world.clock.advance(Duration::from_secs(60));
+    world.clock.advance(Duration::from_mins(1));
     let question = "What failed last night\nand why? ";
     let answered = world.send_and_take_turn(session, question).await;
     assert_eq!(answered.status(), RunStatus::Succeeded, "{answered:#?}");
-    world.clock.advance(Duration::from_secs(60));
+    world.clock.advance(Duration::from_mins(1));
     world.send_and_take_turn(session, "Two").await;
 
     let log = prompt_log(&script);

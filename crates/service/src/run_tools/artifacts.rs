@@ -203,7 +203,7 @@ impl RunTools {
         let (cwd, tenant) = (turn.session.cwd.clone(), turn.tenant);
         self.store_content(move |folder| {
             let source = WorkingDirectory::open(Path::new(&cwd))?.open_file(&path)?;
-            folder.store_file(tenant, source)
+            folder.store_file(tenant, &source)
         })
         .await
     }

@@ -156,7 +156,7 @@ pub(crate) async fn expired_memory_is_never_returned(db: &TestStore) {
     let session = stage.session().await;
     let owner = MemoryOwner::Session(session);
     let caller = start_message(&stage, session).await;
-    let end = stage.now() + Duration::from_secs(60);
+    let end = stage.now() + Duration::from_mins(1);
     let short = NewMemoryEntry {
         expires_at: Some(end),
         ..entry("token", "abc")
@@ -186,7 +186,7 @@ pub(crate) async fn expired_memory_is_never_returned(db: &TestStore) {
     assert!(removed >= 1);
     assert_eq!(db.count(stage.scope(), "agent_memory_entries").await, 1);
     let later = NewMemoryEntry {
-        expires_at: Some(stage.now() + Duration::from_secs(60)),
+        expires_at: Some(stage.now() + Duration::from_mins(1)),
         ..short
     };
     assert_eq!(remember(&stage, &caller, &later).await.version, 1);

@@ -82,12 +82,11 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
     };
     match name {
         "approvals/by_id" | "approvals/input" => params![none(), world.id("approvals")],
-        "approvals/page" => approvals(params![]),
+        "approvals/page" | "questions/page" => approvals(params![]),
         "approvals/page_of_session" => approvals(params![session, none()]),
         "approvals/page_of_run" => approvals(params![run, none(), none()]),
         "approvals/page_of_automation" => approvals(params![automation]),
         "questions/by_id" => params![none(), world.id("questions")],
-        "questions/page" => approvals(params![]),
         "questions/page_of_session" => approvals(params![session]),
         "artifacts/by_id" => params![none(), world.id("agent_artifacts")],
         "artifacts/counts" => {
