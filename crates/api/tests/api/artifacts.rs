@@ -1,13 +1,12 @@
 //! Artifacts: lists, and downloads that no browser takes for pages of the server.
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::{fs, path::PathBuf};
 
 use artifacts::ContentFolder;
 use model::{
-    Clock as _, InstanceId, RunId, WorkerId,
+    Clock as _, InstanceId,
     access::{Permission, Role},
     artifact::{Artifact, ArtifactContent},
-    turn::StartReply,
 };
 use serde_json::json;
 use service::ArtifactFiles;
@@ -38,27 +37,10 @@ impl Turn {
         };
         let world = World::with_api(other.dialect, |api| api.with_artifact_files(files)).await;
         let automation = world.automation("daily").await;
+        let caller = world
+            .begin_turn_with_tools(automation["id"].as_str().unwrap())
+            .await;
         let now = world.clock.now();
-        let registered = world
-            .store
-            .register_instance(world.tenant, here(), "host-1", now);
-        registered.await.unwrap();
-        let id = automation["id"].as_str().unwrap();
-        let path = format!("/automations/{id}/fire");
-        let fired = world.post(&path, json!({})).await.expect(202);
-        let run: RunId = fired["id"].as_str().unwrap().parse().unwrap();
-        let worker = WorkerId::from_stored("host-1-aaaaaaaa".into());
-        let claimed = world.store.claim(&worker, here(), 1, Some(run), now);
-        assert_eq!(claimed.await.unwrap().len(), 1);
-        let secret = [7; 32];
-        let begun = world.store.begin(run, &worker, here(), now, Some(secret));
-        assert!(matches!(begun.await.unwrap(), StartReply::Started(_)));
-        let caller = ToolCaller {
-            run,
-            secret,
-            worker,
-            stale_after: Duration::from_mins(3),
-        };
         let turn = world.store.calling_turn(&caller, now).await.unwrap();
         Self {
             world,

@@ -111,6 +111,13 @@ impl Fixtures {
         let caller = world.begin_turn_with_tools(id).await;
         let approval = world.request_approval(caller.run, "private").await;
         let question = world.ask(&caller, "private?").await;
+        let new = store::NewArtifact {
+            name: "private".into(),
+            media_type: "text/plain".into(),
+            content: model::artifact::ArtifactContent::Uri("https://example.com/private".into()),
+        };
+        let now = model::Clock::now(&*world.clock);
+        let artifact = world.store.save_artifact(&caller, &new, now).await.unwrap();
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         for owner in [
             format!("automations/{}", text(&automation["id"])),
@@ -138,6 +145,7 @@ impl Fixtures {
                 ("approval", approval),
                 ("key", "note".to_owned()),
                 ("question", question),
+                ("artifact", artifact.id.to_string()),
             ],
         }
     }
@@ -170,6 +178,7 @@ impl Fixtures {
             ("approval", "apr"),
             ("key", "mem"),
             ("question", "que"),
+            ("artifact", "art"),
         ] {
             let id = format!("{prefix}_{}", "0197".repeat(8));
             filled = filled.replace(&format!("{{{name}}}"), &id);
