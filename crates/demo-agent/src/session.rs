@@ -115,14 +115,14 @@ impl Memory {
 }
 
 /// The beginning of the block with which Matins reports earlier runs. The request comes after it.
-const REPORT_BEGINNING: &str = "This note comes from Matins";
+const REPORT_PREFIX: &str = "This note comes from Matins";
 
 /// Joins the text blocks of a prompt and the addresses of its links, without a report of earlier runs. Returns `None` if
 /// the prompt has other content, because the agent does not announce support for it.
 pub(super) fn prompt_text(prompt: &[ContentBlock]) -> Option<String> {
     let is_report = |block: &&ContentBlock| {
         prompt.len() > 1
-            && matches!(block, ContentBlock::Text(text) if text.text.starts_with(REPORT_BEGINNING))
+            && matches!(block, ContentBlock::Text(text) if text.text.starts_with(REPORT_PREFIX))
     };
     let parts: Option<Vec<&str>> = prompt
         .iter()

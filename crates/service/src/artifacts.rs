@@ -1,22 +1,13 @@
 //! Artifacts: listing, reading and downloading. Agents save them by a tool: see `run_tools/artifacts.rs`.
 
 use api_types::Page;
-use artifacts::{ContentFolder, VerifiedContent};
+use artifacts::VerifiedContent;
 use model::{
     ArtifactId, InstanceId, TenantId,
     artifact::{Artifact, ArtifactContent},
 };
 
-use crate::{Error, Service, boxed};
-
-/// The contents of artifacts that this process can read and write.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ArtifactFiles {
-    /// The folder of the contents, in the data folder of the instance.
-    pub folder: ContentFolder,
-    /// The instance.
-    pub instance: InstanceId,
-}
+use crate::{Error, Service, artifact_files::ArtifactFiles, boxed};
 
 /// The filter and the page of a list of artifacts.
 #[derive(Debug, Clone, Default)]
@@ -68,7 +59,7 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::NoContent`] if the artifact is an address, [`Error::ContentElsewhere`] if another instance has the
+    /// Returns [`Error::NoContent`] if the artifact is an address, [`Error::ContentOnOtherInstance`] if another instance has the
     /// content, and [`Error::Content`] if the content is missing or damaged.
     #[boxed]
     pub async fn artifact_content(
@@ -97,17 +88,21 @@ impl Service {
         };
         let files = self.artifact_files.as_ref();
         let Some(files) = files.filter(|files| files.instance == instance) else {
-            return Err(self.elsewhere(artifact, instance).await?);
+            return Err(self.on_other_instance(artifact, instance).await?);
         };
         let (folder, tenant): (_, TenantId) = (files.folder.clone(), artifact.tenant_id);
         block(move || folder.open(tenant, sha256, size)).await
     }
 
     /// Returns the error for a content that another instance has.
-    async fn elsewhere(&self, artifact: &Artifact, instance: InstanceId) -> Result<Error, Error> {
+    async fn on_other_instance(
+        &self,
+        artifact: &Artifact,
+        instance: InstanceId,
+    ) -> Result<Error, Error> {
         let instances = self.store.instances(self.scope()).await?;
         let named = instances.into_iter().find(|found| found.id == instance);
-        Ok(Error::ContentElsewhere {
+        Ok(Error::ContentOnOtherInstance {
             artifact: artifact.name.clone(),
             // A removed instance has no name any more.
             instance: named.map_or_else(|| instance.to_string(), |found| found.name),

@@ -160,7 +160,7 @@ pub enum Error {
     },
     /// The data folder of another instance has the content of the artifact.
     #[error("the content of the artifact {} is on the instance {}", quoted(.artifact), quoted(.instance))]
-    ContentElsewhere {
+    ContentOnOtherInstance {
         /// The name of the artifact.
         artifact: String,
         /// The name of the instance.
@@ -240,7 +240,7 @@ impl Error {
             | Self::SessionClosed { .. }
             | Self::NotAllowed { .. }
             | Self::NoContent { .. }
-            | Self::ContentElsewhere { .. }
+            | Self::ContentOnOtherInstance { .. }
             | Self::Content(
                 artifacts::Error::Changed { .. }
                 | artifacts::Error::Exists { .. }
@@ -335,7 +335,7 @@ impl Error {
                 }
                 None => format!("`matins agent check {agent}` repeats the start alone"),
             }),
-            Self::ContentElsewhere { .. } => Some(
+            Self::ContentOnOtherInstance { .. } => Some(
                 "ask the server of that instance; `matins instance list` lists the instances".into(),
             ),
             Self::Store(store::Error::FixedBySession { name, .. }) => Some(format!(

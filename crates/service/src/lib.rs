@@ -18,6 +18,7 @@
 mod access;
 mod agents;
 mod approvals;
+mod artifact_files;
 mod artifacts;
 mod automation_summary;
 mod automations;
@@ -62,7 +63,7 @@ use std::sync::Arc;
 use model::{Clock, Entropy, TenantId, Timestamp, allowlist::Allowlist};
 use store::{Scope, Store};
 
-pub use self::artifacts::{ArtifactFiles, ArtifactQuery};
+pub use self::{artifact_files::ArtifactFiles, artifacts::ArtifactQuery};
 pub use agents::DEMO_AGENT;
 pub use approvals::ApprovalQuery;
 pub use automation_summary::AutomationSummary;

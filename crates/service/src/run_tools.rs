@@ -4,7 +4,7 @@
 //! changes nothing.
 
 mod artifacts;
-mod ask;
+mod ask_person;
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use crate::{Error, Service, boxed, definition, naming, upcoming_runs};
 
 pub use self::{
     artifacts::{ArtifactCopy, ArtifactSave, ArtifactSource},
-    ask::PersonQuestion,
+    ask_person::PersonQuestion,
 };
 
 /// The number of next runs in an answer to an agent.

@@ -5,6 +5,8 @@
 //! the seat gets it exactly once. The transition that closes a session voids the questions of its agents.
 
 mod elicitation;
+mod expiry;
+mod log_entries;
 mod read;
 
 use std::collections::BTreeSet;
@@ -12,29 +14,30 @@ use std::collections::BTreeSet;
 use model::{
     InputId, QuestionId, SessionId, TenantId, Timestamp,
     approval::Decider,
-    event::{Change, QuestionChange},
+    event::QuestionChange,
     lifecycle::{InvalidTransition, Lifecycle as _},
-    question::{
-        Question, QuestionEvent, QuestionKind, QuestionStatus, answered_input, expired_input,
-    },
-    run::Origin,
-    session::Admission,
+    question::{Question, QuestionEvent, QuestionKind, QuestionStatus, answered_input},
 };
 use serde_json::Value;
 
+use self::{
+    expiry::{expire_one, send_to_seat},
+    log_entries::{add_answer, add_void},
+    read::read_with_format,
+};
 use crate::{
     Error, Scope, boxed,
-    database::{Row, Tx},
+    database::Tx,
     locks,
-    runs::admit::{NewAttempt, Preloaded, insert_attempts, read_seat_statuses},
     session_log::SessionLogWriter,
     store::Store,
     stored::{self, DOCUMENT_FORMAT},
 };
 
 pub(crate) use elicitation::void_elicitations;
+pub(crate) use log_entries::change_of;
 pub use read::QuestionFilter;
-pub(crate) use read::read_page;
+pub(crate) use read::{read_page, read_question};
 
 /// The highest number of questions that one call of [`Store::expire_overdue_questions`] reads.
 const MAX_OVERDUE_QUESTIONS: u32 = 200;
@@ -95,7 +98,7 @@ impl Store {
                     let text = answered_input(&present, &by.name, answer);
                     send_to_seat(self, tx, &mut log, &present, input, &text, now).await?;
                 } else {
-                    elicitation::add_answer(self, &mut log, &present, now);
+                    add_answer(self, &mut log, &present, now);
                 }
                 let answered_by = by.name.clone();
                 log.add_change(
@@ -146,28 +149,6 @@ impl Store {
     }
 }
 
-/// Reads a question.
-pub(crate) async fn read_question(
-    tx: &mut Tx,
-    scope: Scope,
-    id: QuestionId,
-) -> Result<Question, Error> {
-    Ok(read_with_format(tx, scope, id).await?.0)
-}
-
-/// Reads a question, and the lowest document format whose servers support it.
-async fn read_with_format(
-    tx: &mut Tx,
-    scope: Scope,
-    id: QuestionId,
-) -> Result<(Question, i64), Error> {
-    let row = tx
-        .fetch_optional(sql!("questions/by_id"), params![scope.tenant(), id])
-        .await?;
-    let row = row.ok_or_else(|| Error::not_found("question", id))?;
-    Ok((read::question(&row)?, stored::needs_format(&row)?))
-}
-
 /// Returns the state of a question that can no longer be answered. A question may be stored as pending although its
 /// deadline has passed, or although its agent no longer waits.
 fn effective_status(found: &Question, now: Timestamp) -> QuestionStatus {
@@ -176,97 +157,6 @@ fn effective_status(found: &Question, now: Timestamp) -> QuestionStatus {
         QuestionStatus::Pending => QuestionStatus::Void,
         state => state,
     }
-}
-
-/// Expires one question. Returns `true` if it was pending.
-async fn expire_one(
-    store: &Store,
-    tx: &mut Tx,
-    id: QuestionId,
-    now: Timestamp,
-) -> Result<bool, Error> {
-    // 1. Lock the seat, and read whether its session takes inputs.
-    let (question, _) = read_with_format(tx, Scope::System, id).await?;
-    let seats = BTreeSet::from([question.seat_id]);
-    locks::lock_seats(tx, &seats).await?;
-    let statuses = read_seat_statuses(tx, &seats, now).await?;
-    let is_closed = statuses
-        .get(&question.seat_id)
-        .is_none_or(|seat| seat.session_status.admission() == Admission::Refuse);
-    let mut log = SessionLogWriter::default();
-    // 2. An earlier program has closed the session, and has not voided its questions.
-    if is_closed {
-        let Some(row) = tx
-            .fetch_optional(sql!("questions/void"), params![id, now])
-            .await?
-        else {
-            return Ok(false);
-        };
-        add_void(&mut log, &row)?;
-        log.write(tx, now).await?;
-        return Ok(true);
-    }
-    // 3. Expire, fenced by the state, and send the default to the seat.
-    let default = question.body.default.clone();
-    let input = (question.kind == QuestionKind::Tool).then(|| InputId::generate(now, store.ids()));
-    let expired = tx
-        .fetch_optional(
-            sql!("questions/expire"),
-            params![id, now, default.clone(), input],
-        )
-        .await?;
-    if expired.is_none() {
-        return Ok(false);
-    }
-    if let Some(input) = input {
-        let text = expired_input(&question, default.as_ref().unwrap_or(&Value::Null));
-        send_to_seat(store, tx, &mut log, &question, input, &text, now).await?;
-    } else {
-        let expired = read_question(tx, Scope::System, id).await?;
-        elicitation::add_answer(store, &mut log, &expired, now);
-    }
-    log.add_change(
-        question.session_id,
-        change_of(&question, QuestionChange::Expired),
-    );
-    log.write(tx, now).await?;
-    Ok(true)
-}
-
-/// Sends the answer to a question to its seat, as a message of a person. The caller must hold the lock of the seat.
-async fn send_to_seat(
-    store: &Store,
-    tx: &mut Tx,
-    log: &mut SessionLogWriter,
-    question: &Question,
-    input: InputId,
-    text: &str,
-    now: Timestamp,
-) -> Result<(), Error> {
-    let attempt = NewAttempt {
-        id: None,
-        tenant: question.tenant_id,
-        input,
-        number: 1,
-        failures: 0,
-        origin: Origin::Person,
-        session: question.session_id,
-        seat: question.seat_id,
-        automation: None,
-        trigger: None,
-        scheduled_for: None,
-        exclusive: false,
-        content: text,
-        not_before: None,
-        interrupted: None,
-        input_at: now,
-    };
-    let attempts = std::slice::from_ref(&attempt);
-    let inserted = insert_attempts(store, tx, log, attempts, Preloaded::default(), now).await?;
-    for result in inserted {
-        result?;
-    }
-    Ok(())
 }
 
 /// Voids the pending questions of a session, because it takes no more inputs. The caller must hold the locks of its
@@ -284,26 +174,4 @@ pub(crate) async fn void_questions_of_session(
         add_void(&mut log, row)?;
     }
     log.write(tx, now).await
-}
-
-/// Logs that a question is void.
-fn add_void(log: &mut SessionLogWriter, row: &Row) -> Result<(), Error> {
-    let change = Change::Question {
-        question_id: row.get("id")?,
-        run_id: row.get("run_id")?,
-        text: row.get("text")?,
-        change: QuestionChange::Void,
-    };
-    log.add_change(row.get("session_id")?, change);
-    Ok(())
-}
-
-/// Returns the event of a question for the log of its session.
-pub(crate) fn change_of(question: &Question, change: QuestionChange) -> Change {
-    Change::Question {
-        question_id: question.id,
-        run_id: question.run_id,
-        text: question.text.clone(),
-        change,
-    }
 }

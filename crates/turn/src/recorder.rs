@@ -8,6 +8,7 @@
 //! text in the order in which they came.
 
 mod agent_notices;
+mod compactions;
 
 use std::{collections::HashMap, io, sync::Arc};
 
@@ -22,7 +23,7 @@ use model::{
 };
 use serde_json::{Value, json};
 
-use self::agent_notices::Compactions;
+use self::compactions::Compactions;
 
 /// The longest input, output, content or list of files of a tool call in the transcript, each in bytes of JSON.
 const MAX_TOOL_VALUE_BYTES: usize = 64 * 1024;

@@ -42,7 +42,7 @@ impl World {
     }
 
     /// Asks a question with a deadline in ten minutes.
-    pub(crate) async fn ask(&self, caller: &ToolCaller, text: &str) -> String {
+    pub(crate) async fn ask_person(&self, caller: &ToolCaller, text: &str) -> String {
         let now = self.clock.advance(Duration::from_millis(1));
         let new = NewQuestion {
             text: text.into(),
@@ -73,9 +73,9 @@ pub(crate) async fn pending_questions_are_listed_and_answered_by_members(world: 
     let automation = automation["id"].as_str().unwrap();
     let caller = world.begin_turn_with_tools(automation).await;
     let [first, second, third] = [
-        world.ask(&caller, "Which colour?").await,
-        world.ask(&caller, "Which size?").await,
-        world.ask(&caller, "Which name?").await,
+        world.ask_person(&caller, "Which colour?").await,
+        world.ask_person(&caller, "Which size?").await,
+        world.ask_person(&caller, "Which name?").await,
     ];
     let page = world.get("/questions?limit=2").await.expect(200);
     assert_eq!(ids(&page), [&third, &second]);
@@ -137,8 +137,8 @@ pub(crate) async fn invalid_or_late_answer_is_refused(world: &World) {
         .begin_turn_with_tools(automation["id"].as_str().unwrap())
         .await;
     let [answered, late] = [
-        world.ask(&caller, "Which colour?").await,
-        world.ask(&caller, "Which size?").await,
+        world.ask_person(&caller, "Which colour?").await,
+        world.ask_person(&caller, "Which size?").await,
     ];
     for (body, part) in [
         (json!({}), "`text` or `option`"),
@@ -169,7 +169,7 @@ pub(crate) async fn repeated_answer_returns_same_response(world: &World) {
     let caller = world
         .begin_turn_with_tools(automation["id"].as_str().unwrap())
         .await;
-    let id = world.ask(&caller, "Which colour?").await;
+    let id = world.ask_person(&caller, "Which colour?").await;
     let send = async |key: &str, answer: &str| {
         let path = format!("/questions/{id}/answer");
         let headers = [("idempotency-key", key)];

@@ -110,7 +110,7 @@ impl Fixtures {
         registered.await.unwrap();
         let caller = world.begin_turn_with_tools(id).await;
         let approval = world.request_approval(caller.run, "private").await;
-        let question = world.ask(&caller, "private?").await;
+        let question = world.ask_person(&caller, "private?").await;
         let new = store::NewArtifact {
             name: "private".into(),
             media_type: "text/plain".into(),

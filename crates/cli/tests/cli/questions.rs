@@ -7,7 +7,7 @@ use testkit::scripted::{PromptLog, Script, Step};
 use crate::test_installation::TestInstallation;
 
 /// Adds an agent that asks a question for its first prompt, and echoes the others.
-fn add_asking_agent(world: &TestInstallation) -> Script {
+fn add_agent_with_questions(world: &TestInstallation) -> Script {
     let ask = json!({
         "question": "Which colour?", "options": ["red", "blue"], "default": "red", "hours": 2,
     });
@@ -28,7 +28,7 @@ fn newest_run(world: &TestInstallation) -> Value {
 #[test]
 fn question_survives_kill_of_its_server_and_its_answer_reaches_agent_once() {
     let world = TestInstallation::new();
-    let script = add_asking_agent(&world);
+    let script = add_agent_with_questions(&world);
     let server = world.serve();
     send_new(&world, "Paint the door.");
     let listed = world.json(&["question", "list"]);

@@ -103,11 +103,14 @@ pub(crate) async fn report_of_failed_turn_is_block_before_unchanged_message(worl
     };
     let script = world
         .script()
+        .prompt([Step::Echo])
         .prompt([overloaded])
         .prompt([Step::Echo])
         .prompt([Step::Echo]);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
+    world.send_and_take_turn(session, "Zero").await;
+    world.clock.advance(Duration::from_mins(1));
     let failed = world.send_and_take_turn(session, "One").await;
     assert_eq!(failed.status(), RunStatus::Failed, "{failed:#?}");
     world.clock.advance(Duration::from_mins(1));
@@ -118,7 +121,7 @@ pub(crate) async fn report_of_failed_turn_is_block_before_unchanged_message(worl
     world.send_and_take_turn(session, "Two").await;
 
     let log = prompt_log(&script);
-    assert_eq!(log.prompts(), ["One", question, "Two"]);
+    assert_eq!(log.prompts(), ["Zero", "One", question, "Two"]);
     let [report] = log.blocks_before_prompts()[..] else {
         panic!("{log:#?}");
     };

@@ -20,8 +20,8 @@ use self::hex::hex;
 
 pub use fence::fenced;
 pub use run_report::{
-    MAX_BYTES as RUN_REPORT_BYTES, MAX_LINES as RUN_REPORT_LINES, ReportedRun, RunReport,
-    UnreportedRuns, render_run_report,
+    MAX_BYTES as RUN_REPORT_BYTES, MAX_LINES as RUN_REPORT_LINES, ReportedRun, UnreportedRuns,
+    render_run_report,
 };
 pub use turn::{PromptContext, render_turn_prompt};
 
@@ -91,6 +91,15 @@ pub struct PromptRef {
     pub version: u32,
     /// The SHA-256 of the template's text, in hexadecimal digits.
     pub sha256: String,
+}
+
+/// The report that was sent before a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunReport {
+    /// The version of the template.
+    pub version: u32,
+    /// The text. `None` if there was nothing to report.
+    pub text: Option<String>,
 }
 
 /// A rendered prompt, with the data that traces it to its template.

@@ -6,7 +6,7 @@
 
 use serde_json::json;
 
-use super::{Error, RUN_REPORT, fence::fenced_as};
+use super::{Error, RUN_REPORT, RunReport, fence::fenced_as};
 use crate::{
     escape::escape_line,
     ids::RunId,
@@ -29,15 +29,6 @@ const NAME_BYTES: usize = 100;
 
 /// The maximum length of a reason in a report, in bytes.
 const REASON_BYTES: usize = 60;
-
-/// The report that was sent before a prompt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunReport {
-    /// The version of the template.
-    pub version: u32,
-    /// The text. `None` if there was nothing to report.
-    pub text: Option<String>,
-}
 
 /// A run without success, by the last attempt at its input.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,18 +6,21 @@
 use model::{
     QuestionId, RunId, Timestamp, WorkerId,
     event::{Change, QuestionChange},
-    question::{Elicitation, Question, QuestionKind, answered_notice, asked_notice},
-    turn::{EntryKind, Role, WriteOutcome},
+    question::{Elicitation, Question, QuestionKind, asked_notice},
+    turn::WriteOutcome,
 };
-use serde_json::json;
 
-use super::{add_void, expire_one};
+use super::{
+    expiry::expire_one,
+    log_entries::{add_notice, add_void},
+    read::read_question,
+};
 use crate::{
     Error, Scope, boxed,
     database::Tx,
     locks::lock_run,
     owned_runs::locate_owned_runs,
-    session_log::{EntryLocation, SessionLogWriter},
+    session_log::SessionLogWriter,
     store::Store,
     stored::{self, DOCUMENT_FORMAT, StoredQuestionBody},
 };
@@ -96,41 +99,11 @@ impl Store {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
                 expire_one(self, tx, id, now).await?;
-                super::read_question(tx, Scope::System, id).await
+                read_question(tx, Scope::System, id).await
             })
         })
         .await
     }
-}
-
-/// Shows the answer to an elicitation in the transcript, or that nobody answered.
-pub(super) fn add_answer(
-    store: &Store,
-    log: &mut SessionLogWriter,
-    question: &Question,
-    now: Timestamp,
-) {
-    let location = EntryLocation {
-        tenant: question.tenant_id,
-        session: question.session_id,
-        run: Some(question.run_id),
-        seat: Some(question.seat_id),
-    };
-    let text = answered_notice(&question.state);
-    add_notice(store, log, location, question.id, text, now);
-}
-
-fn add_notice(
-    store: &Store,
-    log: &mut SessionLogWriter,
-    location: EntryLocation,
-    question: QuestionId,
-    text: String,
-    now: Timestamp,
-) {
-    let metadata = json!({ "notice": "question", "question_id": question });
-    let entry = store.new_entry(Role::System, EntryKind::Notice, text, metadata, now);
-    log.add_message(location, entry);
 }
 
 /// Voids the pending elicitations of attempts that have ended or are being cancelled. The caller must hold the locks of

@@ -31,7 +31,7 @@ impl Store {
     #[boxed]
     pub async fn question(&self, scope: Scope, id: QuestionId) -> Result<Question, Error> {
         let mut tx = self.db.begin_read(scope).await?;
-        super::read_question(&mut tx, scope, id).await
+        read_question(&mut tx, scope, id).await
     }
 
     /// Lists one page of a tenant's questions, the newest first. An index serves each filter.
@@ -90,8 +90,30 @@ pub(crate) async fn read_page(
     found.iter().map(question).collect()
 }
 
+/// Reads a question.
+pub(crate) async fn read_question(
+    tx: &mut Tx,
+    scope: Scope,
+    id: QuestionId,
+) -> Result<Question, Error> {
+    Ok(read_with_format(tx, scope, id).await?.0)
+}
+
+/// Reads a question, and the lowest document format whose servers support it.
+pub(super) async fn read_with_format(
+    tx: &mut Tx,
+    scope: Scope,
+    id: QuestionId,
+) -> Result<(Question, i64), Error> {
+    let row = tx
+        .fetch_optional(sql!("questions/by_id"), params![scope.tenant(), id])
+        .await?;
+    let row = row.ok_or_else(|| Error::not_found("question", id))?;
+    Ok((question(&row)?, stored::needs_format(&row)?))
+}
+
 /// Returns a question.
-pub(super) fn question(row: &Row) -> Result<Question, Error> {
+fn question(row: &Row) -> Result<Question, Error> {
     Ok(Question {
         id: row.get("id")?,
         tenant_id: row.get("tenant_id")?,

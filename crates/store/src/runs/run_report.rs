@@ -45,7 +45,7 @@ pub(super) async fn add_run_reports(
         unreported.insert(turn.run.id, UnreportedRuns::default());
     }
     // 2. Read the runs.
-    let found = tx.fetch_rows(sql_by_dialect!("runs/unreported"), items, params![]);
+    let found = tx.fetch_rows(sql_of_each!("runs/unreported"), items, params![]);
     for row in &found.await? {
         let Some(unreported) = unreported.get_mut(&row.get("for_run")?) else {
             continue;

@@ -6,7 +6,7 @@
 //! before the end, or it changes nothing.
 
 mod artifacts;
-mod ask;
+mod ask_person;
 mod cron;
 mod memory;
 
@@ -22,7 +22,7 @@ use model::{
 };
 
 pub use artifacts::NewArtifact;
-pub use ask::NewQuestion;
+pub use ask_person::NewQuestion;
 pub use cron::NewAgentAutomation;
 pub use memory::{MemorySearch, RecalledEntry};
 

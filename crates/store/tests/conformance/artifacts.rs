@@ -234,7 +234,7 @@ pub(crate) async fn artifacts_of_other_tenant_are_not_found(db: &TestStore) {
     assert!(referenced.await.unwrap().is_empty());
 }
 
-pub(crate) async fn artifacts_are_listed_by_beginning_of_name(db: &TestStore) {
+pub(crate) async fn artifacts_are_listed_by_name_prefix(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let session = stage.session().await;
     let caller = start_message(&stage, session).await;

@@ -27,6 +27,7 @@ mod deadlocks;
 mod delete_session;
 mod due;
 mod edit;
+mod elicitations;
 mod endpoints;
 mod event_summary;
 mod events;
@@ -408,19 +409,21 @@ behaviours! {
         ]
         questions: [
             question_is_asked_once_and_only_while_its_run_runs, fourth_question_of_turn_is_refused,
-            answer_is_next_input_of_asking_seat_once, answer_waits_for_busy_seat_and_paused_session,
+            answer_is_next_input_of_seat_once, answer_waits_for_busy_seat_and_paused_session,
             unanswered_question_takes_its_default_at_deadline, closed_session_voids_its_questions,
             deleted_session_removes_its_questions, question_of_other_tenant_is_not_found,
             questions_are_listed_by_session_and_state, question_of_later_format_is_left_alone,
-            question_and_its_answer_are_in_feed_of_automation, elicitation_without_running_turn_is_fenced,
-            end_or_cancel_of_attempt_voids_its_elicitations_alone,
+            question_and_its_answer_are_in_feed_of_automation,
+        ]
+        elicitations: [
+            elicitation_without_running_turn_is_fenced, end_or_cancel_of_attempt_voids_its_elicitations_alone,
             unanswered_elicitation_expires_without_an_input,
         ]
         artifacts: [
             artifact_of_ended_run_is_not_saved, other_content_makes_next_version_and_same_content_none,
             concurrent_saves_of_one_name_make_two_versions, artifacts_are_limited_for_each_turn_and_session,
             bytes_of_artifacts_are_limited_for_each_tenant, artifacts_of_other_tenant_are_not_found,
-            artifacts_are_listed_by_beginning_of_name, session_deletion_removes_references_to_contents,
+            artifacts_are_listed_by_name_prefix, session_deletion_removes_references_to_contents,
         ]
         sequences: [random_sequence_keeps_invariants]
         zone_rules: [

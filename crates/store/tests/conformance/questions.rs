@@ -4,29 +4,32 @@
 use std::time::Duration;
 
 use model::{
-    QuestionId, RunId, SessionId, Timestamp, WorkerId,
+    QuestionId, SessionId, Timestamp,
     event::{Change, QuestionChange},
     outcome::FailureKind,
-    question::{Elicitation, Question, QuestionBody, QuestionStatus},
+    question::{Question, QuestionBody, QuestionStatus},
     run::{Origin, RunStatus},
     session::SessionEvent,
-    turn::{StartReply, WriteOutcome},
+    turn::StartReply,
 };
 use serde_json::{Value, json};
 use store::{Error, NewQuestion, Page, QuestionFilter, RunFilter, Scope, ToolCaller};
-use testkit::clock::SeededEntropy;
 
 use crate::{
     approvals::decider,
     event_summary::summary,
     fixtures::{TestStore, statement},
-    stage::{Stage, unique},
+    stage::Stage,
     tool_calls::{start, start_message},
 };
 
 impl Stage {
     /// Asks a question with a deadline in an hour.
-    pub(crate) async fn ask(&self, caller: &ToolCaller, text: &str) -> Result<Question, Error> {
+    pub(crate) async fn ask_person(
+        &self,
+        caller: &ToolCaller,
+        text: &str,
+    ) -> Result<Question, Error> {
         let new = NewQuestion {
             text: text.into(),
             body: QuestionBody {
@@ -43,7 +46,7 @@ impl Stage {
     pub(crate) async fn open_question(&self) -> (SessionId, QuestionId) {
         let session = self.session().await;
         let caller = start_message(self, session).await;
-        let id = self.ask(&caller, "Which colour?").await.unwrap().id;
+        let id = self.ask_person(&caller, "Which colour?").await.unwrap().id;
         self.succeed(caller.run).await;
         (session, id)
     }
@@ -64,12 +67,12 @@ impl Stage {
         self.store.question(self.scope(), id).await.unwrap()
     }
 
-    async fn question_status(&self, id: QuestionId) -> QuestionStatus {
+    pub(crate) async fn question_status(&self, id: QuestionId) -> QuestionStatus {
         self.question(id).await.status()
     }
 
     /// Returns the state that refuses an answer.
-    async fn refused_answer(&self, id: QuestionId) -> String {
+    pub(crate) async fn refused_answer(&self, id: QuestionId) -> String {
         match self.answer_question(id, "blue").await {
             Err(Error::Refused(refused)) => refused.state,
             other => panic!("{other:?}"),
@@ -90,7 +93,7 @@ impl Stage {
         runs.map(|run| (run.status(), run.content)).collect()
     }
 
-    async fn question_events(&self, session: SessionId) -> Vec<String> {
+    pub(crate) async fn question_events(&self, session: SessionId) -> Vec<String> {
         let events = self.store.events(self.scope(), session, 0, 1000);
         let events = events.await.unwrap();
         let events = events.iter().map(|event| summary(&event.change));
@@ -99,7 +102,7 @@ impl Stage {
             .collect()
     }
 
-    async fn expire_questions(&self, now: Timestamp) -> u32 {
+    pub(crate) async fn expire_questions(&self, now: Timestamp) -> u32 {
         self.store.expire_overdue_questions(now).await.unwrap()
     }
 }
@@ -108,14 +111,17 @@ pub(crate) async fn question_is_asked_once_and_only_while_its_run_runs(db: &Test
     let stage = Stage::setup(db).await;
     let session = stage.session().await;
     let caller = start_message(&stage, session).await;
-    let asked = stage.ask(&caller, "Which colour?").await.unwrap();
+    let asked = stage.ask_person(&caller, "Which colour?").await.unwrap();
     assert_eq!(asked, stage.question(asked.id).await);
     assert_eq!(asked.status(), QuestionStatus::Pending);
     assert_eq!(asked.seat_id, stage.seat(session).await);
     assert_eq!(asked.deadline_at, stage.now() + Duration::from_hours(1));
     // A repeated call returns the first question, with its deadline.
     stage.advance_seconds(5);
-    assert_eq!(stage.ask(&caller, "Which colour?").await.unwrap(), asked);
+    assert_eq!(
+        stage.ask_person(&caller, "Which colour?").await.unwrap(),
+        asked
+    );
     assert_eq!(
         stage.question_events(session).await,
         ["question pending"],
@@ -131,15 +137,18 @@ pub(crate) async fn question_is_asked_once_and_only_while_its_run_runs(db: &Test
     // A retry of the input is the same turn.
     stage.fail(caller.run, FailureKind::Requeued).await;
     let retry = stage.attempts(caller.run).await[1].id;
-    let late = stage.ask(&caller, "Which size?").await;
+    let late = stage.ask_person(&caller, "Which size?").await;
     assert!(matches!(late, Err(Error::RunOver { .. })), "{late:?}");
     let caller = start(&stage, retry).await;
-    assert_eq!(stage.ask(&caller, "Which colour?").await.unwrap(), asked);
+    assert_eq!(
+        stage.ask_person(&caller, "Which colour?").await.unwrap(),
+        asked
+    );
 
     // A call after the end of the run changes nothing.
     stage.succeed(caller.run).await;
     for text in ["Which colour?", "Which size?"] {
-        let late = stage.ask(&caller, text).await;
+        let late = stage.ask_person(&caller, text).await;
         assert!(matches!(late, Err(Error::RunOver { .. })), "{late:?}");
     }
     assert_eq!(stage.question_events(session).await, ["question pending"]);
@@ -154,31 +163,31 @@ pub(crate) async fn fourth_question_of_turn_is_refused(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let session = stage.session().await;
     let caller = start_message(&stage, session).await;
-    let first = stage.ask(&caller, "1?").await.unwrap();
-    stage.ask(&caller, "2?").await.unwrap();
+    let first = stage.ask_person(&caller, "1?").await.unwrap();
+    stage.ask_person(&caller, "2?").await.unwrap();
     stage.fail(caller.run, FailureKind::Requeued).await;
     let retry = stage.attempts(caller.run).await[1].id;
     let caller = start(&stage, retry).await;
-    stage.ask(&caller, "3?").await.unwrap();
-    let refused = stage.ask(&caller, "4?").await.unwrap_err();
+    stage.ask_person(&caller, "3?").await.unwrap();
+    let refused = stage.ask_person(&caller, "4?").await.unwrap_err();
     assert_eq!(
         refused.to_string(),
         "the limit of questions in a turn is 3, and it is reached"
     );
     // A repetition is no further question.
-    assert_eq!(stage.ask(&caller, "1?").await.unwrap().id, first.id);
+    assert_eq!(stage.ask_person(&caller, "1?").await.unwrap().id, first.id);
     // An answered question counts all the same. The next turn may ask again.
     stage.answer_question(first.id, "yes").await.unwrap();
-    assert!(stage.ask(&caller, "4?").await.is_err());
+    assert!(stage.ask_person(&caller, "4?").await.is_err());
     stage.succeed(caller.run).await;
     let next = stage.claim().await.unwrap();
     assert!(matches!(stage.begin(next).await, StartReply::Started(_)));
     stage.succeed(next).await;
     let caller = start_message(&stage, session).await;
-    stage.ask(&caller, "4?").await.unwrap();
+    stage.ask_person(&caller, "4?").await.unwrap();
 }
 
-pub(crate) async fn answer_is_next_input_of_asking_seat_once(db: &TestStore) {
+pub(crate) async fn answer_is_next_input_of_seat_once(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let (session, id) = stage.open_question().await;
     let now = stage.advance_seconds(5);
@@ -221,8 +230,8 @@ pub(crate) async fn answer_waits_for_busy_seat_and_paused_session(db: &TestStore
     let stage = Stage::setup(db).await;
     let session = stage.session().await;
     let caller = start_message(&stage, session).await;
-    let first = stage.ask(&caller, "1?").await.unwrap().id;
-    let second = stage.ask(&caller, "2?").await.unwrap().id;
+    let first = stage.ask_person(&caller, "1?").await.unwrap().id;
+    let second = stage.ask_person(&caller, "2?").await.unwrap().id;
     // The turn that has asked goes on.
     stage.answer_question(first, "a").await.unwrap();
     assert_eq!(stage.inputs(session).await[1].0, RunStatus::Deferred);
@@ -321,7 +330,7 @@ pub(crate) async fn closed_session_voids_its_questions(db: &TestStore) {
         ["question pending", "question void"]
     );
     // The turn that still runs cannot ask, because no answer would reach it.
-    let refused = stage.ask(&caller, "And now?").await.unwrap_err();
+    let refused = stage.ask_person(&caller, "And now?").await.unwrap_err();
     assert!(matches!(refused, Error::Refused(_)), "{refused:?}");
 
     // An earlier program closes a session and leaves its questions.
@@ -440,7 +449,7 @@ pub(crate) async fn question_and_its_answer_are_in_feed_of_automation(db: &TestS
     let from = stage.store.feed_head(stage.tenant).await.unwrap();
     let fired = stage.fire(automation).await.run_id;
     let caller = start(&stage, fired).await;
-    let question = stage.ask(&caller, "Which colour?").await.unwrap();
+    let question = stage.ask_person(&caller, "Which colour?").await.unwrap();
     assert_eq!(question.automation_id, Some(automation));
     stage.answer_question(question.id, "blue").await.unwrap();
     // The feed shows an event only once all transactions that began earlier have ended, in all tests.
@@ -477,130 +486,4 @@ pub(crate) async fn question_and_its_answer_are_in_feed_of_automation(db: &TestS
 /// Returns the answers that a person could give in a race.
 pub(crate) fn racing_answers() -> [Value; 2] {
     [json!("blue"), json!("green")]
-}
-
-impl Stage {
-    /// Has the agent of a run ask, and wait for ten minutes.
-    async fn elicit(&self, run: RunId) -> QuestionId {
-        let id = QuestionId::generate(self.now(), &SeededEntropy::new(unique()));
-        assert_eq!(
-            self.elicit_as(&self.worker, run, id).await,
-            WriteOutcome::Committed
-        );
-        id
-    }
-
-    async fn elicit_as(&self, worker: &WorkerId, run: RunId, id: QuestionId) -> WriteOutcome {
-        let schema = json!({ "properties": { "colour": { "type": "string" } } });
-        let asked = Elicitation::new("Which colour?", &schema).unwrap();
-        let deadline = self.now() + Duration::from_mins(10);
-        let requested = self
-            .store
-            .request_answer(run, worker, id, &asked, deadline, self.now());
-        requested.await.unwrap()
-    }
-}
-
-pub(crate) async fn elicitation_without_running_turn_is_fenced(db: &TestStore) {
-    let stage = Stage::setup(db).await;
-    let (session, run) = stage.running_turn().await;
-    let id = QuestionId::generate(stage.now(), &SeededEntropy::new(unique()));
-    let stranger = WorkerId::from_stored("host-2-bbbbbbbb".into());
-    assert_eq!(
-        stage.elicit_as(&stranger, run, id).await,
-        WriteOutcome::Fenced
-    );
-    assert_eq!(stage.question_events(session).await, Vec::<String>::new());
-    // A worker that does not know whether its request was committed repeats it.
-    for _ in 0..2 {
-        assert_eq!(
-            stage.elicit_as(&stage.worker, run, id).await,
-            WriteOutcome::Committed
-        );
-    }
-    assert_eq!(stage.question_events(session).await, ["question pending"]);
-    stage.succeed(run).await;
-    let late = QuestionId::generate(stage.now(), &SeededEntropy::new(unique()));
-    assert_eq!(
-        stage.elicit_as(&stage.worker, run, late).await,
-        WriteOutcome::Fenced
-    );
-}
-
-pub(crate) async fn end_or_cancel_of_attempt_voids_its_elicitations_alone(db: &TestStore) {
-    let stage = Stage::setup(db).await;
-    let session = stage.session().await;
-    let caller = start_message(&stage, session).await;
-    let later = stage.ask(&caller, "Which size?").await.unwrap().id;
-    let [answered, waits] = [
-        stage.elicit(caller.run).await,
-        stage.elicit(caller.run).await,
-    ];
-    let run = stage.store.run_names(stage.scope(), caller.run).await;
-    assert!(run.unwrap().waits_for_approval);
-    let given = stage.answer_question(answered, "blue").await.unwrap();
-    assert_eq!(
-        (given.state.input(), stage.inputs(session).await.len()),
-        (None, 1)
-    );
-    stage.succeed(caller.run).await;
-    assert_eq!(stage.question_status(waits).await, QuestionStatus::Void);
-    assert_eq!(
-        stage.question_status(answered).await,
-        QuestionStatus::Answered
-    );
-    assert_eq!(stage.question_status(later).await, QuestionStatus::Pending);
-    assert_eq!(stage.refused_answer(waits).await, "void");
-
-    // A run that is being cancelled gets no answer, although its turn has not ended.
-    let (_, run) = stage.running_turn().await;
-    let waits = stage.elicit(run).await;
-    let cancelled = stage
-        .store
-        .cancel_run(stage.scope(), run, "enough", stage.now());
-    cancelled.await.unwrap();
-    assert_eq!(stage.question_status(waits).await, QuestionStatus::Void);
-
-    // A lost worker leaves none open, and a turn that stops waiting withdraws its own.
-    let (_, run) = stage.running_turn().await;
-    let waits = stage.elicit(run).await;
-    stage.advance_seconds(200);
-    assert!(stage.stall().await.contains(&run));
-    assert_eq!(stage.question_status(waits).await, QuestionStatus::Void);
-    let (_, run) = stage.running_turn().await;
-    let waits = stage.elicit(run).await;
-    let withdrawn = stage
-        .store
-        .withdraw_approvals(run, &stage.worker, stage.now());
-    assert_eq!(withdrawn.await.unwrap(), WriteOutcome::Committed);
-    assert_eq!(stage.question_status(waits).await, QuestionStatus::Void);
-}
-
-pub(crate) async fn unanswered_elicitation_expires_without_an_input(db: &TestStore) {
-    let stage = Stage::setup(db).await;
-    let (session, run) = stage.running_turn().await;
-    let [waiter, unnoticed] = [stage.elicit(run).await, stage.elicit(run).await];
-    let now = stage.advance_seconds(600);
-    let expired = stage.store.expire_question(waiter, now).await.unwrap();
-    assert_eq!(expired.status(), QuestionStatus::Expired);
-    // No field is required, so that an empty form counts.
-    assert_eq!(expired.state.answer(), Some(&json!({})));
-    assert_eq!(
-        stage.store.expire_question(waiter, now).await.unwrap(),
-        expired
-    );
-    assert_eq!(stage.expire_questions(now).await, 1);
-    assert_eq!(
-        stage.question_status(unnoticed).await,
-        QuestionStatus::Expired
-    );
-    assert_eq!(stage.inputs(session).await.len(), 1);
-    let shown = stage.transcript(session).await;
-    assert!(
-        shown
-            .last()
-            .unwrap()
-            .starts_with("system: Nobody answered in time"),
-        "{shown:?}"
-    );
 }

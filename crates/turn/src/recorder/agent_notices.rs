@@ -3,11 +3,8 @@
 //! Both are rows of the kind `notice` with the role of the agent, which earlier versions can read and show. `notice` in
 //! their metadata tells them from each other and from the notices of Matins.
 
-use std::collections::HashMap;
-
 use agent::{CompactionUpdate, Notice};
 use model::{
-    entity::Seat,
     limits,
     turn::{Entry, EntryKind, Role},
 };
@@ -20,28 +17,6 @@ const MAX_DETAIL_BYTES: usize = 4096;
 
 /// The most compactions of a turn that later updates can change.
 const MAX_COMPACTIONS: usize = 100;
-
-/// The compactions of a turn, and the size of the context that they change.
-#[derive(Default)]
-pub(super) struct Compactions {
-    /// The rows, by the agent's IDs.
-    rows: HashMap<String, Entry>,
-    /// The number of tokens in the context, as the agent reported it last.
-    context_tokens: Option<u64>,
-    /// The agent's ID of the compaction to which the next reported size belongs.
-    unmeasured: Option<String>,
-}
-
-impl Compactions {
-    /// Returns the state at the beginning of a turn, with the size of the context that the seat's memory has.
-    pub(super) fn of_seat(seat: &Seat) -> Self {
-        let usage = seat.acp_session_id.as_ref().and(seat.usage.as_ref());
-        Self {
-            context_tokens: usage.and_then(|usage| usage["used"].as_u64()),
-            ..Self::default()
-        }
-    }
-}
 
 impl Recorder {
     pub(super) fn add_notice(&mut self, notice: &Notice) {
