@@ -22,7 +22,7 @@ use crate::{
     database::{Row, Tx},
     locks::lock_run,
     owned_runs::locate_owned_runs,
-    questions, rows,
+    question_log, rows,
     session_log::{self, EntryLocation, SessionLogWriter},
     store::Store,
 };
@@ -313,7 +313,7 @@ pub(crate) async fn void_approvals(
     now: Timestamp,
 ) -> Result<(), Error> {
     let runs: Vec<RunId> = runs.collect();
-    questions::void_elicitations(tx, log, runs.iter().copied(), now).await?;
+    question_log::void_elicitations(tx, log, runs.iter().copied(), now).await?;
     let runs = runs.into_iter().map(|run| params![run]).collect();
     let voided = tx
         .fetch_rows(sql!("approvals/void"), runs, params![now])

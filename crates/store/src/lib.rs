@@ -50,6 +50,7 @@ mod opening;
 mod overview;
 mod owned_runs;
 mod page;
+mod question_log;
 mod questions;
 mod retention;
 mod rows;

@@ -6,7 +6,6 @@
 
 mod elicitation;
 mod expiry;
-mod log_entries;
 mod read;
 
 use std::collections::BTreeSet;
@@ -22,20 +21,18 @@ use serde_json::Value;
 
 use self::{
     expiry::{expire_one, send_to_seat},
-    log_entries::{add_answer, add_void},
     read::read_with_format,
 };
 use crate::{
     Error, Scope, boxed,
     database::Tx,
     locks,
+    question_log::{add_answer, add_void, change_of},
     session_log::SessionLogWriter,
     store::Store,
     stored::{self, DOCUMENT_FORMAT},
 };
 
-pub(crate) use elicitation::void_elicitations;
-pub(crate) use log_entries::change_of;
 pub use read::QuestionFilter;
 pub(crate) use read::{read_page, read_question};
 

@@ -10,16 +10,12 @@ use model::{
     turn::WriteOutcome,
 };
 
-use super::{
-    expiry::expire_one,
-    log_entries::{add_notice, add_void},
-    read::read_question,
-};
+use super::{expiry::expire_one, read::read_question};
 use crate::{
     Error, Scope, boxed,
-    database::Tx,
     locks::lock_run,
     owned_runs::locate_owned_runs,
+    question_log::add_notice,
     session_log::SessionLogWriter,
     store::Store,
     stored::{self, DOCUMENT_FORMAT, StoredQuestionBody},
@@ -104,22 +100,4 @@ impl Store {
         })
         .await
     }
-}
-
-/// Voids the pending elicitations of attempts that have ended or are being cancelled. The caller must hold the locks of
-/// their seats.
-pub(crate) async fn void_elicitations(
-    tx: &mut Tx,
-    log: &mut SessionLogWriter,
-    runs: impl Iterator<Item = RunId>,
-    now: Timestamp,
-) -> Result<(), Error> {
-    let runs = runs.map(|run| params![run]).collect();
-    let voided = tx
-        .fetch_rows(sql!("questions/void_of_runs"), runs, params![now])
-        .await?;
-    for row in &voided {
-        add_void(log, row)?;
-    }
-    Ok(())
 }

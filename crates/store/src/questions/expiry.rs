@@ -11,14 +11,12 @@ use model::{
 };
 use serde_json::Value;
 
-use super::{
-    log_entries::{add_answer, add_void, change_of},
-    read::{read_question, read_with_format},
-};
+use super::read::{read_question, read_with_format};
 use crate::{
     Error, Scope,
     database::Tx,
     locks,
+    question_log::{add_answer, add_void, change_of},
     runs::admit::{NewAttempt, Preloaded, insert_attempts, read_seat_statuses},
     session_log::SessionLogWriter,
     store::Store,

@@ -16,7 +16,7 @@ use super::{CallingTurn, ToolCaller, check_session, lock_turn};
 use crate::{
     Error, Scope, boxed,
     database::Tx,
-    locks, questions,
+    locks, question_log, questions,
     session_log::{EntryLocation, SessionLogWriter},
     store::Store,
     stored::{self, DOCUMENT_FORMAT, StoredQuestionBody},
@@ -142,7 +142,7 @@ async fn insert(
     log.add_message(location, entry);
     let deadline_at = new.deadline;
     let change = QuestionChange::Pending { deadline_at };
-    log.add_change(turn.session.id, questions::change_of(&question, change));
+    log.add_change(turn.session.id, question_log::change_of(&question, change));
     log.write(tx, now).await?;
     Ok(question)
 }

@@ -1,7 +1,7 @@
 //! The entries of questions in the log and in the transcript of their sessions.
 
 use model::{
-    QuestionId, Timestamp,
+    QuestionId, RunId, Timestamp,
     event::{Change, QuestionChange},
     question::{Question, answered_notice},
     turn::{EntryKind, Role},
@@ -10,13 +10,13 @@ use serde_json::json;
 
 use crate::{
     Error,
-    database::Row,
+    database::{Row, Tx},
     session_log::{EntryLocation, SessionLogWriter},
     store::Store,
 };
 
 /// Logs that a question is void.
-pub(super) fn add_void(log: &mut SessionLogWriter, row: &Row) -> Result<(), Error> {
+pub(crate) fn add_void(log: &mut SessionLogWriter, row: &Row) -> Result<(), Error> {
     let change = Change::Question {
         question_id: row.get("id")?,
         run_id: row.get("run_id")?,
@@ -38,7 +38,7 @@ pub(crate) fn change_of(question: &Question, change: QuestionChange) -> Change {
 }
 
 /// Shows the answer to an elicitation in the transcript, or that nobody answered.
-pub(super) fn add_answer(
+pub(crate) fn add_answer(
     store: &Store,
     log: &mut SessionLogWriter,
     question: &Question,
@@ -54,7 +54,7 @@ pub(super) fn add_answer(
     add_notice(store, log, location, question.id, text, now);
 }
 
-pub(super) fn add_notice(
+pub(crate) fn add_notice(
     store: &Store,
     log: &mut SessionLogWriter,
     location: EntryLocation,
@@ -65,4 +65,22 @@ pub(super) fn add_notice(
     let metadata = json!({ "notice": "question", "question_id": question });
     let entry = store.new_entry(Role::System, EntryKind::Notice, text, metadata, now);
     log.add_message(location, entry);
+}
+
+/// Voids the pending elicitations of attempts that have ended or are being cancelled. The caller must hold the locks of
+/// their seats.
+pub(crate) async fn void_elicitations(
+    tx: &mut Tx,
+    log: &mut SessionLogWriter,
+    runs: impl Iterator<Item = RunId>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let runs = runs.map(|run| params![run]).collect();
+    let voided = tx
+        .fetch_rows(sql!("questions/void_of_runs"), runs, params![now])
+        .await?;
+    for row in &voided {
+        add_void(log, row)?;
+    }
+    Ok(())
 }
