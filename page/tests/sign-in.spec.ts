@@ -3,6 +3,9 @@ import type { AddressInfo } from "node:net";
 import { composer, expect, test } from "./fixtures";
 import { converse } from "./stack";
 
+// A server limits the attempts to sign in, and the tests of the shared server use them up.
+test.use({ stackName: "sign-in" });
+
 test("pasted_link_signs_in", async ({ page, stack }) => {
   await page.goto("/");
   const link = page.getByLabel("Link or code");
