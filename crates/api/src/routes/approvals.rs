@@ -13,7 +13,7 @@ use service::ApprovalQuery;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::list_params;
+use super::list_params::{self, StateFilter};
 use crate::{
     Api,
     caller::Caller,
@@ -45,7 +45,7 @@ struct ListApprovalsParams {
         pattern = "^(pending|allowed|denied|expired|void|any)$",
         example = "pending"
     )]
-    state: Option<ApprovalStateFilter>,
+    state: Option<StateFilter<ApprovalStatus>>,
     /// The session of the approvals: its ID, the beginning of its ID, or its key.
     session: Option<String>,
     /// The automation of the approvals: its name, its ID, or the beginning of its ID.
@@ -58,29 +58,6 @@ struct ListApprovalsParams {
     /// The maximum number of items on the page. The default is 50.
     #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
-}
-
-/// The value of the parameter `state`: one state, or `None` for `any`.
-#[derive(Deserialize)]
-#[serde(try_from = "String")]
-struct ApprovalStateFilter(Option<ApprovalStatus>);
-
-impl TryFrom<String> for ApprovalStateFilter {
-    type Error = model::text_enum::UnknownWord;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        match text.as_str() {
-            "any" => Ok(Self(None)),
-            text => text
-                .parse()
-                .map(Some)
-                .map(Self)
-                .map_err(|mut unknown: Self::Error| {
-                    unknown.accepted.push_str(", any");
-                    unknown
-                }),
-        }
-    }
 }
 
 /// List approvals

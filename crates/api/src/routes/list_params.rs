@@ -4,10 +4,33 @@ use std::{fmt, str::FromStr};
 
 use api_types::{DEFAULT_PAGE_ITEMS, MAX_PAGE_ITEMS, ProblemKind};
 use http::StatusCode;
+use model::text_enum::UnknownWord;
 use serde::{Deserialize, Deserializer, de::Error as _};
 use service::quoted;
 
 use crate::problem::ApiError;
+
+/// The value of the parameter `state`: one state, or `None` for `any`.
+#[derive(Deserialize)]
+#[serde(try_from = "String", bound = "S: FromStr<Err = UnknownWord>")]
+pub(super) struct StateFilter<S>(pub(super) Option<S>);
+
+impl<S: FromStr<Err = UnknownWord>> TryFrom<String> for StateFilter<S> {
+    type Error = UnknownWord;
+
+    fn try_from(text: String) -> Result<Self, UnknownWord> {
+        if text == "any" {
+            return Ok(Self(None));
+        }
+        text.parse()
+            .map(Some)
+            .map(Self)
+            .map_err(|mut unknown: UnknownWord| {
+                unknown.accepted.push_str(", any");
+                unknown
+            })
+    }
+}
 
 /// Returns the number of items on a page: the given one, or [`DEFAULT_PAGE_ITEMS`].
 ///

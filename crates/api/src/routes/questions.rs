@@ -9,7 +9,10 @@ use service::QuestionQuery;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{approvals::decider, list_params};
+use super::{
+    approvals::decider,
+    list_params::{self, StateFilter},
+};
 use crate::{
     Api,
     caller::Caller,
@@ -39,7 +42,7 @@ struct ListQuestionsParams {
         pattern = "^(pending|answered|expired|void|any)$",
         example = "pending"
     )]
-    state: Option<QuestionStateFilter>,
+    state: Option<StateFilter<QuestionStatus>>,
     /// The session of the questions: its ID, the beginning of its ID, or its key.
     session: Option<String>,
     /// The value of `next` of the previous page. Without it, the response is the first page.
@@ -48,29 +51,6 @@ struct ListQuestionsParams {
     /// The maximum number of items on the page. The default is 50.
     #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
-}
-
-/// The value of the parameter `state`: one state, or `None` for `any`.
-#[derive(Deserialize)]
-#[serde(try_from = "String")]
-struct QuestionStateFilter(Option<QuestionStatus>);
-
-impl TryFrom<String> for QuestionStateFilter {
-    type Error = model::text_enum::UnknownWord;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        match text.as_str() {
-            "any" => Ok(Self(None)),
-            text => text
-                .parse()
-                .map(Some)
-                .map(Self)
-                .map_err(|mut unknown: Self::Error| {
-                    unknown.accepted.push_str(", any");
-                    unknown
-                }),
-        }
-    }
 }
 
 /// List questions

@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use model::{
-    ApprovalId, Clock as _, InstanceId, RunId, WorkerId,
+    ApprovalId, RunId, WorkerId,
     access::{Permission, Role},
     approval::ApprovalRequest,
-    turn::{StartReply, WriteOutcome},
+    turn::WriteOutcome,
 };
 use serde_json::{Value, json};
 use testkit::clock::SeededEntropy;
-use uuid::Uuid;
 
 use crate::world::{Answer, World};
 
@@ -21,21 +20,7 @@ fn worker() -> WorkerId {
 impl World {
     /// Begins a turn of an automation.
     pub(crate) async fn begin_turn(&self, automation: &str) -> RunId {
-        let here = InstanceId::from_uuid(Uuid::from_u128(1));
-        let now = self.clock.now();
-        let registered = self.store.register_instance(self.tenant, here, "here", now);
-        registered.await.unwrap();
-        let fired = self
-            .post(&format!("/automations/{automation}/fire"), json!({}))
-            .await
-            .expect(202);
-        let run: RunId = fired["id"].as_str().unwrap().parse().unwrap();
-        let worker = worker();
-        let claimed = self.store.claim(&worker, here, 1, Some(run), now);
-        assert_eq!(claimed.await.unwrap().len(), 1);
-        let begun = self.store.begin(run, &worker, here, now, None);
-        assert!(matches!(begun.await.unwrap(), StartReply::Started(_)));
-        run
+        self.begin_turn_with_tools(automation).await.run
     }
 
     /// Has the agent of a run ask for something, for ten minutes.

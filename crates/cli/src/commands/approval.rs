@@ -1,12 +1,13 @@
 //! `matins approval`: lists the permission requests of agents, and allows or denies them.
 
-use api_types::{Approval, DecisionRequest, MAX_PAGE_ITEMS};
+use api_types::{Approval, DecisionRequest};
 use clap::Subcommand;
 use client::{ApprovalFilter, ApprovalStates, PageParams};
 use model::{Timestamp, approval::ApprovalStatus, permission::Verdict};
 
 use crate::{
     app::App,
+    commands::first_items::first_items,
     error::{CliError, Exit},
     output::{clean, excerpt, field_row, one_line, short_ids, table},
 };
@@ -94,19 +95,11 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
 }
 
 async fn list(app: &App, mut filter: ApprovalFilter, limit: u32) -> Result<(), CliError> {
-    let mut approvals = Vec::new();
-    let mut wanted = limit;
-    while wanted > 0 {
-        filter.page.limit = Some(wanted.min(MAX_PAGE_ITEMS));
-        let page = app.client.approvals(&filter).await?;
-        let came = u32::try_from(page.items.len()).unwrap_or(u32::MAX);
-        wanted = wanted.saturating_sub(came);
-        approvals.extend(page.items);
-        if page.next.is_none() {
-            break;
-        }
-        filter.page.after = page.next;
-    }
+    let approvals = first_items(limit, async |page| {
+        filter.page = page;
+        app.client.approvals(&filter).await
+    })
+    .await?;
     if app.output.json {
         return Ok(app.output.document(&approvals)?);
     }

@@ -15,6 +15,7 @@ use tempfile::NamedTempFile;
 
 use crate::{
     app::App,
+    commands::first_items::first_items,
     error::{CliError, Exit},
     output::{OutputError, clean, excerpt, short_ids, table},
     signals::Signals,
@@ -69,20 +70,10 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
 }
 
 async fn list(app: &App, session: &str, name: Option<&str>, limit: u32) -> Result<Exit, CliError> {
-    let mut artifacts = Vec::new();
-    let mut page = PageParams::default();
-    let mut wanted = limit;
-    while wanted > 0 {
-        page.limit = Some(wanted.min(MAX_PAGE_ITEMS));
-        let found = app.client.artifacts(session, name, &page).await?;
-        let came = u32::try_from(found.items.len()).unwrap_or(u32::MAX);
-        wanted = wanted.saturating_sub(came);
-        artifacts.extend(found.items);
-        if found.next.is_none() {
-            break;
-        }
-        page.after = found.next;
-    }
+    let artifacts = first_items(limit, async |page| {
+        app.client.artifacts(session, name, &page).await
+    })
+    .await?;
     if app.output.json {
         app.output.document(&artifacts)?;
         return Ok(Exit::Done);

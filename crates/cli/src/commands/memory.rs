@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use api_types::{MAX_PAGE_ITEMS, MemoryEntry, MemoryEntryRequest};
+use api_types::MemoryEntryRequest;
 use clap::Subcommand;
-use client::{MemoryOf, PageParams};
+use client::MemoryOf;
 use model::{Clock as _, schedule::Period};
 use server::SystemClock;
 
 use crate::{
     app::App,
+    commands::first_items::first_items,
     error::{CliError, Exit},
     output::{excerpt, one_line, table},
 };
@@ -124,20 +125,10 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
 }
 
 async fn list(app: &App, owner: &MemoryOf, text: Option<&str>, limit: u32) -> Result<(), CliError> {
-    let mut entries: Vec<MemoryEntry> = Vec::new();
-    let mut page = PageParams::default();
-    let mut wanted = limit;
-    while wanted > 0 {
-        page.limit = Some(wanted.min(MAX_PAGE_ITEMS));
-        let part = app.client.memory(owner, text, &page).await?;
-        let came = u32::try_from(part.items.len()).unwrap_or(u32::MAX);
-        wanted = wanted.saturating_sub(came);
-        entries.extend(part.items);
-        if part.next.is_none() {
-            break;
-        }
-        page.after = part.next;
-    }
+    let entries = first_items(limit, async |page| {
+        app.client.memory(owner, text, &page).await
+    })
+    .await?;
     if app.output.json {
         return Ok(app.output.document(&entries)?);
     }

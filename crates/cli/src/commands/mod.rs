@@ -11,6 +11,7 @@ pub(crate) mod demo;
 pub(crate) mod demo_agent;
 pub(crate) mod doctor;
 pub(crate) mod endpoint;
+mod first_items;
 mod first_token;
 pub(crate) mod instance;
 pub(crate) mod instant_arg;

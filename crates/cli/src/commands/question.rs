@@ -1,6 +1,6 @@
 //! `matins question`: lists the questions of agents, and answers them.
 
-use api_types::{AnswerRequest, MAX_PAGE_ITEMS, Question};
+use api_types::{AnswerRequest, Question};
 use clap::Subcommand;
 use client::{PageParams, QuestionFilter, QuestionStates};
 use model::{
@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     app::App,
+    commands::first_items::first_items,
     error::{CliError, Exit},
     output::{clean, excerpt, field_row, short_ids, table},
 };
@@ -112,19 +113,11 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
 }
 
 async fn list(app: &App, mut filter: QuestionFilter, limit: u32) -> Result<(), CliError> {
-    let mut questions = Vec::new();
-    let mut wanted = limit;
-    while wanted > 0 {
-        filter.page.limit = Some(wanted.min(MAX_PAGE_ITEMS));
-        let page = app.client.questions(&filter).await?;
-        let came = u32::try_from(page.items.len()).unwrap_or(u32::MAX);
-        wanted = wanted.saturating_sub(came);
-        questions.extend(page.items);
-        if page.next.is_none() {
-            break;
-        }
-        filter.page.after = page.next;
-    }
+    let questions = first_items(limit, async |page| {
+        filter.page = page;
+        app.client.questions(&filter).await
+    })
+    .await?;
     if app.output.json {
         return Ok(app.output.document(&questions)?);
     }

@@ -5,16 +5,16 @@ mod filter_args;
 
 use std::fmt;
 
-use api_types::{MAX_PAGE_ITEMS, ProblemKind, Run, RunItem, RunPatch, RunRecord, RunView};
+use api_types::{ProblemKind, Run, RunItem, RunPatch, RunRecord, RunView};
 use clap::Subcommand;
-use client::{PageParams, RunFilter};
+use client::RunFilter;
 use model::run::{RunSource, RunStatus};
 use serde::Serialize;
 
 use self::{batch::BatchArgs, filter_args::FilterArgs};
 use crate::{
     app::App,
-    commands::options::format_period,
+    commands::{first_items::first_items, options::format_period},
     error::{CliError, Exit},
     follow,
     output::{clean, excerpt, field_row, short_ids, table},
@@ -136,23 +136,11 @@ async fn newest_runs(
     mut filter: RunFilter,
     limit: u32,
 ) -> Result<Vec<RunItem>, CliError> {
-    let mut runs = Vec::new();
-    let mut wanted = limit;
-    while wanted > 0 {
-        filter.page = PageParams {
-            after: filter.page.after,
-            limit: Some(wanted.min(MAX_PAGE_ITEMS)),
-        };
-        let page = app.client.runs(&filter).await?;
-        let came = u32::try_from(page.items.len()).unwrap_or(u32::MAX);
-        wanted = wanted.saturating_sub(came);
-        runs.extend(page.items);
-        if page.next.is_none() {
-            break;
-        }
-        filter.page.after = page.next;
-    }
-    Ok(runs)
+    let runs = first_items(limit, async |page| {
+        filter.page = page;
+        app.client.runs(&filter).await
+    });
+    Ok(runs.await?)
 }
 
 /// A row of a table of runs.
