@@ -19,10 +19,9 @@ const boxes = (elements: Locator) =>
   );
 
 test("words_of_the_bar_do_not_touch", async ({ page }) => {
-  const words = await boxes(
-    page.getByRole("navigation", { name: "Views" }).locator(":scope > * > span:last-of-type"),
-  );
-  expect(words).toHaveLength(5);
+  const found = page.getByRole("navigation", { name: "Views" }).locator(":scope > * > span:last-of-type");
+  await expect(found).toHaveCount(5);
+  const words = await boxes(found);
   words.slice(1).forEach((word, index) => {
     expect(word.left - (words[index]?.right ?? 0)).toBeGreaterThanOrEqual(6);
     // They also stand on one line.
