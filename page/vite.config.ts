@@ -11,6 +11,8 @@ export default defineConfig({
     // The content security policy of the server allows no `data:` scripts and no inline styles.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    // Otherwise each part that the lazy views share with the first view is one more file of the first load.
+    rolldownOptions: { output: { codeSplitting: { groups: [{ name: "first", tags: ["$initial"] }] } } },
     sourcemap: false,
     // The server shows the licences of the packages, because it passes the packages on.
     license: { fileName: "licences.md" },

@@ -5,6 +5,8 @@ import { useWhoami } from "./api/queries";
 import { ErrorState } from "./kit/ErrorState";
 import { EmptyState, Skeleton } from "./kit/layout";
 import { Toasts } from "./kit/Toast";
+import { useFeedHasAnswered } from "./live/client";
+import { useLiveQueries } from "./shell/live-queries";
 import { Shell } from "./shell/Shell";
 import { SignIn, useSignedOut } from "./shell/SignIn";
 import { views } from "./views/registry";
@@ -12,6 +14,8 @@ import { views } from "./views/registry";
 export function App() {
   const whoami = useWhoami();
   const signedOut = useSignedOut();
+  useLiveQueries();
+  const followed = useFeedHasAnswered();
   if (whoami.data === undefined) {
     if (hasStatus(whoami.error, 401)) return <SignIn whole />;
     if (whoami.error) {
@@ -23,6 +27,7 @@ export function App() {
     }
     return <Skeleton rows={6} />;
   }
+  if (!followed) return <Skeleton rows={6} />;
   const first = views[0];
   return (
     <>

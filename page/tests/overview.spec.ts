@@ -108,6 +108,19 @@ test("overview_answers_five_questions_without_a_click", async ({ page, stack, si
   await expect(page).toHaveURL(/\/runs\/run_/);
 });
 
+test("overview_loads_with_eight_requests", async ({ page, stack, signIn }) => {
+  await signIn(page);
+  const addresses = new Set<string>();
+  page.on("request", (request) => addresses.add(request.url()));
+  await page.reload();
+  await expect(page.getByRole("region", { name: "Timeline" })).toBeVisible();
+  await expect(page.getByRole("region", { name: "Cost and usage" })).toBeVisible();
+  await expect(page.getByText("Live", { exact: true })).toBeVisible();
+  // The worker of all tabs reads the feed, which is the eighth.
+  expect([...addresses].sort()).toHaveLength(7);
+  for (const address of addresses) expect(address.startsWith(stack.url)).toBe(true);
+});
+
 test("overview_follows_what_happens", async ({ page, stack, signIn }) => {
   await signIn(page);
   const needs = page.getByRole("region", { name: "Needs you" });

@@ -6,6 +6,7 @@ import type {
   Agent,
   Approval,
   Automation,
+  Needs,
   Page,
   Permission,
   Question,
@@ -60,25 +61,36 @@ export const useSessions = () =>
       get<Page<SessionItem>>("/sessions", { type: "regular", order: "changed", limit: 100 }, signal),
   });
 
-export const useAutomations = () =>
+/** `enabled` as with `useApprovals`. */
+export const useAutomations = (enabled = true) =>
   useQuery({
+    enabled,
     queryKey: keys.automations,
     queryFn: ({ signal }) => get<Page<Automation>>("/automations", { limit: 100, outcomes: 0 }, signal),
   });
 
-/** The approvals that wait for a decision. */
-export const useApprovals = () =>
+/** The approvals that wait for a decision. `enabled` says whether they are read, or only taken if they are there. */
+export const useApprovals = (enabled = true) =>
   useQuery({
     queryKey: keys.approvals,
     queryFn: ({ signal }) => get<Page<Approval>>("/approvals", { limit: 100 }, signal),
+    enabled,
   });
 
-/** The questions that wait for an answer. */
-export const useQuestions = () =>
+/** The questions that wait for an answer. `enabled` as with `useApprovals`. */
+export const useQuestions = (enabled = true) =>
   useQuery({
     queryKey: keys.questions,
     queryFn: ({ signal }) => get<Page<Question>>("/questions", { limit: 100 }, signal),
+    enabled,
   });
+
+/** Keeps what the overview says of those two. The first view that needs more of them reads them. */
+export function keepWaiting({ approvals, questions }: Needs): void {
+  const stale = { updatedAt: 1 };
+  queryClient.setQueryData<Page<Approval>>(keys.approvals, { items: approvals, next: null }, stale);
+  queryClient.setQueryData<Page<Question>>(keys.questions, { items: questions ?? [], next: null }, stale);
+}
 
 /** Returns a function that tells whether the caller has a permission; while that is unknown, nothing is allowed. */
 export function usePermission(): (permission: Permission) => boolean {

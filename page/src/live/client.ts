@@ -1,5 +1,5 @@
 /** The tab's side of the live streams. */
-import { useEffect, useSyncExternalStore } from "react";
+import { useEffect, useState, useSyncExternalStore } from "react";
 import { queryClient } from "../api/queries";
 import type { TraceEvent } from "../api/types";
 import { Hub, type Subscriber } from "./hub";
@@ -128,6 +128,21 @@ function subscribeToStates(listener: () => void): () => void {
 /** Returns the state of a feed's connection. */
 export function useFeedState(feed: Feed = TENANT): FeedState {
   return useSyncExternalStore(subscribeToStates, () => states.get(feed) ?? INITIAL);
+}
+
+/** A page waits no longer for its feed: it reads once more when the feed is there. */
+const PATIENCE_MS = 1_000;
+
+/** Returns `true` once the tenant's feed has answered, because what is read then misses no event; or after a while. */
+export function useFeedHasAnswered(): boolean {
+  const connecting = useFeedState().status === "connecting";
+  const [answered, setAnswered] = useState(false);
+  useEffect(() => {
+    if (!connecting) setAnswered(true);
+    const timer = setTimeout(() => setAnswered(true), PATIENCE_MS);
+    return () => clearTimeout(timer);
+  }, [connecting]);
+  return answered;
 }
 
 /** Calls `listener`, which must be stable, with every event of the tenant while the component is shown. */

@@ -14,7 +14,6 @@ import { type View, views } from "../views/registry";
 import { useConnection, useNewerVersion } from "./connection";
 import { KeyHelp } from "./KeyHelp";
 import { useKey, useShellKeys } from "./keys";
-import { useLiveQueries } from "./live-queries";
 import { Palette } from "./Palette";
 import { Brand } from "./SignIn";
 import { useScrollMemory } from "./scroll";
@@ -32,7 +31,6 @@ export function Shell({ children }: { children: ReactNode }) {
   const openPalette = useCallback(() => setPaletteOpen(true), []);
   useShellKeys(openPalette);
   useKey("?", () => setHelpOpen(true));
-  useLiveQueries();
   useScrollMemory(main, location + window.location.search);
   const inNavigation = views.filter((view) => view.icon);
   const listsConversations = location.startsWith("/conversations");

@@ -60,7 +60,8 @@ export function useLiveQueries(): void {
     // The stream begins with the next event, so what was read before it may lack one.
     const now = Date.now();
     queryClient.invalidateQueries({
-      predicate: ({ state }) => state.dataUpdatedAt > 0 && state.dataUpdatedAt <= now,
+      predicate: ({ queryKey, state }) =>
+        queryKey[0] !== keys.whoami[0] && state.dataUpdatedAt > 0 && state.dataUpdatedAt <= now,
     });
   }, [live]);
 }

@@ -13,6 +13,7 @@ import {
   ShieldQuestionMark,
 } from "lucide-react";
 import { type ComponentType, lazy } from "react";
+import { useLocation } from "wouter";
 import { useApprovals, useQuestions } from "../api/queries";
 import { Approvals } from "./approvals/Approvals";
 import { Conversations } from "./conversations/Conversations";
@@ -50,7 +51,9 @@ export const views: View[] = [
     icon: ShieldQuestionMark,
     key: "a",
     useCount: () => {
-      const [approvals, questions] = [useApprovals(), useQuestions()];
+      // The overview brings both with it.
+      const isElsewhere = useLocation()[0] !== "/";
+      const [approvals, questions] = [useApprovals(isElsewhere), useQuestions(isElsewhere)];
       return (approvals.data?.items.length ?? 0) + (questions.data?.items.length ?? 0);
     },
   },

@@ -1,11 +1,12 @@
 import { Link } from "wouter";
-import type { Agent } from "../../api/types";
+import { useAgents } from "../../api/queries";
 import { views } from "../registry";
 import css from "./overview.module.css";
 
 /** The three steps of a new data folder: an agent, a talk, an automation. Each also says its command. */
-export function FirstSteps({ agents }: { agents: Agent[] }) {
-  const names = agents.map((agent) => agent.name);
+export function FirstSteps() {
+  const agents = useAgents();
+  const names = (agents.data?.items ?? []).map((agent) => agent.name);
   const first = names[0] ?? "claude";
   const hasEditor = views.some((view) => view.pattern === "/automations/new");
   const steps = [

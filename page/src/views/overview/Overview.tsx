@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
 import { get } from "../../api/client";
 import { ApiProblem } from "../../api/problem";
-import { keys, useAgents, useAutomations } from "../../api/queries";
+import { keepWaiting, keys, useAutomations } from "../../api/queries";
 import type { NextRun, Overview as OverviewData, Timeline } from "../../api/types";
 import { Callout, ErrorState } from "../../kit/ErrorState";
 import { clock, dayAndTime, dayHeading, plural, readerZone, sameDay } from "../../kit/format";
@@ -20,7 +20,9 @@ import { TimelinePanel } from "./TimelinePanel";
 /** Reads the overview. A browser whose clock goes wrong gets the last 24 hours. */
 async function readOverview(since: string | null, signal: AbortSignal): Promise<OverviewData> {
   try {
-    return await get<OverviewData>("/overview", { since }, signal);
+    const overview = await get<OverviewData>("/overview", { since }, signal);
+    keepWaiting(overview.needs);
+    return overview;
   } catch (error) {
     if (since !== null && error instanceof ApiProblem && error.problem.field === "since") {
       return get<OverviewData>("/overview", {}, signal);
@@ -28,6 +30,10 @@ async function readOverview(since: string | null, signal: AbortSignal): Promise<
     throw error;
   }
 }
+
+/** Returns whether nothing ran lately and nothing will, so that the server may be new. */
+const isWithoutRuns = ({ counts, usage, next_runs }: OverviewData): boolean =>
+  Object.values(counts).every((number) => number === 0) && usage.month.turns === 0 && next_runs.length === 0;
 
 /** Deadlines and next runs pass without an event. */
 const REFETCH_MS = 60_000;
@@ -52,8 +58,8 @@ export function Overview() {
     queryFn: ({ signal }) => get<Timeline>("/timeline", { lanes: LANES }, signal),
     refetchInterval: REFETCH_MS,
   });
-  const agents = useAgents();
-  const automations = useAutomations();
+  const seemsNew = overview.data !== undefined && isWithoutRuns(overview.data);
+  const automations = useAutomations(seemsNew);
   if (overview.data === undefined) {
     return (
       <div className={css.overview}>
@@ -66,9 +72,7 @@ export function Overview() {
     );
   }
   const data = overview.data;
-  const { counts } = data;
-  const nothingRan = Object.values(counts).every((number) => number === 0);
-  const isNew = nothingRan && automations.data?.items.length === 0 && data.usage.month.turns === 0;
+  const isNew = seemsNew && automations.data?.items.length === 0;
   return (
     <div className={css.overview}>
       <Headline overview={data} looked={since !== null} />
@@ -79,7 +83,7 @@ export function Overview() {
         </Callout>
       )}
       {isNew ? (
-        <FirstSteps agents={agents.data?.items ?? []} />
+        <FirstSteps />
       ) : (
         <>
           <div className={css.top}>
