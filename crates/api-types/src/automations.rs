@@ -1,7 +1,7 @@
 //! Automations, their requests and patches.
 
 use model::{
-    AgentId, AutomationId, RunId, SessionId, TenantId, Timestamp,
+    AgentId, AutomationId, InstanceId, RunId, SessionId, TenantId, Timestamp,
     automation::AutomationState,
     entity,
     policy::{Overlap, SessionMode},
@@ -44,6 +44,11 @@ pub struct AutomationRequest {
     /// automation uses the directory of its session.
     #[serde(default)]
     pub cwd: Option<String>,
+    /// The name or the ID of the instance on which the turns run. If absent, any instance begins a session, and a bound
+    /// automation uses the instance of its session.
+    #[serde(default)]
+    #[schema(min_length = 1)]
+    pub placed_on: Option<String>,
     /// The policies of the automation.
     #[serde(default)]
     pub policies: PoliciesRequest,
@@ -89,6 +94,10 @@ pub struct AutomationPatch {
     #[serde(skip_serializing_if = "Change::is_keep")]
     #[schema(value_type = Option<String>)]
     pub cwd: Change<String>,
+    /// The name or the ID of the instance on which the turns run.
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    #[schema(value_type = Option<String>, min_length = 1)]
+    pub placed_on: Change<String>,
     /// The policies of the automation.
     #[serde(skip_serializing_if = "Change::is_keep")]
     #[schema(value_type = Option<PoliciesPatch>)]
@@ -115,6 +124,7 @@ impl AutomationRequest {
             session: SessionTarget::Fresh,
             agent: None,
             cwd: None,
+            placed_on: None,
             policies: PoliciesRequest::default(),
             settings: SeatSettingsRequest::default(),
             permissions: PermissionRulesRequest::default(),
@@ -141,6 +151,9 @@ pub struct AutomationView {
     pub automation: Automation,
     /// The name of the agent.
     pub agent: String,
+    /// The name of the instance of `placed_on`. Null if the turns are not placed, or if the instance was removed.
+    #[serde(default)]
+    pub instance: Option<String>,
     /// The triggers, the manual one first.
     pub triggers: Vec<Trigger>,
     /// The next instants at which the triggers fire, before jitter.
@@ -183,6 +196,7 @@ impl AutomationView {
             },
             agent: Some(self.agent.clone()),
             cwd: automation.cwd.clone(),
+            placed_on: automation.placed_on.map(|instance| instance.to_string()),
             policies: model::policy::Policies::from(automation.policies.clone()).into(),
             settings: entity::SeatSettings::from(automation.settings.clone()).into(),
             permissions: model::permission::PermissionRules::from(automation.permissions.clone())
@@ -223,6 +237,9 @@ pub struct Automation {
     pub agent_id: AgentId,
     /// The working directory of the sessions. Null if each session has a folder of its own.
     pub cwd: Option<String>,
+    /// The instance on which a person has placed the turns. Null if any instance begins a session.
+    #[serde(default)]
+    pub placed_on: Option<InstanceId>,
     /// The kind of session in which the turns run.
     pub session_mode: SessionMode,
     /// The key of the session to which the automation is bound. Null if the automation is not bound.
@@ -263,6 +280,7 @@ impl From<entity::Automation> for Automation {
             prompt,
             agent_id,
             cwd,
+            placed_on,
             session_mode,
             bound_session_key,
             current_session_id,
@@ -285,6 +303,7 @@ impl From<entity::Automation> for Automation {
             prompt,
             agent_id,
             cwd,
+            placed_on,
             session_mode,
             bound_session_key,
             current_session_id,

@@ -1,7 +1,7 @@
 //! The cause of a run's wait.
 
 use model::{
-    ApprovalId, RunId, Timestamp,
+    ApprovalId, InstanceId, RunId, Timestamp,
     run::{Origin, RunStatus},
     session::SessionStatus,
 };
@@ -14,6 +14,14 @@ use utoipa::ToSchema;
 pub enum BlockedOn {
     /// The run waits for a worker.
     Worker,
+    /// The run waits for an instance that no server serves: its turns are placed there, or the memory of its agent is
+    /// there.
+    Instance {
+        /// The ID of the instance.
+        instance: InstanceId,
+        /// The name of the instance.
+        name: String,
+    },
     /// The run waits for the end of its backoff.
     Backoff {
         /// The end of the backoff.

@@ -54,7 +54,8 @@ pub struct Instance {
     pub automations_too_new: i64,
     /// The instant at which a command or a server last used the instance.
     pub last_seen_at: Option<Timestamp>,
-    /// The number of queued runs that wait for the instance, because it holds the memory of their agents.
+    /// The number of queued runs that only this instance may take: they are placed on it, or it holds the memory of their
+    /// agents.
     #[schema(minimum = 0)]
     pub waiting_runs: i64,
 }

@@ -27,6 +27,10 @@ pub struct SessionRequest {
     #[serde(default)]
     #[schema(min_length = 1)]
     pub cwd: Option<String>,
+    /// The name or the ID of the instance on which the turns run. If absent, any instance begins the session.
+    #[serde(default)]
+    #[schema(min_length = 1)]
+    pub placed_on: Option<String>,
     /// The title in lists.
     #[serde(default)]
     pub title: Option<String>,
@@ -193,6 +197,9 @@ pub struct Seat {
     pub is_entry: bool,
     /// The instance that holds the agent's memory. Null until the first turn begins.
     pub instance_id: Option<InstanceId>,
+    /// The instance on which a person has placed the turns. Null if any instance may take the first one.
+    #[serde(default)]
+    pub placed_on: Option<InstanceId>,
     /// The ID of the agent's own session, which is the memory. Null until the first turn ends.
     pub acp_session_id: Option<AcpSessionId>,
     /// The number of turns that have ended.
@@ -215,6 +222,7 @@ impl From<entity::Seat> for Seat {
             agent_id,
             is_entry,
             instance_id,
+            placed_on,
             acp_session_id,
             turns,
             usage,
@@ -228,6 +236,7 @@ impl From<entity::Seat> for Seat {
             agent_id,
             is_entry,
             instance_id,
+            placed_on,
             acp_session_id,
             turns,
             usage,

@@ -297,6 +297,7 @@ pub(crate) mod tests {
             draft: false,
             channel: None,
             cwd: store.working_directory(None, id),
+            placed_on: None,
             automation_id: None,
             agent: agent.await.unwrap().id,
             settings: SeatSettings::default(),

@@ -101,6 +101,8 @@ pub struct Seat {
     pub is_entry: bool,
     /// The instance that holds the agent's memory. `None` until the first turn begins.
     pub instance_id: Option<InstanceId>,
+    /// The instance on which a person has placed the turns of the seat. `None`: any instance may take the first one.
+    pub placed_on: Option<InstanceId>,
     /// The agent's own session, which is the memory of the seat. `None` until the first turn has ended.
     pub acp_session_id: Option<AcpSessionId>,
     /// The number of turns that have ended.
@@ -143,6 +145,8 @@ pub struct Automation {
     pub agent_id: AgentId,
     /// The working directory of the automation's sessions. `None`: each session gets a folder of its own.
     pub cwd: Option<String>,
+    /// The instance on which a person has placed the turns. `None`: any instance may begin a session.
+    pub placed_on: Option<InstanceId>,
     /// The session that receives each run's turn.
     pub session_mode: SessionMode,
     /// The key of the session that the automation is bound to, for `bound`.

@@ -364,8 +364,13 @@ impl Service {
             (None, None) => None,
         };
         let last_runs = self.store.runs(scope, filter, MAX_LAST_RUNS).await?;
+        let instance = match automation.placed_on {
+            Some(id) => self.instance(&id.to_string()).await.ok(),
+            None => None,
+        };
         Ok(AutomationView {
             agent: self.store.agent(scope, automation.agent_id).await?.name,
+            instance: instance.map(|instance| instance.name),
             newer_format: newer_format(&automation),
             overlap: automation.policies.overlap(automation.session_mode),
             upcoming_runs: upcoming_runs::upcoming_of_automation(

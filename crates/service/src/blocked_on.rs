@@ -1,6 +1,6 @@
 //! Finds out why a run is blocked.
 
-use api_types::BlockedOn;
+use api_types::{BlockedOn, InstanceState};
 use model::{
     approval::ApprovalStatus,
     entity::Run,
@@ -21,7 +21,7 @@ impl Service {
     pub async fn blocked_on(&self, run: &Run) -> Result<Option<BlockedOn>, Error> {
         // 1. The state of the run itself.
         let deferral = match &run.state {
-            RunState::Queued => return Ok(Some(BlockedOn::Worker)),
+            RunState::Queued => return self.worker_or_instance(run).await.map(Some),
             RunState::Running { .. } => return self.pending_approval(run).await,
             RunState::Deferred(deferral) => deferral,
             _ => return Ok(None),
@@ -75,6 +75,29 @@ impl Service {
             }
         }
         Ok(Some(BlockedOn::Turn))
+    }
+
+    /// Returns the instance for which a queued run waits, if no server serves it. Otherwise the run waits for a worker.
+    async fn worker_or_instance(&self, run: &Run) -> Result<BlockedOn, Error> {
+        let seats = match run.session_id {
+            Some(session) => self.store.seats(self.scope(), session).await?,
+            None => Vec::new(),
+        };
+        let seat = seats.into_iter().find(|seat| Some(seat.id) == run.seat_id);
+        let Some(needed) = seat.and_then(|seat| seat.instance_id.or(seat.placed_on)) else {
+            return Ok(BlockedOn::Worker);
+        };
+        let found = self.instances().await?;
+        let offline = found
+            .into_iter()
+            .find(|it| it.id == needed && it.state == InstanceState::Offline);
+        Ok(match offline {
+            Some(instance) => BlockedOn::Instance {
+                instance: instance.id,
+                name: instance.name,
+            },
+            None => BlockedOn::Worker,
+        })
     }
 
     /// Returns the newest pending approval of a running turn.

@@ -7,7 +7,7 @@ use api_types::{
     AutomationRequest, PoliciesRequest, SeatSettingsRequest, SessionTarget, TriggerRequest,
 };
 use model::{
-    AgentId, Timestamp,
+    AgentId, InstanceId, Timestamp,
     agent::Agent,
     entity::Session,
     policy::{Policies, SessionMode},
@@ -22,6 +22,7 @@ use crate::{Error, Service, naming, working_directory};
 struct TurnTarget {
     agent: AgentId,
     cwd: Option<String>,
+    placed_on: Option<InstanceId>,
     bound_session_key: Option<String>,
 }
 
@@ -56,6 +57,7 @@ impl Service {
             prompt: request.prompt.clone(),
             agent: target.agent,
             cwd: target.cwd,
+            placed_on: target.placed_on,
             session_mode: mode,
             bound_session_key: target.bound_session_key,
             policies,
@@ -76,28 +78,35 @@ impl Service {
             return Ok(TurnTarget {
                 agent: before.agent,
                 cwd: before.cwd.clone(),
+                placed_on: before.placed_on,
                 bound_session_key: before.bound_session_key.clone(),
             });
         }
-        let (agent, cwd, bound_session_key) = if let SessionTarget::Bound(given) = &request.session
-        {
+        let placed_on = self.find_placement(request.placed_on.as_deref()).await?;
+        let cwd = working_directory::validate(request.cwd.as_deref(), self.is_here(placed_on))?;
+        let target = if let SessionTarget::Bound(given) = &request.session {
             let so_far = before.and_then(|before| before.bound_session_key.as_deref());
-            self.bound_target(request, given, so_far).await?
+            let (agent, key) = self
+                .bound_target(request, (given, so_far), cwd, placed_on)
+                .await?;
+            // The session has its own directory and instance.
+            (agent, None, None, Some(key))
         } else {
-            let cwd = working_directory::validate(request.cwd.as_deref())?;
-            (self.requested_agent(request).await?, cwd, None)
+            (self.requested_agent(request).await?, cwd, placed_on, None)
         };
+        let (agent, cwd, placed_on, bound_session_key) = target;
         if request.session.mode() != SessionMode::Fresh {
             self.require_restore(&agent).await?;
         }
         Ok(TurnTarget {
             agent: agent.id,
             cwd,
+            placed_on,
             bound_session_key,
         })
     }
 
-    /// `true` if an edit leaves the session, the working directory and the agent unchanged.
+    /// `true` if an edit leaves the session, the working directory, the instance and the agent unchanged.
     async fn keeps_target(
         &self,
         request: &AutomationRequest,
@@ -112,7 +121,13 @@ impl Service {
             None => before.session_mode == SessionMode::Bound,
             Some(name) => self.find_agent(name).await?.id == before.agent,
         };
-        Ok(same_session && same_cwd && same_agent)
+        let same_instance = match (&request.placed_on, before.placed_on) {
+            (None, None) => true,
+            // A removed instance is found by no reference.
+            (Some(given), Some(before)) if *given == before.to_string() => true,
+            (given, before) => self.find_placement(given.as_deref()).await? == before,
+        };
+        Ok(same_session && same_cwd && same_instance && same_agent)
     }
 
     pub(crate) async fn requested_agent(
@@ -130,20 +145,19 @@ impl Service {
         })
     }
 
-    /// Returns the agent, the working directory and the session key of an automation that is to be bound to a
-    /// session. The directory is always `None`, because the session has its own.
+    /// Returns the agent and the session key of an automation that is to be bound to the `given` session.
     ///
     /// # Errors
     ///
     /// Returns an error if the session is closed or has no key, or if the request contradicts the directory, the
-    /// settings or the agent of the session.
+    /// instance, the settings or the agent of the session.
     async fn bound_target(
         &self,
         request: &AutomationRequest,
-        given: &str,
-        so_far: Option<&str>,
-    ) -> Result<(Agent, Option<String>, Option<String>), Error> {
-        let cwd = working_directory::validate(request.cwd.as_deref())?;
+        (given, so_far): (&str, Option<&str>),
+        cwd: Option<String>,
+        placed_on: Option<InstanceId>,
+    ) -> Result<(Agent, String), Error> {
         // 1. Find the session. If the request names none, it is the unified conversation, whose key takes the
         // place of the reference.
         let session = self.session_to_bind(request, given, so_far).await?;
@@ -170,6 +184,11 @@ impl Service {
             let problem = "it has no agent that accepts inputs";
             return Err(Error::invalid("session", given, problem));
         };
+        if placed_on.is_some() && placed_on != seat.placed_on {
+            let given = request.placed_on.as_deref().unwrap_or_default();
+            let problem = "the instance of the session was fixed when it began";
+            return Err(Error::invalid("placed_on", given, problem).with_name("instance"));
+        }
         let agent = self.store.agent(self.scope(), seat.agent_id).await?;
         if let Some(other) = &request.agent
             && self.find_agent(other).await?.id != agent.id
@@ -177,7 +196,7 @@ impl Service {
             let problem = format!("the session `{given}` has the agent `{}`", agent.name);
             return Err(Error::invalid("agent", other, problem));
         }
-        Ok((agent, None, Some(key)))
+        Ok((agent, key))
     }
 }
 

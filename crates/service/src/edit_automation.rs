@@ -53,6 +53,7 @@ pub(crate) fn definition_of(seen: &AutomationView) -> NewAutomation {
         prompt: automation.prompt,
         agent: automation.agent_id,
         cwd: automation.cwd,
+        placed_on: automation.placed_on,
         session_mode: automation.session_mode,
         bound_session_key: automation.bound_session_key,
         policies: automation.policies.into(),

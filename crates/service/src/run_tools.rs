@@ -151,6 +151,7 @@ impl RunTools {
                 prompt: prompt.to_owned(),
                 agent: turn.agent.id,
                 cwd: None,
+                placed_on: None,
                 session_mode: SessionMode::Bound,
                 bound_session_key: None,
                 policies: made_in.map_or_else(Policies::default, inherited_policies),

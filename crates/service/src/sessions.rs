@@ -94,7 +94,8 @@ impl Service {
             Some(title) => Some(naming::validate_name("title", title)?),
             None => None,
         };
-        let cwd = working_directory::validate(request.cwd.as_deref())?;
+        let placed_on = self.find_placement(request.placed_on.as_deref()).await?;
+        let cwd = working_directory::validate(request.cwd.as_deref(), self.is_here(placed_on))?;
         self.require_restore(&agent).await?;
         let key = match &request.session_key {
             Some(key) => Some(naming::validate_new_name("session_key", key, None)?),
@@ -116,6 +117,7 @@ impl Service {
             key: key.or_else(|| Some(format!("cli:{}", id.uuid().simple()))),
             title,
             cwd: self.store.working_directory(cwd.as_deref(), id),
+            placed_on,
             automation_id: None,
             agent: agent.id,
             settings: request.settings.clone().into(),

@@ -84,7 +84,7 @@ impl Service {
         self.require_restore(&agent).await?;
         // Refuse the request before the conversation is created, so that a refused request leaves no conversation
         // behind.
-        if let Some(cwd) = working_directory::validate(request.cwd.as_deref())? {
+        if let Some(cwd) = working_directory::validate(request.cwd.as_deref(), true)? {
             let problem = "the unified conversation has a folder of its own";
             return Err(working_directory::invalid(&cwd, problem));
         }
@@ -103,6 +103,7 @@ impl Service {
             draft: false,
             channel: None,
             cwd: self.store.working_directory(None, id),
+            placed_on: None,
             automation_id: None,
             agent: agent.id,
             settings: SeatSettings::default(),

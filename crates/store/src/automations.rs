@@ -16,7 +16,7 @@ mod triggers;
 mod zone_rules;
 
 use model::{
-    AgentId, AutomationId, TenantId, Timestamp, TriggerId,
+    AgentId, AutomationId, InstanceId, TenantId, Timestamp, TriggerId,
     automation::{AutomationEvent, AutomationState},
     entity::{Automation, SeatSettings},
     event::AutomationChange,
@@ -31,6 +31,8 @@ use crate::{
     agents::keep_agent,
     boxed,
     database::Tx,
+    document_format::format_of_placement,
+    instances::keep_instance,
     locks::{lock_automation, lock_triggers},
     store::Store,
     stored::{self, StoredDocument, StoredPermissions, StoredPolicies, StoredSettings, StoredSpec},
@@ -71,6 +73,8 @@ pub struct NewAutomation {
     pub agent: AgentId,
     /// The working directory of its sessions, an absolute path. `None` gives each session a folder of its own.
     pub cwd: Option<String>,
+    /// The instance on which the turns are placed. `None`: any instance may begin a session.
+    pub placed_on: Option<InstanceId>,
     /// The session that receives each run's turn.
     pub session_mode: SessionMode,
     /// The key of the session to which the automation is bound, for `bound` only.
@@ -114,6 +118,7 @@ impl Store {
                         return Err(Error::already_created("automation", id));
                     }
                     keep_agent(tx, tenant, new.agent).await?;
+                    keep_instance(tx, tenant, new.placed_on).await?;
                     // 2. Insert the automation.
                     self.insert_automation(tx, (tenant, id), new, true, now)
                         .await?;
@@ -152,7 +157,7 @@ impl Store {
         let settings = stored::write::<StoredSettings>(&new.settings);
         let permissions = stored::write::<StoredPermissions>(&new.permissions);
         let documents = [&policies, &settings, &permissions];
-        let needs_format = needs_format(documents, &new.triggers);
+        let needs_format = needs_format(documents, &new.triggers, new.placed_on);
         tx.execute(
             sql!("automations/insert"),
             params! { "automations/insert";
@@ -162,6 +167,7 @@ impl Store {
                 prompt: new.prompt.as_str(),
                 agent: new.agent,
                 cwd: new.cwd.as_deref(),
+                placed_on: new.placed_on,
                 session_mode: new.session_mode.as_str(),
                 bound_key: new.bound_session_key.as_deref(),
                 policies: &policies.value,
@@ -327,12 +333,18 @@ pub(crate) async fn lock_with_triggers(
     lock(tx, scope, id).await
 }
 
-/// Returns the lowest format whose servers support an automation with all its documents and those of its triggers.
-fn needs_format(documents: [&StoredDocument; 3], triggers: &[Spec]) -> i64 {
+/// Returns the lowest format whose servers support an automation with all its documents, those of its triggers, and its
+/// placement.
+fn needs_format(
+    documents: [&StoredDocument; 3],
+    triggers: &[Spec],
+    placed_on: Option<InstanceId>,
+) -> i64 {
     let triggers = triggers.iter().map(stored::needs_format_of::<StoredSpec>);
     let documents = documents.into_iter().map(|written| written.needs_format);
     documents
         .chain(triggers)
+        .chain([format_of_placement(placed_on)])
         .max()
         .unwrap_or(stored::DOCUMENT_FORMAT)
 }

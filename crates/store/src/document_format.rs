@@ -1,14 +1,28 @@
 //! The format of stored documents.
 
+use model::InstanceId;
+
 /// The format of the documents that this program writes, and the highest format that it supports.
 ///
 /// Format 1 has the keys that programs wrote before formats existed, so that those programs read documents of format 1.
 /// Format 2 has limits of minutes in budgets. Format 3 has the tools of agents. Format 4
-/// has the reports of runs.
-pub const DOCUMENT_FORMAT: i64 = 4;
+/// has the reports of runs. Format 5 has placements, which are columns.
+pub const DOCUMENT_FORMAT: i64 = 5;
 
 /// The format that documents need unless a key raises it. Every program supports such documents.
 pub(crate) const BASE_FORMAT: i64 = 1;
+
+/// The format of placements.
+const PLACEMENT_FORMAT: i64 = 5;
+
+/// Returns the format that a placement needs. A server below it would begin the turns on any instance.
+pub(crate) const fn format_of_placement(placed_on: Option<InstanceId>) -> i64 {
+    if placed_on.is_some() {
+        PLACEMENT_FORMAT
+    } else {
+        BASE_FORMAT
+    }
+}
 
 /// Returns `true` if this program supports a document that needs a format.
 pub(crate) const fn supports_format(needs_format: i64) -> bool {

@@ -27,8 +27,8 @@ pub struct InstanceStatus {
     pub server: Option<InstanceServer>,
     /// The instant at which a command or a server last used the instance.
     pub last_seen_at: Option<Timestamp>,
-    /// The number of queued runs that wait for the instance, because the memory of their agents is in its data
-    /// folder.
+    /// The number of queued runs that only this instance may take: they are placed on it, or the memory of their agents
+    /// is in its data folder.
     pub queued_runs: i64,
     /// The number of automations that need a later document format than the server supports.
     pub unsupported_automations: i64,
@@ -267,6 +267,27 @@ impl Store {
             .await?;
         found.iter().map(read_instance_status).collect()
     }
+}
+
+/// Locks the instance on which something is placed, so that it is not removed meanwhile.
+///
+/// # Errors
+///
+/// Returns a not-found error if the tenant has no such instance, or has removed it.
+pub(crate) async fn keep_instance(
+    tx: &mut Tx,
+    tenant: TenantId,
+    placed_on: Option<InstanceId>,
+) -> Result<(), Error> {
+    let Some(instance) = placed_on else {
+        return Ok(());
+    };
+    let locked = tx
+        .fetch_optional(sql_by_dialect!("instances/lock"), params![tenant, instance])
+        .await?;
+    locked
+        .map(|_| ())
+        .ok_or_else(|| Error::not_found("instance", instance))
 }
 
 /// Restores an instance for the tenants that had removed it, because its data folder is served again.

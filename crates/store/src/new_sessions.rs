@@ -1,7 +1,7 @@
 //! The creation of sessions, each with its entry seat.
 
 use model::{
-    AgentId, AutomationId, SeatId, SessionId, TenantId, Timestamp,
+    AgentId, AutomationId, InstanceId, SeatId, SessionId, TenantId, Timestamp,
     entity::{Channel, SeatSettings},
     event::{Change, SessionChange},
     session::{SessionKind, SessionStatus, SessionType},
@@ -11,6 +11,8 @@ use crate::{
     Error,
     agents::keep_agent,
     database::Tx,
+    document_format::format_of_placement,
+    instances::keep_instance,
     session_log::SessionLogWriter,
     store::Store,
     stored::{self, StoredSettings},
@@ -35,6 +37,8 @@ pub struct NewSession {
     pub channel: Option<Channel>,
     /// The working directory of its agents' processes, an absolute path.
     pub cwd: String,
+    /// The instance on which the turns of its entry seat are placed. `None`: any instance may take the first one.
+    pub placed_on: Option<InstanceId>,
     /// The automation that creates the session.
     pub automation_id: Option<AutomationId>,
     /// The agent of its entry seat.
@@ -52,6 +56,7 @@ pub(crate) async fn insert_session(
     now: Timestamp,
 ) -> Result<(SessionId, SeatId), Error> {
     keep_agent(tx, tenant, new.agent).await?;
+    keep_instance(tx, tenant, new.placed_on).await?;
     let mut log = SessionLogWriter::default();
     let seats = insert_sessions(store, tx, &mut log, &[(tenant, new)], 1, now).await?;
     log.write(tx, now).await?;
@@ -109,10 +114,11 @@ pub(crate) async fn insert_sessions(
             name: "agent",
             agent: new.agent,
             is_entry: true,
+            placed_on: new.placed_on,
             settings: settings.value,
             now: now,
             format: stored::DOCUMENT_FORMAT,
-            needs_format: settings.needs_format,
+            needs_format: settings.needs_format.max(format_of_placement(new.placed_on)),
         });
         seats.push(seat);
         let change = Change::Session {

@@ -6,6 +6,7 @@ import type {
   Agent,
   Approval,
   Automation,
+  Instance,
   Needs,
   Page,
   Permission,
@@ -30,6 +31,7 @@ export const keys = {
   whoami: ["whoami"] as const,
   server: ["server"] as const,
   agents: ["agents"] as const,
+  instances: ["instances"] as const,
   sessions: ["sessions"] as const,
   session: (id: string) => ["session", id] as const,
   automations: ["automations"] as const,
@@ -52,6 +54,12 @@ export const useServer = () =>
 
 export const useAgents = () =>
   useQuery({ queryKey: keys.agents, queryFn: ({ signal }) => get<Page<Agent>>("/agents", {}, signal) });
+
+export const useInstances = () =>
+  useQuery({
+    queryKey: keys.instances,
+    queryFn: ({ signal }) => get<Page<Instance>>("/instances", {}, signal),
+  });
 
 /** The conversations of people, the latest change first. */
 export const useSessions = () =>

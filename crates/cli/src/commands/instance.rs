@@ -108,8 +108,8 @@ fn show(app: &App, instance: &Instance) -> Result<(), CliError> {
     };
     let queued = match instance.waiting_runs {
         0 => "no runs".to_owned(),
-        1 => "1 run waits for its memory".to_owned(),
-        runs => format!("{runs} runs wait for its memory"),
+        1 => "1 run waits for it".to_owned(),
+        runs => format!("{runs} runs wait for it"),
     };
     app.output.line(&format!(
         "{}  {}",

@@ -93,6 +93,9 @@ struct SendArgs {
     /// The working directory of the new session [default: a new folder]
     #[arg(long, value_name = "DIR", requires = "new")]
     dir: Option<PathBuf>,
+    /// The instance on which the turns of the new session run; `matins instance list` shows the instances [default: any]
+    #[arg(long, value_name = "INSTANCE", requires = "new")]
+    on: Option<String>,
     /// The title of the new session
     #[arg(long, requires = "new")]
     title: Option<String>,
@@ -182,6 +185,7 @@ async fn send_message(app: &App, args: SendArgs) -> Result<Exit, CliError> {
             let request = SessionRequest {
                 agent,
                 cwd: absolute_directory(app, args.dir)?,
+                placed_on: args.on,
                 title: args.title,
                 settings: args.settings.settings().into(),
                 ..SessionRequest::default()

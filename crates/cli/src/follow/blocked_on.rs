@@ -3,12 +3,18 @@
 use api_types::BlockedOn;
 use model::run::Origin;
 
-use crate::app::App;
+use crate::{app::App, output::excerpt};
 
 /// Formats the condition that a run waits for as a sentence.
 pub(crate) fn format_blocked_on(app: &App, waiting: &BlockedOn) -> String {
     match waiting {
         BlockedOn::Worker => "It waits for a worker.".into(),
+        BlockedOn::Instance { name, .. } => {
+            format!(
+                "It waits for the instance {}, which is offline.",
+                excerpt(name, 80)
+            )
+        }
         BlockedOn::Backoff { until } => format!(
             "It waits until {}, because it failed before.",
             app.time.date_time(*until)

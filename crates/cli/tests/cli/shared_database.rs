@@ -167,6 +167,66 @@ fn run_waits_for_offline_instance_until_its_server_returns() {
 }
 
 #[test]
+fn placed_work_runs_on_its_server_alone() {
+    let fleet = TwoServers::new();
+    let one = fleet.one.serve();
+    take_first_turn(&fleet);
+    let _other = fleet.other.serve();
+    let name = fleet.first_instance()["name"].as_str().unwrap().to_owned();
+    stop_server(one);
+    let world = &fleet.other;
+
+    // The directory is one of the other machine, so this one does not look for it.
+    let on_demand = [
+        "automation",
+        "add",
+        "--on-demand",
+        "--agent",
+        "demo",
+        "--name",
+    ];
+    let placed = ["report", "--on", &name, "--dir", "/", "Hello"];
+    let added = world.json(&[&on_demand[..], &placed].concat());
+    assert_eq!(added["instance"], name);
+    let of_automation = world.json(&["automation", "fire", "report", "--queue"]);
+    let of_automation = &of_automation["run"];
+    let placed = [&NEW_SESSION_ARGS[..], &["--on", &name]].concat();
+    let of_session = &queue_message(world, &placed, "Hello");
+    let free = queue_message(world, &NEW_SESSION_ARGS, "Hello");
+    wait_for_status(world, &free, "succeeded");
+    for run in [of_automation, of_session] {
+        let shown = world.json(&["run", "show", run_id(run)]);
+        assert_eq!(shown["status"], "queued");
+        assert_eq!(shown["blocked_on"]["for"], "instance");
+        assert_eq!(shown["blocked_on"]["name"], name);
+        let shown = world.run(&["run", "show", run_id(run)]).expect_success();
+        let waits = format!("It waits for the instance {name}, which is offline.");
+        assert!(shown.contains(&waits), "{shown}");
+    }
+
+    let one = fleet.one.serve();
+    for run in [of_automation, of_session] {
+        wait_for_status(world, run, "succeeded");
+        let shown = world.json(&["run", "show", run_id(run)]);
+        assert_eq!(shown["instance_name"], name);
+    }
+    let session = of_session["session_id"].as_str().unwrap();
+    let shown = world.run(&["session", "show", session]).expect_success();
+    assert!(shown.contains(&format!("{name} (placed there)")), "{shown}");
+
+    // Another instance, and none.
+    let unknown = world.run(&["automation", "edit", "report", "--on", "nowhere"]);
+    assert_eq!(unknown.code, 2, "{unknown:#?}");
+    let problem = "invalid instance `nowhere`: there is no such instance; accepted are ";
+    assert!(unknown.stderr.contains(problem), "{unknown:#?}");
+    let cleared = world.json(&["automation", "edit", "report", "--clear", "on"]);
+    assert_eq!(cleared["placed_on"], Value::Null);
+    stop_server(one);
+    let anywhere = world.json(&["automation", "fire", "report", "--queue"]);
+    wait_for_status(world, &anywhere["run"], "succeeded");
+}
+
+#[test]
 fn run_waiting_for_removed_instance_fails_with_reason() {
     let fleet = TwoServers::new();
     let one = fleet.one.serve();
@@ -185,7 +245,7 @@ fn run_waiting_for_removed_instance_fails_with_reason() {
         .other
         .run(&["instance", "show", &name])
         .expect_success();
-    assert!(shown.contains("1 run waits for its memory"), "{shown}");
+    assert!(shown.contains("1 run waits for it"), "{shown}");
     let removed = fleet
         .other
         .run(&["instance", "remove", &name])

@@ -187,6 +187,7 @@ impl TestBed {
             draft: false,
             channel: None,
             cwd: self.store.working_directory(None, id),
+            placed_on: None,
             automation_id: None,
             agent: self.agent,
             settings: SeatSettings::default(),
@@ -216,6 +217,7 @@ impl TestBed {
             prompt: "Do it.".into(),
             agent,
             cwd: None,
+            placed_on: None,
             session_mode: mode,
             bound_session_key: bound,
             policies: Policies {

@@ -220,6 +220,7 @@ async fn channel_session(world: &World, agent: AgentId, key: &str, channel: Chan
         draft: false,
         channel: Some(channel),
         cwd: world.store().working_directory(None, id),
+        placed_on: None,
         automation_id: None,
         agent,
         settings: SeatSettings::default(),

@@ -22,6 +22,8 @@ use crate::{
     Error, Scope,
     agents::keep_agent,
     database::Tx,
+    document_format::format_of_placement,
+    instances::keep_instance,
     locks,
     store::Store,
     stored::{self, StoredPermissions, StoredPolicies, StoredSettings},
@@ -49,6 +51,7 @@ impl NewAutomation {
             prompt: automation.prompt.clone(),
             agent: automation.agent_id,
             cwd: automation.cwd.clone(),
+            placed_on: automation.placed_on,
             session_mode: automation.session_mode,
             bound_session_key: automation.bound_session_key.clone(),
             policies: automation.policies.clone(),
@@ -64,8 +67,8 @@ impl Store {
     /// instants of a removed trigger are recorded as missed. Existing runs keep their prompt, their session and
     /// whether they exclude each other.
     ///
-    /// The current session of a continuous automation stays as it began: a change of the agent or the working
-    /// directory is an error, unless the edit detaches that session. A change of its mode and settings applies from
+    /// The current session of a continuous automation stays as it began: a change of the agent, the working directory
+    /// or the instance is an error, unless the edit detaches that session. A change of its mode and settings applies from
     /// its next turn on.
     ///
     /// # Errors
@@ -97,6 +100,9 @@ impl Store {
                     if updated.agent != automation.agent_id {
                         keep_agent(tx, tenant, updated.agent).await?;
                     }
+                    if updated.placed_on != automation.placed_on {
+                        keep_instance(tx, tenant, updated.placed_on).await?;
+                    }
                     // 2. Apply the settings to the current session.
                     let session = session_after_edit(&automation, edit)?;
                     if let Some(session) = session
@@ -119,31 +125,37 @@ impl Store {
                         "permissions",
                     )?;
                     tx.execute(
-                sql!("automations/edit"),
-                params! { "automations/edit";
-                    id: id,
-                    name: updated.name.as_str(),
-                    prompt: updated.prompt.as_str(),
-                    agent: updated.agent,
-                    cwd: updated.cwd.as_deref(),
-                    session_mode: updated.session_mode.as_str(),
-                    bound_key: updated.bound_session_key.as_deref(),
-                    current_session: session,
-                    policies: &policies.value,
-                    settings: &settings.value,
-                    permissions: &permissions.value,
-                    now: now,
-                    format: stored::format_after_rewrite(before.get("format")?),
-                    needs_format: needs_format([&policies, &settings, &permissions], &updated.triggers),
-                },
-            )
-            .await?;
+                        sql!("automations/edit"),
+                        params! { "automations/edit";
+                            id: id,
+                            name: updated.name.as_str(),
+                            prompt: updated.prompt.as_str(),
+                            agent: updated.agent,
+                            cwd: updated.cwd.as_deref(),
+                            placed_on: updated.placed_on,
+                            session_mode: updated.session_mode.as_str(),
+                            bound_key: updated.bound_session_key.as_deref(),
+                            current_session: session,
+                            policies: &policies.value,
+                            settings: &settings.value,
+                            permissions: &permissions.value,
+                            now: now,
+                            format: stored::format_after_rewrite(before.get("format")?),
+                            needs_format: needs_format(
+                                [&policies, &settings, &permissions],
+                                &updated.triggers,
+                                updated.placed_on,
+                            ),
+                        },
+                    )
+                    .await?;
                     if updated.bound_session_key != automation.bound_session_key {
                         // The notice may have been about the session to which the automation is no longer bound.
                         set_attention(tx, id, None, now).await?;
                     }
                     // 4. Replace the triggers that differ.
-                    self.edit_triggers(tx, &automation, &triggers, updated, now).await?;
+                    self.edit_triggers(tx, &automation, &triggers, updated, now)
+                        .await?;
                     let change = AutomationChange::Edited {
                         name: updated.name.clone(),
                         trigger: None,
@@ -218,6 +230,8 @@ fn session_after_edit(
         "agent"
     } else if edit.updated.cwd != automation.cwd {
         "working directory"
+    } else if edit.updated.placed_on != automation.placed_on {
+        "instance"
     } else {
         return Ok(Some(session));
     };
@@ -247,9 +261,11 @@ async fn set_session_settings(
     stored::require_supported("session", &session.to_string(), needed)?;
     let written = stored::rewrite::<StoredSettings>(settings, before, "settings")?;
     let format = stored::format_after_rewrite(before.get("format")?);
+    let placed_on = before.optional("placed_on")?;
+    let needed = written.needs_format.max(format_of_placement(placed_on));
     tx.execute(
         sql!("seats/set_session_settings"),
-        params![seat, &written.value, now, format, written.needs_format],
+        params![seat, &written.value, now, format, needed],
     )
     .await?;
     Ok(())

@@ -377,6 +377,7 @@ fn new_session(
         draft: false,
         channel: None,
         cwd: store.working_directory(automation.cwd.as_deref(), id),
+        placed_on: automation.placed_on,
         automation_id: Some(automation.id),
         agent: automation.agent_id,
         settings: automation.settings.clone(),

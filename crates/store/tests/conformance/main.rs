@@ -48,6 +48,7 @@ mod notifications;
 mod opening;
 mod overlap;
 mod pages;
+mod placement;
 mod plans;
 mod poolers;
 mod postgres_server;
@@ -436,6 +437,11 @@ behaviours! {
             schedule_without_zone_rules_is_never_outdated, outdated_corrupt_trigger_waits_for_its_instant,
             outdated_trigger_of_later_format_is_left_alone, outdated_triggers_are_recomputed_once_in_batches,
             server_reports_its_zone_rules,
+        ]
+        placement: [
+            placed_runs_are_claimed_on_their_instance_alone, retry_of_placed_run_stays_on_its_instance,
+            placement_names_instance_of_tenant, placement_of_current_session_is_fixed,
+            removal_of_instance_fails_placed_runs, placement_keeps_older_servers_away,
         ]
         multi_server: [
             claim_shares_slots_between_tenants, claim_with_one_slot_alternates_tenants,

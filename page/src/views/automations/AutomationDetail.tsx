@@ -182,6 +182,7 @@ function Detail({ automation }: { automation: AutomationView }) {
           : automation.session_mode === "continuous"
             ? "one session that remembers"
             : `in ${session ? `“${titleOf(session)}”` : automation.bound_session_key}`}
+        {automation.placed_on != null && `, on ${automation.instance ?? "a removed instance"}`}
         {automation.made_by != null && (
           <>
             , <Link href={addressOfRun(automation.made_by.run_id)}>made by its agent</Link>

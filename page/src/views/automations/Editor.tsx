@@ -4,7 +4,7 @@ import { type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { newKey, request } from "../../api/client";
 import { ApiProblem, hasStatus } from "../../api/problem";
-import { keys, queryClient, useAgents, useSessions } from "../../api/queries";
+import { keys, queryClient, useAgents, useInstances, useSessions } from "../../api/queries";
 import type { AutomationView } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { Dialog } from "../../kit/Dialog";
@@ -29,6 +29,7 @@ const LABELS: Record<keyof Form, string> = {
   where: "Where",
   session: "Conversation",
   cwd: "Directory",
+  placedOn: "Instance",
   zone: "Zone",
   triggers: "When",
   overlap: "Overlap",
@@ -118,6 +119,7 @@ function EditorForm({ stored }: { stored: Stored | null }) {
   const [, navigate] = useLocation();
   const refusal = useRefusal()("automations:write");
   const sessions = useSessions();
+  const places = useInstances().data?.items.map((each) => each.name) ?? [];
   const fields = useRef<HTMLFormElement>(null);
   const [opened] = useFilter("open");
   const differs = changed(form, before);
@@ -338,6 +340,21 @@ function EditorForm({ stored }: { stored: Stored | null }) {
               placeholder="/srv/project"
               onChange={(event) => set("cwd", event.target.value)}
             />
+          </Row>
+        )}
+        {form.where !== "bound" && (form.placedOn !== "" || places.length > 1) && (
+          <Row field="placedOn" context={context} note="The turns wait for it while it is offline.">
+            <select value={form.placedOn} onChange={(event) => set("placedOn", event.target.value)}>
+              <option value="">any</option>
+              {form.placedOn !== "" && !places.includes(form.placedOn) && (
+                <option value={form.placedOn}>{form.placedOn}</option>
+              )}
+              {places.map((each) => (
+                <option key={each} value={each}>
+                  {each}
+                </option>
+              ))}
+            </select>
           </Row>
         )}
         <Row field="triggers" context={context}>

@@ -22,6 +22,8 @@ export interface Form {
   /** The key or the ID of the conversation, if `where` is `bound`. */
   session: string;
   cwd: string;
+  /** The name or the ID of an instance. Empty: any. */
+  placedOn: string;
   zone: string;
   triggers: FormTrigger[];
   overlap: "" | Exclude<Policies["overlap"], null | undefined>;
@@ -49,6 +51,7 @@ export const EMPTY: Form = {
   where: "fresh",
   session: "",
   cwd: "",
+  placedOn: "",
   zone: readerZone(),
   triggers: [{ kind: "cron", expression: expressionOf({ every: "weekday", time: "09:00" }) }],
   overlap: "",
@@ -98,6 +101,7 @@ export function formOf(view: AutomationView): Form {
     where: view.session_mode,
     session: view.bound_session_key ?? "",
     cwd: view.cwd ?? "",
+    placedOn: view.instance ?? view.placed_on ?? "",
     zone: zone ?? readerZone(),
     triggers,
     overlap: policies.overlap ?? "",
@@ -210,6 +214,7 @@ export function requestOf(form: Form, before: AutomationView | null): Automation
     agent: form.agent === "" ? null : form.agent,
     session: form.where === "bound" ? (form.session === "" ? "bound" : `bound:${form.session}`) : form.where,
     cwd: form.where === "bound" || form.cwd.trim() === "" ? null : form.cwd.trim(),
+    placed_on: form.where === "bound" || form.placedOn === "" ? null : form.placedOn,
     zone: form.zone,
     triggers: triggerRequests(form),
     policies: {
@@ -260,6 +265,7 @@ export function fieldOf(path: string | null | undefined): keyof Form | null {
     [/^agent$/, "agent"],
     [/^session$/, "session"],
     [/^cwd$/, "cwd"],
+    [/^placed_on$/, "placedOn"],
     [/zone$/, "zone"],
     [/^triggers/, "triggers"],
     [/^permissions/, "rules"],

@@ -270,6 +270,8 @@ export function waitReason(run: OpenRun): string {
       return run.not_before ? `tries again at ${clock(run.not_before)}` : "tries again soon";
     case "worker":
       return "waits for a free place";
+    case "instance":
+      return `waits for ${run.blocked_on.name}, which is offline`;
     default:
       return "";
   }

@@ -132,6 +132,8 @@ function blockedText(blocked: BlockedOn): string {
   switch (blocked.for) {
     case "worker":
       return "Until a server takes the turn.";
+    case "instance":
+      return `Until a server serves the instance ${blocked.name} again.`;
     case "backoff":
       return `Until ${dayAndTime(blocked.until)}, before the next attempt.`;
     case "budget":

@@ -35,12 +35,12 @@ pub(super) fn authorize_precheck(
     Ok(())
 }
 
-/// Returns the two values that decide in which directory an automation runs: its own `cwd`, and the session to which
-/// it is bound.
-fn precheck_location(request: &AutomationRequest) -> (Option<&str>, Option<&str>) {
+/// Returns the three values that decide where an automation runs: its own `cwd`, the instance on which it is placed, and
+/// the session to which it is bound.
+fn precheck_location(request: &AutomationRequest) -> [Option<&str>; 3] {
     let bound = match &request.session {
         SessionTarget::Bound(session) => Some(session.as_str()),
         SessionTarget::Fresh | SessionTarget::Continuous => None,
     };
-    (request.cwd.as_deref(), bound)
+    [request.cwd.as_deref(), request.placed_on.as_deref(), bound]
 }

@@ -63,6 +63,9 @@ pub(super) struct Args {
     /// The working directory of the agent [default: a new folder for each session]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+    /// The instance on which the turns run; `matins instance list` shows the instances [default: any for a new session]
+    #[arg(long, value_name = "INSTANCE")]
+    on: Option<String>,
     #[command(flatten)]
     policies: PolicyOptions,
     #[command(flatten)]
@@ -102,6 +105,7 @@ pub(super) async fn run(
         session: args.session,
         agent: args.agent,
         cwd: absolute_directory(app, args.dir)?,
+        placed_on: args.on,
         policies: policies.into(),
         settings: args.settings.settings().into(),
         permissions: args.rules.rules().into(),

@@ -68,6 +68,9 @@ pub(super) struct Args {
     /// The working directory of the agent; a session that continues keeps the directory that it has
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+    /// The instance on which the turns run; a session that continues keeps the instance that it has
+    #[arg(long, value_name = "INSTANCE")]
+    on: Option<String>,
     /// Detach the automation from its session: the next run creates a new session
     #[arg(long)]
     reset: bool,
@@ -86,6 +89,7 @@ pub(super) struct Args {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Clear {
     Dir,
+    On,
     Overlap,
     QueueLimit,
     CatchUp,
@@ -119,6 +123,7 @@ impl Clear {
         let default = Policies::default();
         match self {
             Self::Dir => request.cwd = None,
+            Self::On => request.placed_on = None,
             Self::Overlap => policies.overlap = default.overlap,
             Self::QueueLimit => policies.queue_limit = default.queue_limit,
             Self::CatchUp => policies.catch_up = default.catch_up,
@@ -201,6 +206,7 @@ fn edited_request(
             // The new session determines its agent and directory, so do not keep those of the automation.
             request.agent = None;
             request.cwd = None;
+            request.placed_on = None;
         }
         request.session = target;
     }
@@ -209,6 +215,9 @@ fn edited_request(
     }
     if let Some(dir) = absolute_directory(app, args.dir)? {
         request.cwd = Some(dir);
+    }
+    if args.on.is_some() {
+        request.placed_on = args.on;
     }
     if args.name.is_some() {
         request.name = args.name;

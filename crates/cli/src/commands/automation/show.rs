@@ -211,6 +211,11 @@ pub(super) async fn print_details(app: &App, view: &AutomationView) -> Result<()
         Some(reason) => format!("{}: {reason}", automation.state),
         None => automation.state.to_string(),
     };
+    // A removed instance has no name any more.
+    let id = automation
+        .placed_on
+        .map(|id| format!("{id}, which was removed"));
+    let instance = view.instance.as_ref().map(|name| excerpt(name, 80)).or(id);
     for (name, value) in [
         ("state", Some(state)),
         (
@@ -220,6 +225,7 @@ pub(super) async fn print_details(app: &App, view: &AutomationView) -> Result<()
         ("session", Some(session)),
         ("agent", Some(view.agent.clone())),
         ("directory", automation.cwd.clone()),
+        ("instance", instance),
         ("overlap", Some(view.overlap.to_string())),
         (
             "catch-up",

@@ -1,6 +1,6 @@
 //! `matins session show`.
 
-use api_types::{MAX_PAGE_ITEMS, Message, Messages, OpenRun, Session, SessionView};
+use api_types::{MAX_PAGE_ITEMS, Message, Messages, OpenRun, Seat, Session, SessionView};
 use client::MessageRange;
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use crate::{
     conversation::{self, Transcript},
     error::CliError,
     follow,
-    output::{BOLD, DIM, field_row, one_line, paint},
+    output::{BOLD, DIM, excerpt, field_row, one_line, paint},
 };
 
 /// Show a session with the end of its transcript
@@ -45,7 +45,7 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
             let messages = transcript.new_messages(&app.client).await?;
             return print_json(app, &view, 0, &messages);
         }
-        print_header(app, &view)?;
+        print_header(app, &view).await?;
         // Print page by page, because a whole transcript may be too long to hold in memory.
         let mut after = 0;
         loop {
@@ -66,7 +66,7 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
     if app.output.json {
         return print_json(app, &view, before, &last.items);
     }
-    print_header(app, &view)?;
+    print_header(app, &view).await?;
     if before > 0 {
         let rows = match before {
             1 => "1 earlier row".to_owned(),
@@ -124,8 +124,12 @@ fn print_open_runs(app: &App, view: &SessionView) -> Result<(), CliError> {
     Ok(())
 }
 
-fn print_header(app: &App, view: &SessionView) -> Result<(), CliError> {
+async fn print_header(app: &App, view: &SessionView) -> Result<(), CliError> {
     let session = &view.session;
+    let instance = match view.seats.first() {
+        Some(seat) => place_of(app, seat).await?,
+        None => None,
+    };
     let output = app.output;
     output.line(&paint(
         BOLD,
@@ -141,6 +145,7 @@ fn print_header(app: &App, view: &SessionView) -> Result<(), CliError> {
             Some(view.bound_automations.join(", ")).filter(|names| !names.is_empty()),
         ),
         ("directory", Some(session.cwd.clone())),
+        ("instance", instance),
         (
             "turns",
             view.seats.first().map(|seat| seat.turns.to_string()),
@@ -151,6 +156,23 @@ fn print_header(app: &App, view: &SessionView) -> Result<(), CliError> {
         }
     }
     Ok(output.line("")?)
+}
+
+/// Formats the instance that alone takes the turns of a seat. Returns `None` if any instance may.
+async fn place_of(app: &App, seat: &Seat) -> Result<Option<String>, CliError> {
+    let Some(id) = seat.placed_on.or(seat.instance_id) else {
+        return Ok(None);
+    };
+    let all = app.client.instances().await?.items;
+    let name = match all.iter().find(|instance| instance.id == id) {
+        Some(instance) => excerpt(&instance.name, 80),
+        None => format!("{id}, which was removed"),
+    };
+    Ok(Some(if seat.placed_on.is_some() {
+        format!("{name} (placed there)")
+    } else {
+        format!("{name} (its agent's memory is there)")
+    }))
 }
 
 fn print_messages(app: &App, messages: &[Message]) -> Result<(), CliError> {

@@ -1,6 +1,6 @@
 -- Lists automations, ordered by name.
 -- $1 tenant or null
-select id, tenant_id, name, pause_reason, paused_at, attention, prompt, harness_id, cwd, session_mode, bound_session_key, current_session_id, policies, settings, permissions, needs_format, consecutive_failures, made_by_session_id, made_by_run_id, made_by_turn, made_by_name, expires_at, created_at, updated_at, deleted_at
+select id, tenant_id, name, pause_reason, paused_at, attention, prompt, harness_id, cwd, placed_on, session_mode, bound_session_key, current_session_id, policies, settings, permissions, needs_format, consecutive_failures, made_by_session_id, made_by_run_id, made_by_turn, made_by_name, expires_at, created_at, updated_at, deleted_at
 from automations
 where deleted_at is null and ($1 is null or tenant_id = $1)
 order by name, id

@@ -1,5 +1,5 @@
--- Lists the instances with their servers, and with the number of queued runs that wait for each because the memory of
--- their agents is in its data folder.
+-- Lists the instances with their servers, and with the number of queued runs that each alone may take, because they are
+-- placed there or the memory of their agents is in its data folder.
 -- $1 tenant or null
 select i.id, i.name, i.state, i.last_seen_at, v.worker_id, v.version, v.format,
     case when v.zone_rules_worker = v.worker_id then v.zone_rules end as zone_rules, v.seen_at, v.stopped_at, (

@@ -7,4 +7,4 @@ insert into agent_runs
      automation_id, trigger_id, scheduled_for, exclusive, content, not_before, interrupted_run_id,
      input_at, created_at, instance_id)
 values /* row */ (:id, :tenant, :input, :attempt, :failures, :status, :origin, :priority, :session, :seat, :automation, :trigger, :instant, :exclusive, :content, :not_before, :interrupted_run, :input_at, :now,
-        (select instance_id from agent_definitions where id = :seat))
+        (select coalesce(instance_id, placed_on) from agent_definitions where id = :seat))

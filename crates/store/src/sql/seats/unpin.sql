@@ -1,4 +1,5 @@
--- Unpins seats on which no turn has ended, so that a retry may run on another instance.
+-- Unpins seats on which no turn has ended, so that a retry may run on another instance, unless a person
+-- has placed them.
 -- Each row: $1 seat. $2 now
 with item (id) as (values /* row */ ($1))
 update agent_definitions set instance_id = null, updated_at = $2

@@ -1,0 +1,7 @@
+-- The instances on which people place automations and sessions. The same as ../sqlite/0025_placement.sql.
+--
+-- An instance is never deleted, only marked, and a transition that places something locks it. Earlier programs do not know
+-- the columns; `needs_format` keeps them from placed automations and seats.
+
+alter table automations add column placed_on uuid;
+alter table agent_definitions add column placed_on uuid;
