@@ -1,21 +1,9 @@
-import AxeBuilder from "@axe-core/playwright";
-import type { Page } from "@playwright/test";
+import { SIZES, THEMES, violations } from "./barriers";
 import { composer, expect, test } from "./fixtures";
 import { seedAutomations, seedPictures } from "./stack";
 
-const SIZES = [
-  { width: 1280, height: 800 },
-  { width: 360, height: 740 },
-];
-const THEMES = ["light", "dark"] as const;
-
 let conversation: Promise<string> | undefined;
 let failed: Promise<string> | undefined;
-
-async function violations(page: Page): Promise<string[]> {
-  const { violations: found } = await new AxeBuilder({ page }).analyze();
-  return found.flatMap((rule) => rule.nodes.map((node) => `${rule.id}: ${node.html.slice(0, 160)}`));
-}
 
 for (const size of SIZES) {
   for (const theme of THEMES) {

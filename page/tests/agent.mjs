@@ -2,12 +2,15 @@
  * An agent for the tests of the page. It speaks ACP on its standard input and output, and the words of the prompt
  * choose what it does. A prompt that it does not know gets a short answer.
  */
+import { spawn } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 const pending = new Map();
 let lastId = 0;
 let cancel = () => undefined;
+/** The MCP server with the tools of Matins. */
+let toolServer;
 
 const write = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
 
@@ -83,6 +86,38 @@ class Turn {
       await Promise.race([tick(milliseconds), this.stopped]);
     }
   }
+}
+
+/** Calls a tool of Matins, and returns the text of its answer. Throws if the tool refuses. */
+async function callTool(name, args) {
+  const env = Object.fromEntries(toolServer.env.map((each) => [each.name, each.value]));
+  const server = spawn(toolServer.command, toolServer.args, {
+    env: { ...process.env, ...env },
+    stdio: ["pipe", "pipe", "ignore"],
+  });
+  const send = (message) => server.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+  send({
+    id: 1,
+    method: "initialize",
+    params: {
+      protocolVersion: "2025-06-18",
+      capabilities: {},
+      clientInfo: { name: "page-test", version: "1" },
+    },
+  });
+  for await (const line of createInterface({ input: server.stdout })) {
+    const { id, result, error } = JSON.parse(line);
+    if (id === 1 && error === undefined) {
+      send({ method: "notifications/initialized" });
+      send({ id: 2, method: "tools/call", params: { name, arguments: args } });
+    } else if (id === 1 || id === 2) {
+      server.stdin.end();
+      const text = error?.message ?? result.content.map((block) => block.text).join("\n");
+      if (error !== undefined || result.isError) throw new Error(text);
+      return text;
+    }
+  }
+  throw new Error("the server of the tools has ended");
 }
 
 const UPGRADE_BEFORE = `# Upgrade
@@ -179,6 +214,14 @@ const ANSWERS = [
 const isFlagged = (name) => existsSync(`${process.env.HOME}/${name}`);
 
 async function play(turn, prompt) {
+  // Lines such as: call remember {"key":"build","value":"red"}
+  const calls = [...prompt.matchAll(/^call (\w+) (\{.*\})$/gm)];
+  for (const [index, [, name, args]] of calls.entries()) {
+    turn.tool(`call-${index}`, name, "other", JSON.parse(args));
+    turn.done(`call-${index}`, { rawOutput: await callTool(name, JSON.parse(args)) });
+  }
+  if (calls.length > 0 && prompt.includes("then fail")) throw { code: -32_603, message: "The build is red" };
+  if (calls.length > 0) return turn.say("It is kept.");
   if (prompt.includes("deploy notes") && isFlagged("signed-out"))
     throw { code: -32_000, message: "Authentication required" };
   if (isFlagged("offline")) throw { code: -32_603, message: "The network is unreachable" };
@@ -302,8 +345,14 @@ const handlers = {
     agentCapabilities: { loadSession: true },
     authMethods: [],
   }),
-  "session/new": () => ({ sessionId: `page-test-${process.pid}-${Date.now()}` }),
-  "session/load": () => ({}),
+  "session/new": ({ mcpServers }) => {
+    toolServer = mcpServers.find((server) => server.name === "matins");
+    return { sessionId: `page-test-${process.pid}-${Date.now()}` };
+  },
+  "session/load": ({ mcpServers }) => {
+    toolServer = mcpServers.find((server) => server.name === "matins");
+    return {};
+  },
   "session/prompt": async ({ sessionId, prompt }) => {
     const turn = new Turn(sessionId);
     await play(turn, prompt.map((block) => block.text ?? "").join("\n"));

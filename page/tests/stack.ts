@@ -232,6 +232,74 @@ export async function converse(stack: Stack, title: string, ...messages: string[
   return id;
 }
 
+/** Returns a line of a prompt by which the agent calls a tool of Matins. */
+export const call = (tool: string, input: object): string => `call ${tool} ${JSON.stringify(input)}`;
+
+/** Adds an automation and takes one of its turns. Returns the run. */
+export async function fireNew(
+  stack: Stack,
+  name: string,
+  prompt: string,
+  more: object = {},
+): Promise<{ id: string; session_id: string }> {
+  await stack.api("POST", "/automations", {
+    name,
+    prompt,
+    agent: "claude",
+    session: "fresh",
+    policies: { retry: { attempts: 1 } },
+    ...more,
+  });
+  return fire(stack, name);
+}
+
+/** Takes a turn of an automation. Returns the run. */
+export async function fire(stack: Stack, name: string): Promise<{ id: string; session_id: string }> {
+  const run = await stack.api<Named & { session_id: string }>("POST", `/automations/${name}/fire`);
+  await settled(stack, run.session_id);
+  return run;
+}
+
+/** Sends a message to a session and takes its turn. */
+export async function say(stack: Stack, session: string, text: string): Promise<void> {
+  await stack.api("POST", `/sessions/${session}/messages`, { text });
+  await settled(stack, session);
+}
+
+/**
+ * Fills the server with what tools of agents keep: the memory and the artifacts of the automation `build`, and of a
+ * conversation. Returns the conversation and a run of the automation.
+ */
+export async function seedKept(stack: Stack): Promise<{ session: string; run: string }> {
+  const log = Array.from({ length: 40 }, (_, line) => `${line + 1}: upload_test passed`).join("\n");
+  const { id: run } = await fireNew(
+    stack,
+    "build",
+    [
+      call("remember", {
+        key: "build.last_failure",
+        value: "upload_test, because the disk was full",
+        confidence: 0.8,
+        ttl_hours: 240,
+      }),
+      call("remember", { key: "last log", value: log }),
+      call("save_artifact", { name: "report.md", text: "# Report\n", media_type: "text/markdown" }),
+      "then fail",
+    ].join("\n"),
+  );
+  await stack.api("PUT", "/automations/build/memory/owner", { value: "Ask Jana about the runners." });
+  await stack.api("POST", "/automations", { name: "quiet", prompt: "x", agent: "claude" });
+  const session = await converse(
+    stack,
+    "Three offers",
+    call("save_artifact", { name: "offers.csv", text: "offer,price\n", media_type: "text/csv" }),
+    call("save_artifact", { name: "offers.csv", text: "offer,price\na,10\n", media_type: "text/csv" }),
+    call("save_artifact", { name: "dashboard", uri: "https://grafana.example.com/d/offers?from=now-24h" }),
+    call("remember", { key: "favourite", value: "The second offer, because it includes support." }),
+  );
+  return { session, run };
+}
+
 /**
  * Fills the server with the conversations of the pictures. Returns the ID of the one that waits for a person. Its
  * automations have names of their own if `suffix` says so, because a server accepts each name once.

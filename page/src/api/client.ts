@@ -42,11 +42,11 @@ export function apiPath(path: string, query: Query = {}): string {
 }
 
 /**
- * Sends a request and returns the body and the `ETag` of the response.
+ * Sends a request and returns the response, with its body unread.
  *
  * Throws `ApiProblem` if the server refuses the request, and `Unreachable` if it does not answer.
  */
-export async function request<T>(method: string, path: string, options: Options = {}): Promise<Result<T>> {
+export async function send(method: string, path: string, options: Options = {}): Promise<Response> {
   const headers: Record<string, string> = { Accept: "application/json" };
   if (options.body !== undefined) headers["Content-Type"] = "application/json";
   if (options.idempotencyKey !== undefined) headers["Idempotency-Key"] = options.idempotencyKey;
@@ -75,6 +75,12 @@ export async function request<T>(method: string, path: string, options: Options 
     if (response.status === 401) report("unauthenticated");
     throw await problemOf(response);
   }
+  return response;
+}
+
+/** Sends a request as `send` does, and returns the body and the `ETag` of the response. */
+export async function request<T>(method: string, path: string, options: Options = {}): Promise<Result<T>> {
+  const response = await send(method, path, options);
   const text = await response.text();
   return { data: (text === "" ? undefined : JSON.parse(text)) as T, etag: response.headers.get("ETag") };
 }

@@ -40,6 +40,9 @@ export const keys = {
   runs: ["runs"] as const,
   overview: ["overview"] as const,
   timeline: ["timeline"] as const,
+  /** The memory of an automation or of a session, by the ID of the owner. */
+  memory: (owner: string) => ["memory", owner] as const,
+  artifacts: (session: string) => ["artifacts", session] as const,
 };
 
 export const useWhoami = () =>

@@ -1,5 +1,5 @@
 import { Tabs as RadixTabs } from "radix-ui";
-import { type ComponentProps, type ReactNode, useEffect, useId, useState } from "react";
+import { type ComponentProps, type ReactNode, useEffect, useId, useRef, useState } from "react";
 import css from "./kit.module.css";
 
 export function Panel({
@@ -114,9 +114,17 @@ export function Tabs(props: {
   onChange(value: string): void;
   tabs: { value: string; label: ReactNode; content: ReactNode }[];
 }) {
+  const list = useRef<HTMLDivElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another tab is active then.
+  useEffect(() => {
+    // On a narrow screen the list scrolls, and the active tab may be beyond its end.
+    const active = list.current?.querySelector<HTMLElement>('[data-state="active"]');
+    if (list.current && active)
+      list.current.scrollLeft = active.offsetLeft - (list.current.clientWidth - active.offsetWidth) / 2;
+  }, [props.value]);
   return (
     <RadixTabs.Root value={props.value} onValueChange={props.onChange}>
-      <RadixTabs.List className={css.tabs}>
+      <RadixTabs.List ref={list} className={css.tabs}>
         {props.tabs.map((tab) => (
           <RadixTabs.Trigger key={tab.value} value={tab.value} className={css.tab}>
             {tab.label}

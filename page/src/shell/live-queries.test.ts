@@ -5,16 +5,27 @@ import { staleKeys } from "./live-queries";
 const keys = (event: Record<string, unknown>) =>
   staleKeys(event as unknown as TraceEvent).map((key) => key.join("/"));
 
+const QUEUED = { kind: "run", automation_id: "a", run_id: "r", change: { status: "queued" } };
+
 describe("staleKeys", () => {
   it("run_of_an_automation_in_a_session_refetches_both", () => {
-    const event = { kind: "run", session_id: "s", automation_id: "a", run_id: "r" };
+    const event = { ...QUEUED, session_id: "s" };
     expect(keys(event)).toEqual(expect.arrayContaining(["runs", "sessions", "session/s", "automations"]));
   });
 
   it("run_that_was_missed_has_no_session", () => {
-    expect(keys({ kind: "run", session_id: null, automation_id: "a", run_id: "r" })).not.toContain(
-      "session/null",
-    );
+    expect(keys({ ...QUEUED, session_id: null })).not.toContain("session/null");
+  });
+
+  it("end_of_a_run_refetches_what_its_tools_have_written", () => {
+    const run = { kind: "run", session_id: "s", automation_id: "a", run_id: "r" };
+    const ended = keys({ ...run, change: { status: "failed" } });
+    expect(ended).toEqual(expect.arrayContaining(["memory/a", "artifacts/s"]));
+    expect(ended).not.toContain("memory/s");
+    const message = keys({ ...run, automation_id: null, change: { status: "succeeded" } });
+    expect(message).toEqual(expect.arrayContaining(["memory/s", "artifacts/s"]));
+    const begun = keys({ ...run, change: { status: "running" } });
+    expect(begun.filter((key) => /memory|artifacts/.test(key))).toEqual([]);
   });
 
   it("approval_refetches_the_approvals", () => {

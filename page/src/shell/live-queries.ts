@@ -7,6 +7,8 @@ import { useFeedState, useTenantEvents } from "../live/client";
 /** Several events often come together, as at the end of a turn. */
 const GATHER_MS = 250;
 
+const ENDED = new Set(["succeeded", "failed", "cancelled", "stalled"]);
+
 const stale = new Set<string>();
 let timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -21,6 +23,13 @@ function refetchSoon(key: readonly string[]): void {
   }, GATHER_MS);
 }
 
+/** Tools of agents write without events of their own, so the end of a run makes stale all that its turn can have written. */
+function toolKeys(event: Extract<TraceEvent, { kind: "run" }>): (readonly string[])[] {
+  const { session_id: session, automation_id: automation } = event;
+  if (!session || !ENDED.has(event.change.status)) return [];
+  return [keys.memory(automation ?? session), keys.artifacts(session)];
+}
+
 export function staleKeys(event: TraceEvent): (readonly string[])[] {
   switch (event.kind) {
     case "session":
@@ -32,6 +41,7 @@ export function staleKeys(event: TraceEvent): (readonly string[])[] {
         keys.timeline,
         ...(event.session_id ? [keys.sessions, keys.session(event.session_id)] : []),
         ...(event.automation_id ? [keys.automations] : []),
+        ...toolKeys(event),
       ];
     case "approval":
       return [keys.approvals, keys.runs, keys.overview];

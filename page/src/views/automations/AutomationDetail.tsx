@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { ChevronRight, Ellipsis } from "lucide-react";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { get, post } from "../../api/client";
 import { hasStatus } from "../../api/problem";
@@ -42,6 +42,11 @@ import { DeleteAutomation } from "./DeleteAutomation";
 import { policyRows } from "./policies";
 import { scheduleOf, zonesOf } from "./schedule";
 import { Triggers } from "./Triggers";
+
+const Memory = lazy(() => import("../memory/Memory"));
+const Artifacts = lazy(() =>
+  import("../artifacts/Artifacts").then((module) => ({ default: module.AutomationArtifacts })),
+);
 
 const PAGE = 100;
 
@@ -197,6 +202,24 @@ function Detail({ automation }: { automation: AutomationView }) {
           { value: "runs", label: "Runs", content: <RunsTab automation={automation} /> },
           { value: "sessions", label: "Sessions", content: <SessionsTab automation={automation} /> },
           { value: "triggers", label: "Triggers", content: <Triggers automation={automation} /> },
+          {
+            value: "memory",
+            label: "Memory",
+            content: (
+              <Suspense fallback={<Skeleton rows={4} />}>
+                <Memory owner={{ kind: "automation", id: automation.id, name: automation.name }} />
+              </Suspense>
+            ),
+          },
+          {
+            value: "artifacts",
+            label: "Artifacts",
+            content: (
+              <Suspense fallback={<Skeleton rows={4} />}>
+                <Artifacts automation={automation} />
+              </Suspense>
+            ),
+          },
           { value: "usage", label: "Usage", content: <UsageTab automation={automation} /> },
           { value: "settings", label: "Settings", content: <SettingsTab automation={automation} /> },
         ]}

@@ -1,6 +1,6 @@
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { Ellipsis } from "lucide-react";
-import { useEffect, useRef, useState } from "react";
+import { useRef } from "react";
 import { Link, useLocation } from "wouter";
 import { get, type Query } from "../../api/client";
 import { keys } from "../../api/queries";
@@ -17,14 +17,12 @@ import { useKey } from "../../shell/keys";
 import { addressOfAutomation } from "../addresses";
 import { fireAutomation, pauseAutomation, resumeAutomation } from "../automation-actions";
 import { lookOfAutomation } from "../conversations/SidePanel";
-import { useFilter } from "../filter";
+import { useFilter, useSettled } from "../filter";
 import { useRefusal } from "../refusal";
 import css from "./automations.module.css";
 import { scheduleOf } from "./schedule";
 
 const PAGE = 100;
-/** The list is read again when the person has stopped typing. */
-const TYPING_MS = 200;
 
 type Tab = { value: string; label: string; count: keyof AutomationCounts; query: Query };
 const TABS: Tab[] = [
@@ -42,16 +40,6 @@ const SORTS = [
   { value: "changed", label: "Changed" },
 ];
 
-/** Returns `value` once it has stayed the same for `delay` milliseconds. */
-function useSettled(value: string, delay: number): string {
-  const [settled, setSettled] = useState(value);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(value), delay);
-    return () => clearTimeout(timer);
-  }, [value, delay]);
-  return settled;
-}
-
 const countText = (count: AutomationCounts["all"]): string => `${count.count}${count.more ? "+" : ""}`;
 
 /** The route `/automations`. */
@@ -62,7 +50,7 @@ export default function Automations() {
   const [, navigate] = useLocation();
   const refusal = useRefusal();
   const search = useRef<HTMLInputElement>(null);
-  const settled = useSettled(text, TYPING_MS);
+  const settled = useSettled(text);
   const filter = {
     ...TABS.find((each) => each.value === tab)?.query,
     sort: sort === "" ? "name" : sort,

@@ -1,4 +1,5 @@
 import { ChevronDown } from "lucide-react";
+import { lazy, Suspense } from "react";
 import { Link } from "wouter";
 import { usePermission } from "../../api/queries";
 import type { Approval, Automation, Message, OpenRun, Run, SessionView } from "../../api/types";
@@ -7,6 +8,7 @@ import { count, dayAndTime, longTime, plural, readerZone } from "../../kit/forma
 import { OutcomeStrip } from "../../kit/OutcomeStrip";
 import { type Look, lookOfRun, StatusGlyph, wordOf } from "../../kit/Status";
 import { useConnection } from "../../shell/connection";
+import { addressOfAutomation } from "../addresses";
 import { fireAutomation, pauseAutomation, resumeAutomation } from "../automation-actions";
 import { scheduleOf } from "../automations/schedule";
 import { views } from "../registry";
@@ -14,6 +16,13 @@ import css from "./conversation.module.css";
 import { Steps, stepsOf } from "./rows";
 import { diffsOf, linesOf } from "./tools";
 import { contextOf, usageText } from "./usage";
+
+const SessionArtifacts = lazy(() =>
+  import("../artifacts/Artifacts").then((module) => ({ default: module.SessionArtifacts })),
+);
+const MemorySection = lazy(() =>
+  import("../memory/Memory").then((module) => ({ default: module.MemorySection })),
+);
 
 export interface SidePanelProps {
   view: SessionView;
@@ -46,6 +55,13 @@ export function SidePanel(props: SidePanelProps) {
       )}
       {plan && <PlanSection plan={plan} />}
       <Changes rows={rows} />
+      <Suspense fallback={null}>
+        <SessionArtifacts session={view.id} />
+        <MemorySection
+          owner={{ kind: "session", id: view.id, name: view.id }}
+          links={<OtherMemory view={view} automations={automations} />}
+        />
+      </Suspense>
       <UsageSection view={view} lastRun={lastRun} />
     </>
   );
@@ -120,6 +136,30 @@ function AutomationRow(props: { automation: Automation; openRuns: OpenRun[]; wai
         )}
       </div>
     </div>
+  );
+}
+
+/** Links to the memory of the automations that speak here: turns here read it, too. */
+function OtherMemory({ view, automations }: Pick<SidePanelProps, "view" | "automations">) {
+  const others = automations.map(({ id, name }) => ({ name, address: addressOfAutomation(name), id }));
+  // A session of an automation that makes a new one for each run is not its session for the next turn.
+  if (view.schedule_id !== null && !others.some(({ id }) => id === view.schedule_id))
+    others.push({
+      name: "its automation",
+      address: addressOfAutomation(view.schedule_id),
+      id: view.schedule_id,
+    });
+  if (others.length === 0) return null;
+  return (
+    <p className={css.otherMemory}>
+      Turns here also read the memory of{" "}
+      {others.map(({ id, name, address }, index) => (
+        <span key={id}>
+          {index > 0 && ", "}
+          <Link href={`${address}?tab=memory`}>{name}</Link>
+        </span>
+      ))}
+    </p>
   );
 }
 
@@ -218,10 +258,13 @@ const SHOWN_IN_LINE = 2;
 /** The same in one line, for narrow screens. */
 export function SideLine({ onOpen, ...props }: SidePanelProps & { onOpen(): void }) {
   const { automations, approvals, view } = props;
-  if (automations.length === 0) return null;
   return (
     <button type="button" className={css.sideLine} onClick={onOpen}>
-      <b className="visually-hidden">Automations here: </b>
+      {automations.length > 0 ? (
+        <b className="visually-hidden">Automations here: </b>
+      ) : (
+        <span>Memory and details</span>
+      )}
       {automations.slice(0, SHOWN_IN_LINE).map((automation) => {
         const open = view.open_runs.filter((run) => run.automation_id === automation.id);
         const waits = approvals.some((approval) => approval.automation_id === automation.id);

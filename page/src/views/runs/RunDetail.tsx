@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { ChevronRight } from "lucide-react";
-import { useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { get } from "../../api/client";
 import { hasStatus } from "../../api/problem";
@@ -29,6 +29,8 @@ import { cancelRun, retryRun } from "../run-actions";
 import css from "./runs.module.css";
 import { phasesOf } from "./waterfall";
 import { adviceOf, canRetry, isOpen, originOf, subjectOf } from "./words";
+
+const RunArtifacts = lazy(() => import("../artifacts/Artifacts"));
 
 /** A running turn writes without events of the tenant's feed. */
 const LIVE_MS = 1_000;
@@ -60,6 +62,7 @@ export default function RunDetail({ id }: { id: string }) {
 
 function Detail({ run }: { run: RunView }) {
   const refusal = useRefusal();
+  const may = usePermission();
   const [, navigate] = useLocation();
   const [busy, setBusy] = useState(false);
   const name = subjectOf(run);
@@ -122,6 +125,11 @@ function Detail({ run }: { run: RunView }) {
       <Facts run={run} />
       {run.session_id && <Waterfall run={run} />}
       <Answer run={run} />
+      {run.session_id !== null && run.started_at !== null && may("sessions:read") && (
+        <Suspense fallback={null}>
+          <RunArtifacts run={run} />
+        </Suspense>
+      )}
       <Requests run={run} />
       <RecordPanel run={run} />
     </div>
@@ -246,7 +254,9 @@ function Answer({ run }: { run: RunView }) {
   return (
     <>
       <Panel title="Asked">
-        <pre className={css.text}>{run.content}</pre>
+        <pre className={css.text} tabIndex={0}>
+          {run.content}
+        </pre>
       </Panel>
       {(answer !== null || run.status === "running") && (
         <Panel title={run.status === "running" ? "Answers now" : "Answer"}>
@@ -341,7 +351,9 @@ function RecordPanel({ run }: { run: RunView }) {
           {data.run_report?.text && (
             <>
               <h3>Report of earlier runs, version {data.run_report.version}</h3>
-              <pre className={css.text}>{data.run_report.text}</pre>
+              <pre className={css.text} tabIndex={0}>
+                {data.run_report.text}
+              </pre>
             </>
           )}
           {data.rendered_prompt && (
@@ -349,17 +361,23 @@ function RecordPanel({ run }: { run: RunView }) {
               <h3>
                 Prompt{data.prompt_ref ? `, ${data.prompt_ref.id} version ${data.prompt_ref.version}` : ""}
               </h3>
-              <pre className={css.text}>{data.rendered_prompt}</pre>
+              <pre className={css.text} tabIndex={0}>
+                {data.rendered_prompt}
+              </pre>
             </>
           )}
           {data.error && (
             <>
               <h3>Error</h3>
-              <pre className={css.text}>{data.error}</pre>
+              <pre className={css.text} tabIndex={0}>
+                {data.error}
+              </pre>
             </>
           )}
           <h3>Diagnostics</h3>
-          <pre className={css.text}>{JSON.stringify(data.diagnostics, null, 2)}</pre>
+          <pre className={css.text} tabIndex={0}>
+            {JSON.stringify(data.diagnostics, null, 2)}
+          </pre>
         </>
       )}
     </details>

@@ -1,0 +1,245 @@
+import { type ReactNode, useEffect, useId, useRef, useState } from "react";
+import { ApiProblem } from "../../api/problem";
+import type { MemoryEntry } from "../../api/types";
+import { Button } from "../../kit/Button";
+import { Dialog } from "../../kit/Dialog";
+import { errorText, sentence } from "../../kit/ErrorState";
+import { dayAndTime, readerZone } from "../../kit/format";
+import { Field } from "../../kit/layout";
+import { TextWithCode } from "../../kit/TextWithCode";
+import { toast } from "../../kit/Toast";
+import { EntryChanged, writeEntry } from "./actions";
+import {
+  addressProblem,
+  differingFields,
+  type EntryForm,
+  type FormField,
+  formField,
+  formOfEntry,
+  type MemoryOwner,
+  requestOfForm,
+} from "./entries";
+import css from "./memory.module.css";
+
+const LABELS: Record<FormField, string> = {
+  key: "Key",
+  value: "Value",
+  confidence: "Confidence",
+  expires: "Expires",
+};
+
+interface Failure {
+  field: FormField | null;
+  text: string;
+}
+
+/** Adds an entry, or edits one. If it has changed meanwhile, the dialog shows the stored version beside the form. */
+export function EntryDialog(props: { owner: MemoryOwner; entry: MemoryEntry | null; onClose(): void }) {
+  const { owner, onClose } = props;
+  // A refetch must not change the form under a person's hands.
+  const [opened] = useState(props.entry);
+  const [seen, setSeen] = useState(opened);
+  const [changed, setChanged] = useState(false);
+  const [form, setForm] = useState(() => formOfEntry(opened));
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const [busy, setBusy] = useState(false);
+  const fields = useRef<HTMLFormElement>(null);
+  const isNew = opened === null;
+  useEffect(() => {
+    if (failure?.field == null) return;
+    fields.current?.querySelector<HTMLElement>(`[name="${failure.field}"]`)?.focus();
+  }, [failure]);
+  const set = (field: FormField, value: string) => {
+    setForm((now) => ({ ...now, [field]: value }));
+    if (failure?.field === field) setFailure(null);
+    // Another key is another entry, of which nothing was read yet.
+    if (field === "key" && changed) {
+      setSeen(null);
+      setChanged(false);
+    }
+  };
+  const save = async () => {
+    if (busy) return;
+    const key = form.key.trim();
+    const problem = key === "" ? "An entry needs a key" : addressProblem(key);
+    if (problem !== null) return setFailure({ field: "key", text: sentence(problem) });
+    setBusy(true);
+    setFailure(null);
+    try {
+      await writeEntry(owner, key, requestOfForm(form, seen), seen);
+      toast(`“${key}” is ${isNew ? "added" : "saved"}`);
+      onClose();
+      return;
+    } catch (error) {
+      if (error instanceof EntryChanged) {
+        setSeen(error.stored);
+        setChanged(true);
+      } else {
+        const field = error instanceof ApiProblem ? formField(error.problem.field) : null;
+        setFailure({ field, text: errorText(error) });
+      }
+    }
+    setBusy(false);
+  };
+  const errorOf = (field: FormField) => (failure?.field === field ? failure.text : null);
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title={isNew ? "Add an entry" : `Edit “${opened.key}”`}
+      note={
+        isNew
+          ? "A fact that the agent finds in later turns. Keep no secrets here."
+          : "You become the author, so that later turns do not doubt it."
+      }
+      foot={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind="primary" busy={busy} onClick={save}>
+            {changed ? (seen === null ? "Write it again" : "Replace it") : isNew ? "Add" : "Save"}
+          </Button>
+        </>
+      }
+    >
+      <form
+        ref={fields}
+        className={css.form}
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          void save();
+        }}
+      >
+        {changed && (
+          <Stored
+            isNew={isNew}
+            form={form}
+            stored={seen}
+            onTake={(field) => seen && set(field, formOfEntry(seen)[field])}
+          />
+        )}
+        {isNew && (
+          <Field
+            label={LABELS.key}
+            name="key"
+            value={form.key}
+            autoComplete="off"
+            error={errorOf("key")}
+            onChange={(event) => set("key", event.target.value)}
+          />
+        )}
+        <TextField
+          label={LABELS.value}
+          name="value"
+          value={form.value}
+          note="Plain text, at most 16 KiB"
+          error={errorOf("value")}
+          onChange={(value) => set("value", value)}
+        />
+        <div className={css.pair}>
+          <Field
+            label={LABELS.confidence}
+            name="confidence"
+            type="number"
+            min={0}
+            max={1}
+            step={0.05}
+            value={form.confidence}
+            note="From 0 to 1"
+            error={errorOf("confidence")}
+            onChange={(event) => set("confidence", event.target.value)}
+          />
+          <Field
+            label={LABELS.expires}
+            name="expires"
+            type="datetime-local"
+            value={form.expires}
+            note={`Empty: never. In ${readerZone()}`}
+            error={errorOf("expires")}
+            onChange={(event) => set("expires", event.target.value)}
+          />
+        </div>
+        {failure?.field === null && (
+          <p className={css.failure} role="alert">
+            {failure.text}
+          </p>
+        )}
+        <button type="submit" className="visually-hidden" tabIndex={-1} aria-hidden="true">
+          Save
+        </button>
+      </form>
+    </Dialog>
+  );
+}
+
+/** The stored version of an entry that another person or an agent has changed, field by field. */
+function Stored(props: {
+  isNew: boolean;
+  form: EntryForm;
+  stored: MemoryEntry | null;
+  onTake(field: FormField): void;
+}) {
+  const { isNew, form, stored, onTake } = props;
+  if (stored === null) {
+    return (
+      <section className={css.stored} role="alert" aria-label="Changed meanwhile">
+        <h3>It was deleted since you opened it.</h3>
+      </section>
+    );
+  }
+  const texts: Record<FormField, ReactNode> = {
+    key: stored.key,
+    value: <pre>{stored.value}</pre>,
+    confidence: stored.confidence,
+    expires: stored.expires_at === null ? "never" : dayAndTime(stored.expires_at),
+  };
+  const fields = differingFields(form, stored);
+  return (
+    <section className={css.stored} role="alert" aria-label="Changed meanwhile">
+      <h3>{isNew ? "There is an entry with this key." : "It has changed since you opened it."}</h3>
+      <p>
+        Stored by {stored.author}, {dayAndTime(stored.updated_at)}. Your version is below.
+        {fields.length === 0 && " Both are the same now."}
+      </p>
+      <dl>
+        {fields.map((field) => (
+          <div key={field}>
+            <dt>{LABELS[field]}</dt>
+            <Button size="small" aria-label={`Take the stored ${field}`} onClick={() => onTake(field)}>
+              Take it
+            </Button>
+            <dd>{texts[field]}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}
+
+function TextField(props: {
+  label: string;
+  name: string;
+  value: string;
+  note: string;
+  error: string | null;
+  onChange(value: string): void;
+}) {
+  const id = useId();
+  return (
+    <div className={css.textField}>
+      <label htmlFor={id}>{props.label}</label>
+      <textarea
+        id={id}
+        name={props.name}
+        rows={6}
+        value={props.value}
+        aria-invalid={props.error ? true : undefined}
+        aria-describedby={`${id}-note`}
+        onChange={(event) => props.onChange(event.target.value)}
+      />
+      <span id={`${id}-note`} data-failed={props.error !== null}>
+        {props.error ? <TextWithCode text={props.error} /> : props.note}
+      </span>
+    </div>
+  );
+}
