@@ -118,3 +118,17 @@ test("viewer_sees_requests_and_decides_none", async ({ page, stack, signIn }) =>
   await expect(deny).toBeDisabled();
   await expect(deny).toHaveAttribute("title", /approvals:write/);
 });
+
+test("list_of_automations_marks_the_one_that_waits", async ({ page, stack, signIn }) => {
+  await automation(stack, "patient", "This asks to push.");
+  const run = await fire(stack, "patient");
+  await signIn(page);
+  await page.goto("/automations");
+  const row = page.getByRole("list", { name: "Automations" }).getByRole("link", { name: /patient/ });
+  await expect(row.getByRole("img", { name: "waits for you" })).toBeVisible();
+  await expect(row).toContainText("waits for you");
+  const { items } = await stack.api<{ items: { id: string }[] }>("GET", `/approvals?run=${run.id}`);
+  await stack.api("POST", `/approvals/${items[0]?.id}/deny`, {});
+  await expect(row.getByRole("img", { name: "succeeded", exact: true })).toBeVisible();
+  await expect(row).not.toContainText("waits for you");
+});

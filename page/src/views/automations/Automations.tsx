@@ -3,7 +3,7 @@ import { Ellipsis } from "lucide-react";
 import { useRef } from "react";
 import { Link, useLocation } from "wouter";
 import { get, type Query } from "../../api/client";
-import { keys } from "../../api/queries";
+import { keys, useApprovals, useQuestions } from "../../api/queries";
 import type { Automation, AutomationCounts, AutomationPage } from "../../api/types";
 import { Button, IconButton } from "../../kit/Button";
 import { Callout, ErrorState } from "../../kit/ErrorState";
@@ -66,6 +66,7 @@ export default function Automations() {
   });
   useKey("/", () => search.current?.focus());
   useKey("n", () => navigate("/automations/new"));
+  const waiting = useWaiting();
   const shown = list.data?.pages.flatMap((page) => page.items) ?? [];
   const unreadable = list.data?.pages.flatMap((page) => page.unreadable) ?? [];
   const counts = list.data?.pages[0]?.counts;
@@ -152,7 +153,7 @@ export default function Automations() {
             items={shown}
             rowHeight={48}
             keyOf={(automation) => automation.id}
-            render={(automation) => <Row automation={automation} />}
+            render={(automation) => <Row automation={automation} waitsForYou={waiting.has(automation.id)} />}
           />
           {list.hasNextPage && (
             <Button disabled={list.isFetchingNextPage} onClick={() => list.fetchNextPage()}>
@@ -178,10 +179,18 @@ export function nextText(automation: Automation): string {
   return `${dayAndTime(next.at)}${next.in_quiet_hours ? ", skipped: quiet hours" : ""}`;
 }
 
-function Row({ automation }: { automation: Automation }) {
+/** Returns the automations with a turn that waits for a person. The list of automations itself does not say so. */
+function useWaiting(): ReadonlySet<string> {
+  const approvals = useApprovals().data?.items ?? [];
+  // A question without a form leaves its turn, so that nothing waits in it.
+  const questions = useQuestions().data?.items.filter((question) => question.form != null) ?? [];
+  return new Set([...approvals, ...questions].flatMap((each) => each.automation_id ?? []));
+}
+
+function Row({ automation, waitsForYou }: { automation: Automation; waitsForYou: boolean }) {
   const refusal = useRefusal();
   const [, navigate] = useLocation();
-  const look = lookOfAutomation(automation, automation.outcomes, false);
+  const look = lookOfAutomation(automation, automation.outcomes, waitsForYou);
   const last = automation.outcomes[0];
   const write = refusal("automations:write");
   const address = addressOfAutomation(automation.name);
@@ -201,9 +210,11 @@ function Row({ automation }: { automation: Automation }) {
         <OutcomeStrip outcomes={automation.outcomes} />
         <span className="truncate">
           {automation.attention ??
-            (last
-              ? `${wordOf(lookOfRun(last.status))}${last.message ? `: ${briefReason(last.message)}` : ""}`
-              : "")}
+            (waitsForYou
+              ? wordOf("waits")
+              : last
+                ? `${wordOf(lookOfRun(last.status))}${last.message ? `: ${briefReason(last.message)}` : ""}`
+                : "")}
         </span>
         {last && (
           <time dateTime={last.at} title={longTime(last.at)}>
