@@ -1,6 +1,7 @@
 import type { Locator } from "@playwright/test";
+import { violations } from "./barriers";
 import { expect, test } from "./fixtures";
-import { seedAutomations } from "./stack";
+import { call, fireNew, seedAutomations } from "./stack";
 
 test.use({ stackName: "phone", viewport: { width: 360, height: 740 }, colorScheme: "dark" });
 
@@ -67,4 +68,53 @@ test("button_of_a_callout_stands_below_its_text", async ({ page, stack }) => {
   const [text] = await boxes(callout.locator(":scope > div"));
   const [button] = await boxes(callout.getByRole("link"));
   expect(button?.top).toBeGreaterThanOrEqual(text?.bottom ?? Number.NaN);
+});
+
+test("opened_approval_has_wide_buttons_and_no_barrier", async ({ page, stack }) => {
+  const { id } = await fireNew(stack, "release", "This asks to push.", {
+    policies: { on_unmatched: "ask", ask_seconds: 480 },
+  });
+  const { items } = await stack.api<{ items: { id: string }[] }>("GET", `/approvals?run=${id}`);
+  await page.goto(`/approvals/${items[0]?.id}`);
+  const request = page.getByRole("region", { name: "Request" });
+  const buttons = request.getByRole("button", { name: /^(Deny|Allow once|Always allow…)$/ });
+  await expect(buttons).toHaveCount(3);
+  await expect(buttons.first()).toHaveAttribute("aria-disabled", "false");
+  const found = await boxes(buttons);
+  for (const { height, right } of found) {
+    expect(height).toBeGreaterThanOrEqual(44);
+    expect(right).toBeLessThanOrEqual(344);
+  }
+  expect(await violations(page)).toEqual([]);
+});
+
+test("long_proposed_answer_stays_on_the_screen", async ({ page, stack }) => {
+  const long =
+    "Take the second offer, because it includes the support of all four offices until the end of 2027";
+  await fireNew(
+    stack,
+    "asking",
+    call("ask_person", { question: "Which offer?", options: [long, "None"], default: "None" }),
+  );
+  await page.goto("/approvals");
+  await page.getByRole("link", { name: /Which offer/ }).click();
+  const question = page.getByRole("region", { name: "Question" });
+  const answer = question.getByRole("button", { name: long });
+  await expect(answer).toHaveAttribute("aria-disabled", "false");
+  const [box] = await boxes(answer);
+  expect(box?.right).toBeLessThanOrEqual(344);
+  expect(box?.height).toBeGreaterThan(44);
+  // It is open until tomorrow.
+  await expect(question).toContainText(/Without an answer until \w+ \d\d:\d\d, “None” counts/);
+  expect(await violations(page)).toEqual([]);
+});
+
+test("refusal_of_a_sign_in_shows_commands_as_code", async ({ page }) => {
+  await page.context().clearCookies();
+  await page.goto("/");
+  await page.getByLabel("Link or code").fill("nonsense");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  const field = page.getByRole("main");
+  await expect(field.locator("span code").first()).toHaveText(/^matins /);
+  await expect(field).not.toContainText("`");
 });

@@ -1,6 +1,7 @@
 import { Tabs as RadixTabs } from "radix-ui";
 import { type ComponentProps, type ReactNode, useEffect, useId, useRef, useState } from "react";
 import css from "./kit.module.css";
+import { TextWithCode } from "./TextWithCode";
 
 export function Panel({
   title,
@@ -84,7 +85,7 @@ export function Field({ label, note, error, ...rest }: FieldProps) {
       />
       {(error || note) && (
         <span id={noteId} className={error ? css.fieldError : css.fieldNote}>
-          {error ?? note}
+          {error ? <TextWithCode text={error} /> : note}
         </span>
       )}
     </div>

@@ -8,7 +8,7 @@ import { keys, useApprovals, useAutomations, useQuestions } from "../../api/quer
 import type { Approval, Page, RunView } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { Callout, ErrorState } from "../../kit/ErrorState";
-import { clock, dayAndTime, longTime } from "../../kit/format";
+import { dayAndTime, longTime } from "../../kit/format";
 import { EmptyState, Skeleton } from "../../kit/layout";
 import { type Look, StatusGlyph } from "../../kit/Status";
 import { Countdown } from "../../kit/Time";
@@ -196,7 +196,9 @@ function RequestView({ approval }: { approval: Approval }) {
               {run.data?.session_title ?? "Conversation"}
             </Link>
             , <Link href={addressOfRun(approval.run_id)}>run</Link> of {agent},{" "}
-            {longTime(approval.created_at)}
+            <time dateTime={approval.created_at} title={longTime(approval.created_at)}>
+              {dayAndTime(approval.created_at)}
+            </time>
           </p>
         </div>
         {pending && (
@@ -243,7 +245,7 @@ function RequestView({ approval }: { approval: Approval }) {
             </label>
           )}
           <p className={css.otherwise}>
-            Denied at {clock(approval.deadline_at)} if nobody answers. Decides this request only.
+            Denied at {dayAndTime(approval.deadline_at)} if nobody answers. Decides this request only.
           </p>
           <label className={css.comment}>
             <span>Comment, not sent to the agent</span>

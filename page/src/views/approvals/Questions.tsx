@@ -9,7 +9,7 @@ import { keys, useAutomations } from "../../api/queries";
 import type { Question, RunView } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { Callout, ErrorState } from "../../kit/ErrorState";
-import { clock, longTime } from "../../kit/format";
+import { dayAndTime, longTime } from "../../kit/format";
 import { EmptyState, Skeleton } from "../../kit/layout";
 import { StatusGlyph } from "../../kit/Status";
 import { Countdown } from "../../kit/Time";
@@ -98,7 +98,9 @@ function QuestionView({ question }: { question: Question }) {
               {run.data?.session_title ?? "Conversation"}
             </Link>
             , <Link href={addressOfRun(question.run_id)}>run</Link> of {run.data?.agent_name ?? "the agent"},{" "}
-            {longTime(question.created_at)}
+            <time dateTime={question.created_at} title={longTime(question.created_at)}>
+              {dayAndTime(question.created_at)}
+            </time>
           </p>
         </div>
         {pending && (
@@ -177,8 +179,8 @@ function AnswerForm({ question }: { question: Question }) {
       </form>
       <p className={css.otherwise}>
         {question.default === null || question.default === undefined
-          ? `Without an answer until ${clock(question.deadline_at)} the agent goes on without one.`
-          : `Without an answer until ${clock(question.deadline_at)}, “${answerText(question.default)}” counts.`}
+          ? `Without an answer until ${dayAndTime(question.deadline_at)} the agent goes on without one.`
+          : `Without an answer until ${dayAndTime(question.deadline_at)}, “${answerText(question.default)}” counts.`}
       </p>
     </>
   );
@@ -211,8 +213,8 @@ function FieldsForm({ question }: { question: Question }) {
       </Button>
       <p className={css.otherwise}>
         {question.default == null
-          ? `Declined at ${clock(question.deadline_at)} if nobody answers.`
-          : `Its defaults count at ${clock(question.deadline_at)} if nobody answers.`}
+          ? `Declined at ${dayAndTime(question.deadline_at)} if nobody answers.`
+          : `Its defaults count at ${dayAndTime(question.deadline_at)} if nobody answers.`}
       </p>
     </form>
   );

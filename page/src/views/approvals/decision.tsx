@@ -6,7 +6,7 @@ import { hasStatus } from "../../api/problem";
 import { keys, queryClient } from "../../api/queries";
 import type { Approval, ApprovalInput } from "../../api/types";
 import { errorText } from "../../kit/ErrorState";
-import { clock } from "../../kit/format";
+import { dayAndTime } from "../../kit/format";
 import { toast } from "../../kit/Toast";
 import { asText } from "../conversations/tools";
 
@@ -88,7 +88,7 @@ export async function decide(id: string, decision: "allow" | "deny", comment = "
 /** Says how a request ended that this tab did not decide. */
 export function outcomeText(approval: Approval): string {
   const who = approval.decided_by === "socket" ? "A person at the server" : approval.decided_by;
-  const at = approval.decided_at === null ? "" : ` at ${clock(approval.decided_at)}`;
+  const at = approval.decided_at === null ? "" : ` at ${dayAndTime(approval.decided_at)}`;
   switch (approval.state) {
     case "allowed":
       return `${who ?? "Another person"} allowed this${at}.`;

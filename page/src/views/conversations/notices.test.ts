@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Message } from "../../api/types";
+import { dayAndTime } from "../../kit/format";
 import { itemsOf } from "./items";
 import { noticeOf } from "./notices";
 import { EMPTY } from "./transcript";
@@ -30,6 +31,14 @@ describe("noticeOf", () => {
       severity: "info",
       title: "The turn failed.",
     });
+  });
+
+  test("the deadline of a question is in the zone of the reader, and its words stay as they are", () => {
+    const content =
+      "The agent asks: Deploy at 2026-11-27T11:00:00Z?\nWithout an answer until 2026-11-27T11:08:56.805696Z: no";
+    const { text } = noticeOf(row("system", content, null)) as { text: string };
+    expect(text).toContain("Deploy at 2026-11-27T11:00:00Z?");
+    expect(text).toContain(`Without an answer until ${dayAndTime("2026-11-27T11:08:56.805696Z")}: no`);
   });
 
   test("a notice of the agent has a severity, a title and a description", () => {

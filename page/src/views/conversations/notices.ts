@@ -1,5 +1,6 @@
 /** The notices of a transcript: those of Matins, and those and the compactions of agents. */
 import type { Message } from "../../api/types";
+import { localTimes } from "../../kit/format";
 
 export type Notice =
   | { from: "matins"; text: string }
@@ -15,12 +16,16 @@ interface Facts {
   description?: unknown;
 }
 
+/** The deadline in the notice of a question. Other instants may be in the words of the agent, which stay as they are. */
+const DEADLINE = /^Without an answer until \S+Z/gm;
+
 const textOf = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null);
 
 /** Returns the content of a row of the kind `notice`. Rows of another author are notices of Matins. */
 export function noticeOf(row: Message): Notice {
   const facts = (row.metadata ?? {}) as Facts;
-  if (row.role !== "assistant") return { from: "matins", text: row.content };
+  if (row.role !== "assistant")
+    return { from: "matins", text: row.content.replace(DEADLINE, (at) => localTimes(at)) };
   if (facts.notice === "compaction") {
     const { status } = facts;
     return {
