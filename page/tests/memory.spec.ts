@@ -103,6 +103,7 @@ test("entry_is_added_changed_and_deleted_by_keyboard_and_brought_back", async ({
   await edited.getByLabel("Expires").fill("2031-05-06T07:08");
   await edited.getByRole("button", { name: "Save" }).press("Enter");
   await expect(page.getByText("“a/key?” is saved")).toBeVisible();
+  await expect(actions).toBeFocused();
   expect(await entryOf(stack, "typed", "a/key?")).toMatchObject({ value: "second", version: 2 });
   await expect(entries(page)).toContainText("until 6 May 2031 07:08");
   await actions.focus();
@@ -137,6 +138,7 @@ test("deletion_of_an_agents_entry_asks_first", async ({ page, stack, signIn }) =
   const dialog = page.getByRole("dialog", { name: "Delete “fact”?" });
   await expect(dialog).toContainText("claude wrote it in a run");
   await dialog.getByRole("button", { name: "Keep" }).click();
+  await expect(page.getByRole("button", { name: "Actions of fact" })).toBeFocused();
   await expect(entries(page)).toContainText("from a run");
   await choose(page, "fact", "Delete…");
   await dialog.getByRole("button", { name: "Delete" }).click();

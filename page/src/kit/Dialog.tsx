@@ -1,5 +1,5 @@
 import { Dialog as Radix } from "radix-ui";
-import type { ReactNode } from "react";
+import { type ReactNode, useRef } from "react";
 import css from "./kit.module.css";
 
 export interface DialogProps {
@@ -17,12 +17,21 @@ export interface DialogProps {
  * another `key` to show something else.
  */
 export function Dialog({ open, onClose, title, note, children, foot }: DialogProps) {
+  const focused = useRef<Element | null>(null);
   return (
     <Radix.Root open={open} onOpenChange={(next) => !next && onClose()}>
       <Radix.Portal>
         <Radix.Overlay className={css.overlay} />
         <Radix.Content
           className={css.dialog}
+          onOpenAutoFocus={() => {
+            focused.current = document.activeElement;
+          }}
+          onCloseAutoFocus={(event) => {
+            // Radix would give the focus to a trigger of its own, which these dialogs do not have.
+            event.preventDefault();
+            if (focused.current instanceof HTMLElement) focused.current.focus();
+          }}
           {...(note === undefined ? { "aria-describedby": undefined } : {})}
         >
           <Radix.Title asChild>

@@ -1,5 +1,5 @@
 import { DropdownMenu } from "radix-ui";
-import type { ReactNode } from "react";
+import { type ReactNode, useRef } from "react";
 import css from "./kit.module.css";
 
 export interface MenuItem {
@@ -14,11 +14,25 @@ export interface MenuItem {
 
 /** A menu behind a button. `null` in the list draws a line. */
 export function Menu({ trigger, items }: { trigger: ReactNode; items: (MenuItem | null)[] }) {
+  const chosen = useRef<(() => void) | null>(null);
+  // The action runs once the trigger has the focus again, so that a dialog gives the focus back to the trigger and not
+  // to an item that is gone.
+  const act = () => {
+    const action = chosen.current;
+    chosen.current = null;
+    if (action !== null) queueMicrotask(action);
+  };
   return (
     <DropdownMenu.Root modal={false}>
       <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>
       <DropdownMenu.Portal>
-        <DropdownMenu.Content className={css.menu} align="end" sideOffset={4} collisionPadding={8}>
+        <DropdownMenu.Content
+          className={css.menu}
+          align="end"
+          sideOffset={4}
+          collisionPadding={8}
+          onCloseAutoFocus={act}
+        >
           {items.map((item, index) =>
             item === null ? (
               // biome-ignore lint/suspicious/noArrayIndexKey: lines have no identity.
@@ -28,7 +42,9 @@ export function Menu({ trigger, items }: { trigger: ReactNode; items: (MenuItem 
                 key={item.label}
                 className={item.danger ? `${css.menuItem} ${css.menuDanger}` : css.menuItem}
                 disabled={item.refusal != null}
-                onSelect={item.onSelect}
+                onSelect={() => {
+                  chosen.current = item.onSelect;
+                }}
               >
                 {item.icon}
                 <span>
