@@ -103,6 +103,18 @@ export async function liveThroughDay(): Promise<Day> {
   });
   await stack.command("tenant", "edit", "default", "--budget", "10 USD/day", "--budget", "60 USD/month");
 
+  await stack.api("PUT", `/sessions/${session}/memory/release.rule`, {
+    value: "Tag only after CI is green on main.",
+  });
+  await stack.api("PUT", "/automations/issue-triage/memory/labels", {
+    value: "Sign-in issues get the label auth, and go to Jana.",
+  });
+  await stack.api("PUT", "/automations/issue-triage/memory/duplicates", {
+    value: "The reports of a blank page since version 0.1.4 are one issue.",
+    confidence: 0.7,
+    expires_at: "2026-12-18T11:00:00Z",
+  });
+
   // 2. The instants of the day, each with the acts of people.
   const acts = new Map<number, () => Promise<unknown>>([
     [at(18, "10:20"), () => converse(stack, "Trip to Brno", "When does the train leave?")],
