@@ -1,10 +1,11 @@
-//! `agent check` with real agents that think with a model server of this machine.
+//! `agent check` and calls of tools with real agents that think with a model server of this machine.
 
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
-use std::{path::Path, process::Command};
+use std::{fs, path::Path, process::Command};
 
-use serde_json::Value;
+use model::{permission::TOOL_NAMES, tools::CALLS_PER_TURN};
+use serde_json::{Value, json};
 use testkit::{acp_lines::AgentCommand, model_server::ModelServer, real_agents};
 
 /// Returns the command of one kind of agent, for a model server and a folder.
@@ -66,7 +67,7 @@ async fn assert_agent_is_usable(
     let server = ModelServer::start().await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let home = folder.path().join("home");
-    std::fs::create_dir(&home).unwrap();
+    fs::create_dir(&home).unwrap();
     let launch = start(&server, &home).unwrap();
     let data = folder.path().join("data");
     let checked = tokio::task::spawn_blocking(move || check_agent(&data, &launch, options));
@@ -98,60 +99,146 @@ async fn codex_passes_agent_check() {
     assert_agent_is_usable(real_agents::codex, &[], RestoreOffer::Resume, true).await;
 }
 
-/// Checks that an agent calls a tool of Matins from its schema alone, and that no request for permission to do so is denied.
-/// The agent gets the tools in the middle of a session, which goes on. If it offers them `in_restored_sessions`, it calls
-/// them there, in two turns; otherwise in a new session.
-async fn assert_agent_calls_tools(start: LaunchAgent, in_restored_sessions: bool) {
-    const ADD: &str = r#"call cron {"action":"add","name":"build","schedule":"0 9 * * 1-5","message":"Check it."}"#;
-    const REMOVE: &str = r#"call cron {"action":"remove","name":"build"}"#;
-    let server = ModelServer::start().await.unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let home = folder.path().join("home");
-    std::fs::create_dir(&home).unwrap();
-    let launch = start(&server, &home).unwrap();
-    let data = folder.path().join("data");
-    let called = tokio::task::spawn_blocking(move || {
-        let send_new = |words| {
-            matins(
-                &data,
-                &["session", "send", "--new", "--agent", "real", words],
-            )
-        };
-        let automations = || matins_json(&data, &["automation", "list"]);
-        add_agent(&data, &launch, &["--tools", "none"]);
-        send_new("Remember the heron.");
-        let session = matins_json(&data, &["run", "list"])[0]["session_id"].clone();
-        let session = session.as_str().unwrap();
-        add_agent(&data, &launch, &[]);
-        let made;
-        if in_restored_sessions {
-            matins(&data, &["session", "send", session, ADD]);
-            made = automations();
-            matins(&data, &["session", "send", session, REMOVE]);
-            assert_eq!(automations(), serde_json::json!([]));
-        } else {
-            matins(&data, &["session", "send", session, "And now?"]);
-            send_new(ADD);
-            made = automations();
-        }
-        (made, matins_json(&data, &["run", "list"]))
+/// The calls of one turn: each tool of Matins, and each action of one that has several.
+fn calls_of_each_tool(turn: &str) -> [(&'static str, Value); 12] {
+    let (check, spare) = (format!("check-{turn}"), format!("spare-{turn}"));
+    let name = format!("{turn}.md");
+    [
+        (
+            "cron",
+            json!({"action": "add", "name": check, "schedule": "0 9 * * 1-5", "message": "Check it."}),
+        ),
+        (
+            "cron",
+            json!({"action": "add", "name": spare, "schedule": "every:2h", "message": "Look."}),
+        ),
+        ("cron", json!({"action": "remove", "name": spare})),
+        ("cron", json!({"action": "list"})),
+        (
+            "ask_person",
+            json!({"question": format!("Deploy {turn}?"), "options": ["yes", "no"], "default": "no"}),
+        ),
+        (
+            "remember",
+            json!({"key": "build", "value": format!("green, {turn}"), "confidence": 0.9}),
+        ),
+        ("remember", json!({"key": spare, "value": "x"})),
+        ("recall", json!({"key": "build"})),
+        ("forget", json!({"key": spare})),
+        (
+            "save_artifact",
+            json!({"name": name, "text": format!("# {turn}"), "media_type": "text/markdown"}),
+        ),
+        ("list_artifacts", json!({})),
+        (
+            "get_artifact",
+            json!({"name": name, "path": format!("copy-{turn}.md")}),
+        ),
+    ]
+}
+
+/// Checks the effects of [`calls_of_each_tool`] in the newest session.
+fn assert_effects_of_each_tool(data: &Path, work: &Path, turn: &str) {
+    let run = matins_json(data, &["run", "list", "--limit", "1"])[0].clone();
+    assert_eq!(run["status"], "succeeded", "{run:#}");
+    assert_eq!(run["flags"]["permissions_denied"], 0, "{run:#}");
+    let session = run["session_id"].as_str().unwrap();
+    let texts = |args: &[&str], field: &str| {
+        let listed = matins_json(data, args);
+        let listed = listed.as_array().unwrap().iter();
+        let texts = listed.map(|item| item[field].as_str().unwrap().to_owned());
+        texts.collect::<Vec<_>>()
+    };
+    let names = texts(&["automation", "list"], "name");
+    assert!(names.contains(&format!("check-{turn}")), "{names:?}");
+    assert!(!names.contains(&format!("spare-{turn}")), "{names:?}");
+    let questions = texts(&["question", "list"], "text");
+    assert!(
+        questions.contains(&format!("Deploy {turn}?")),
+        "{questions:?}"
+    );
+    let memory = ["memory", "list", "--session", session];
+    assert_eq!(texts(&memory, "key"), ["build"]);
+    assert_eq!(texts(&memory, "value"), [format!("green, {turn}")]);
+    let artifacts = texts(&["artifact", "list", session], "name");
+    assert_eq!(artifacts, [format!("{turn}.md")]);
+    let copy = fs::read_to_string(work.join(format!("copy-{turn}.md"))).unwrap();
+    assert_eq!(copy, format!("# {turn}"));
+}
+
+/// Checks that the model got the answer of each tool, and that none of them is an error.
+fn assert_model_got_answers(server: &ModelServer, calls: usize) {
+    let left = usize::try_from(CALLS_PER_TURN).unwrap() - calls;
+    let left = format!("calls_left:{left}");
+    let bodies = server.seen_requests().into_iter().map(|request| {
+        // The answers are JSON in texts of JSON, with the spaces and the escapes of the agent.
+        let body = request.body.to_string();
+        body.replace(['\\', '"', ' '], "")
     });
-    let (made, runs) = called.await.unwrap();
-    assert_eq!(made[0]["name"], "build", "{:#?}", server.seen_requests());
-    for run in runs.as_array().unwrap() {
-        assert_eq!(run["status"], "succeeded", "{run:#}");
-        assert_eq!(run["flags"]["permissions_denied"], 0, "{run:#}");
+    let bodies: Vec<_> = bodies.collect();
+    let last = bodies.iter().rfind(|body| body.contains(&left)).unwrap();
+    assert!(!last.contains("ok:false"), "{last}");
+    // Only the answers of `recall` and of `list_artifacts` have these fields.
+    for field in ["of_session:true", "artifacts:[{artifact:art_"] {
+        assert!(last.contains(field), "{field}: {last}");
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn goose_calls_tools() {
-    assert_agent_calls_tools(real_agents::goose, false).await;
+/// Checks that an agent calls each tool of Matins from its schema alone, in a new session, and that no request for
+/// permission to do so is denied. If the agent offers them `in_restored_sessions`, it also calls them in a session
+/// that began without them, in another process.
+async fn assert_agent_calls_each_tool(start: LaunchAgent, in_restored_sessions: bool) {
+    for tool in TOOL_NAMES {
+        let mut calls = calls_of_each_tool("new").into_iter();
+        assert!(calls.any(|(called, _)| called == tool), "{tool}");
+    }
+    let server = ModelServer::start().await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (home, work) = (folder.path().join("home"), folder.path().join("work"));
+    fs::create_dir(&home).unwrap();
+    fs::create_dir(&work).unwrap();
+    let launch = start(&server, &home).unwrap();
+    let data = folder.path().join("data");
+    let called = tokio::task::spawn_blocking(move || {
+        let message = |turn| {
+            let calls = calls_of_each_tool(turn);
+            let lines = calls.map(|(tool, arguments)| format!("call {tool} {arguments}"));
+            lines.join("\n")
+        };
+        let send_new = |message: &str| {
+            let work = work.to_str().unwrap();
+            let new = ["session", "send", "--new", "--agent", "real", "--dir", work];
+            matins(&data, &[&new[..], &[message]].concat());
+        };
+        add_agent(&data, &launch, &["--tools", "none"]);
+        send_new("Remember the heron.");
+        let run = matins_json(&data, &["run", "list"])[0].clone();
+        let session = run["session_id"].as_str().unwrap();
+        // The agent gets the tools in the middle of a session, which goes on.
+        add_agent(&data, &launch, &[]);
+        if in_restored_sessions {
+            matins(&data, &["session", "send", session, &message("restored")]);
+            assert_effects_of_each_tool(&data, &work, "restored");
+        } else {
+            matins(&data, &["session", "send", session, "And now?"]);
+        }
+        send_new(&message("new"));
+        assert_effects_of_each_tool(&data, &work, "new");
+    });
+    if let Err(error) = called.await {
+        panic!("{error}: {:?}", server.seen_requests().last());
+    }
+    assert_model_got_answers(&server, calls_of_each_tool("new").len());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn codex_calls_tools() {
-    assert_agent_calls_tools(real_agents::codex, true).await;
+async fn goose_calls_each_tool() {
+    assert_agent_calls_each_tool(real_agents::goose, false).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn codex_calls_each_tool() {
+    assert_agent_calls_each_tool(real_agents::codex, true).await;
 }
 
 /// The agents that ordinary test runs leave out. `scripts/test-long agents` runs these tests.

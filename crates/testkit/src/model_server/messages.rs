@@ -4,19 +4,67 @@ use serde_json::{Value, json};
 
 use super::{
     http::Response,
-    model_request::{ModelRequest, Reply, user_texts},
+    model_request::{ModelRequest, Part, Reply, next_call, user_texts},
 };
 
 pub(super) fn parse_request(body: &Value) -> ModelRequest {
+    let messages = body["messages"].as_array().into_iter().flatten();
+    let conversation: Vec<_> = messages
+        .filter(|message| message["role"] == "user")
+        .flat_map(|message| parts(&message["content"]))
+        .collect();
+    let tools = body["tools"].as_array().into_iter().flatten();
     ModelRequest {
         user_texts: user_texts(body.get("messages"), "content"),
-        call: None,
+        call: next_call(
+            &conversation,
+            tools.filter_map(|tool| Some((None, tool["name"].as_str()?))),
+        ),
         format_response,
     }
 }
 
+fn parts(content: &Value) -> Vec<Part<'_>> {
+    let blocks = content.as_array().into_iter().flatten();
+    let blocks = blocks.filter_map(|block| {
+        if block["type"] == "tool_result" {
+            Some(Part::ToolResult)
+        } else {
+            block["text"].as_str().map(Part::UserText)
+        }
+    });
+    content
+        .as_str()
+        .map(Part::UserText)
+        .into_iter()
+        .chain(blocks)
+        .collect()
+}
+
 fn format_response(body: &Value, reply: &Reply) -> Response {
-    let text = reply.text();
+    // Each kind of block begins empty in a stream, and its delta fills it.
+    let (block, empty_block, delta, stop_reason) = match reply {
+        Reply::Text(text) => (
+            json!({"type": "text", "text": text}),
+            json!({"type": "text", "text": ""}),
+            json!({"type": "text_delta", "text": text}),
+            "end_turn",
+        ),
+        Reply::Call(call) => {
+            let block = |input: Value| {
+                json!({
+                    "type": "tool_use", "id": format!("toolu_{}", call.number), "name": call.name,
+                    "input": input,
+                })
+            };
+            (
+                block(call.arguments_object()),
+                block(json!({})),
+                json!({"type": "input_json_delta", "partial_json": call.arguments}),
+                "tool_use",
+            )
+        }
+    };
     let message = |content: Value, stop_reason: Option<&str>| {
         json!({
             "id": "msg_1", "type": "message", "role": "assistant", "model": body["model"],
@@ -25,23 +73,16 @@ fn format_response(body: &Value, reply: &Reply) -> Response {
         })
     };
     if body["stream"] != true {
-        let content = json!([{"type": "text", "text": text}]);
-        return Response::json(&message(content, Some("end_turn")));
+        return Response::json(&message(json!([block]), Some(stop_reason)));
     }
     Response::named_events(&[
         json!({"type": "message_start", "message": message(json!([]), None)}),
-        json!({
-            "type": "content_block_start", "index": 0,
-            "content_block": {"type": "text", "text": ""},
-        }),
-        json!({
-            "type": "content_block_delta", "index": 0,
-            "delta": {"type": "text_delta", "text": text},
-        }),
+        json!({"type": "content_block_start", "index": 0, "content_block": empty_block}),
+        json!({"type": "content_block_delta", "index": 0, "delta": delta}),
         json!({"type": "content_block_stop", "index": 0}),
         json!({
             "type": "message_delta",
-            "delta": {"stop_reason": "end_turn", "stop_sequence": null},
+            "delta": {"stop_reason": stop_reason, "stop_sequence": null},
             "usage": {"output_tokens": 1},
         }),
         json!({"type": "message_stop"}),

@@ -2,8 +2,8 @@
 //!
 //! Each answer has the number of the person's requests in the prompt and quotes them, so that a test can see whether an
 //! agent remembers its session: `I was shown 2 requests: [1] Remember the heron. [2] And now?`. The server has the
-//! four APIs that agents use, with and without streaming. In two of them, the model calls a tool if the message says so:
-//! `call NAME ARGUMENTS`.
+//! four APIs that agents use, with and without streaming. The model calls a tool for each line of the message that says
+//! so, one after the other: `call NAME ARGUMENTS`.
 
 mod chat;
 mod generate_content;

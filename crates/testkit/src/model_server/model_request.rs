@@ -7,7 +7,7 @@ use super::http::Response;
 /// The maximum number of quoted characters of each message.
 const MAX_QUOTE_CHARS: usize = 120;
 
-/// The first word of a message for which the model calls a tool: `call NAME ARGUMENTS`, with the arguments in JSON.
+/// The first word of each line for which the model calls a tool: `call NAME ARGUMENTS`, with the arguments in JSON.
 const CALL: &str = "call ";
 
 /// A parsed request: the messages of the user, and the function that formats the response of its API.
@@ -18,9 +18,17 @@ pub(super) struct ModelRequest {
     pub(super) format_response: fn(&Value, &Reply) -> Response,
 }
 
+/// A part of the conversation that an agent sends with each request.
+pub(super) enum Part<'a> {
+    UserText(&'a str),
+    ToolResult,
+}
+
 /// A call of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ToolCall {
+    /// The number of the call in the conversation, from 1.
+    pub(super) number: usize,
     /// The name of the tool, as the agent offers it.
     pub(super) name: String,
     /// The namespace of the tool, if the agent offers it in one.
@@ -45,26 +53,59 @@ impl Reply {
     }
 }
 
-/// Returns the call that the last message asks for, if that message is one of the user, and if one of the offered tools
-/// has that name or ends with it.
-pub(super) fn tool_call<'a>(
-    last: Option<&Value>,
+impl ToolCall {
+    /// Returns the arguments as an object.
+    pub(super) fn arguments_object(&self) -> Value {
+        serde_json::from_str(&self.arguments).unwrap_or_default()
+    }
+}
+
+/// Returns the next call of the newest text that asks for calls: that of its first line that has no result yet. Returns
+/// `None` if each line has a result, or if the agent does not offer that tool.
+pub(super) fn next_call<'a>(
+    conversation: &[Part<'_>],
     mut offered: impl Iterator<Item = (Option<&'a str>, &'a str)>,
 ) -> Option<ToolCall> {
-    let last = last.filter(|last| last["role"] == "user")?;
-    let parts = last["content"].as_array().into_iter().flatten();
-    let parts = parts.filter_map(|part| part["text"].as_str());
-    let texts = last["content"].as_str().into_iter().chain(parts);
-    let text = texts
-        .flat_map(str::lines)
-        .find_map(|line| line.strip_prefix(CALL))?;
-    let (tool, arguments) = text.split_once(' ')?;
-    let (namespace, name) = offered.find(|(_, name)| name.ends_with(tool))?;
+    let count_results = |parts: &[Part<'_>]| {
+        let results = parts.iter().filter(|part| matches!(part, Part::ToolResult));
+        results.count()
+    };
+    let (position, calls) =
+        conversation
+            .iter()
+            .enumerate()
+            .rev()
+            .find_map(|(position, part)| {
+                let Part::UserText(text) = part else {
+                    return None;
+                };
+                let calls = text.lines().filter_map(|line| line.strip_prefix(CALL));
+                let calls: Vec<_> = calls.collect();
+                (!calls.is_empty()).then_some((position, calls))
+            })?;
+    let call = calls.get(count_results(&conversation[position..]))?;
+    let (tool, arguments) = call.split_once(' ')?;
+    let (namespace, name) = offered.find(|(_, name)| is_tool(name, tool))?;
     Some(ToolCall {
+        number: count_results(conversation) + 1,
         name: name.to_owned(),
         namespace: namespace.map(str::to_owned),
         arguments: arguments.to_owned(),
     })
+}
+
+/// Returns `true` if the name of an offered tool is this one, alone or after the name of its server.
+fn is_tool(offered: &str, tool: &str) -> bool {
+    offered
+        .strip_suffix(tool)
+        .is_some_and(|server| !server.ends_with(char::is_alphanumeric))
+}
+
+/// Returns the texts of a content, which is a string or a list of parts.
+pub(super) fn texts(content: &Value) -> impl Iterator<Item = &str> {
+    let parts = content.as_array().into_iter().flatten();
+    let parts = parts.filter_map(|part| part["text"].as_str());
+    content.as_str().into_iter().chain(parts)
 }
 
 /// Returns the first line of each message of the user in an agent's list of messages. `content` is the field with the
@@ -86,8 +127,5 @@ pub(super) fn user_texts(messages: Option<&Value>, content: &str) -> Vec<String>
 /// Returns the text of a content, which is a string or a list of parts. In a list, the first part with a text counts.
 /// Leaves out texts that begin with `<`, because the agent itself adds them as context.
 fn user_text(content: &Value) -> Option<&str> {
-    let parts = content.as_array().into_iter().flatten();
-    let parts = parts.filter_map(|part| part["text"].as_str());
-    let mut texts = content.as_str().into_iter().chain(parts);
-    texts.find(|text| !text.starts_with('<'))
+    texts(content).find(|text| !text.starts_with('<'))
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     http::Response,
-    model_request::{ModelRequest, Reply, tool_call, user_texts},
+    model_request::{ModelRequest, Part, Reply, next_call, texts, user_texts},
 };
 
 pub(super) fn parse_request(body: &Value) -> ModelRequest {
@@ -15,15 +15,23 @@ pub(super) fn parse_request(body: &Value) -> ModelRequest {
         messages => user_texts(Some(messages), "content"),
     };
     let tools = body["tools"].as_array().into_iter().flatten();
-    let input = body["input"].as_array();
+    let input = body["input"].as_array().into_iter().flatten();
+    let conversation: Vec<_> = input.flat_map(parts).collect();
     ModelRequest {
         user_texts: texts,
-        call: tool_call(
-            input.and_then(|messages| messages.last()),
-            tools.flat_map(offered_tools),
-        ),
+        call: next_call(&conversation, tools.flat_map(offered_tools)),
         format_response,
     }
+}
+
+fn parts(item: &Value) -> Vec<Part<'_>> {
+    if item["type"] == "function_call_output" {
+        return vec![Part::ToolResult];
+    }
+    if item["role"] == "user" {
+        return texts(&item["content"]).map(Part::UserText).collect();
+    }
+    Vec::new()
 }
 
 /// Returns the tools of an item of the list: one, or those of a namespace.
@@ -53,7 +61,8 @@ fn format_response(body: &Value, reply: &Reply) -> Response {
         ),
         Reply::Call(call) => {
             let mut item = json!({
-                "type": "function_call", "id": "fc_1", "call_id": "call_1", "status": "completed",
+                "type": "function_call", "id": format!("fc_{}", call.number),
+                "call_id": format!("call_{}", call.number), "status": "completed",
                 "name": call.name, "arguments": call.arguments,
             });
             if let Some(namespace) = &call.namespace {
