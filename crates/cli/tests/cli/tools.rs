@@ -4,7 +4,7 @@ use std::{
     fs,
     io::{BufRead as _, BufReader, Write as _},
     path::{Path, PathBuf},
-    process::Stdio,
+    process::{Command, Stdio},
     thread,
 };
 
@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use testkit::scripted::{Event, PromptLog, Step};
 
-use crate::test_installation::TestInstallation;
+use crate::test_installation::{MATINS_PROGRAM, TestInstallation};
 
 fn add_cron() -> Step {
     let arguments = json!({
@@ -395,6 +395,47 @@ async fn official_client_lists_and_calls_tools() {
     client.cancel().await.unwrap();
     fs::write(&goes_on, "").unwrap();
     assert_eq!(turn.end().code, 0);
+}
+
+/// The official inspector, which starts the pipe as agents do (`scripts/check-mcp`).
+#[test]
+fn official_inspector_lists_and_calls_tools() {
+    let world = TestInstallation::new();
+    let (began, goes_on) = (world.path().join("began"), world.path().join("go"));
+    world.add_scripted_agent([vec![
+        Step::Touch(began.clone()),
+        Step::WaitFor(goes_on.clone()),
+    ]]);
+    let _server = world.serve();
+    let turn = world.start(&["session", "send", "--new", "--agent", "scripted", "hello"]);
+    world.wait_for("the turn", |_| began.exists());
+    let files = run_files(&world.data_folder());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let arguments = json!({"key": "build", "value": "green"}).to_string();
+    let inspected = Command::new(root.join("scripts/check-mcp"))
+        .args([MATINS_PROGRAM.as_ref(), files[0].as_os_str()])
+        .args(["remember", &arguments])
+        .output()
+        .unwrap();
+    let failed = String::from_utf8_lossy(&inspected.stderr);
+    assert!(inspected.status.success(), "{failed}");
+    let answers = serde_json::Deserializer::from_slice(&inspected.stdout).into_iter();
+    let answers: Vec<Value> = answers.map(Result::unwrap).collect();
+    let [listed, called] = &answers[..] else {
+        panic!("{answers:#?}")
+    };
+    let tools = listed["tools"].as_array().unwrap().iter();
+    let names: Vec<_> = tools.map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, model::permission::TOOL_NAMES);
+    assert_eq!(called["structuredContent"]["ok"], true, "{called:#}");
+    fs::write(&goes_on, "").unwrap();
+    assert_eq!(turn.end().code, 0);
+    let session = world.json(&["run", "list", "--limit", "1"])[0]["session_id"].clone();
+    let kept = world.json(&["memory", "list", "--session", session.as_str().unwrap()]);
+    assert_eq!(
+        (&kept[0]["key"], &kept[0]["value"]),
+        (&json!("build"), &json!("green"))
+    );
 }
 
 #[test]
