@@ -11,6 +11,7 @@
 mod checks;
 mod child;
 mod stage;
+mod tool_calls;
 mod transitions;
 mod turns;
 

@@ -19,6 +19,7 @@ use crate::{
     checks::{check_history, check_state, runs_oldest_first, snapshot},
     child::{ChildEnd, Job, Task},
     stage::{Database, TestBed, instant, open, test_instance},
+    tool_calls::{self, SECRET_HASH},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -203,6 +204,11 @@ impl Transition {
         }
     }
 
+    /// Returns `true` if the transition ends a running run.
+    fn ends_run(self) -> bool {
+        matches!(self, Self::Finish | Self::Fail | Self::Stall)
+    }
+
     /// Returns the stage of the run when the transition begins: queued, delivered or running.
     fn run_stage_before(self) -> u8 {
         match self {
@@ -244,6 +250,14 @@ pub(crate) async fn abort_at_each_point(transition: Transition, database: Databa
             now: stage.now,
             task: Task::Transition(transition, about.clone()),
         };
+        // The end of a run ends its tools with it.
+        let session: SessionId = about[0].parse().unwrap();
+        let caller = run.filter(|_| transition.ends_run());
+        let caller = caller.map(|run| tool_calls::caller(run, crashed_worker(), SECRET_HASH));
+        if let Some(caller) = &caller {
+            let now = stage.instant();
+            tool_calls::write_with_each_tool(&stage.store, caller, session, now).await;
+        }
         let before = snapshot(&stage.store).await;
         let died = job.run();
         let changed = snapshot(&stage.store).await != before;
@@ -256,11 +270,19 @@ pub(crate) async fn abort_at_each_point(transition: Transition, database: Databa
             "point {point}, {last}: {:?}",
             died.points
         );
+        if let Some(caller) = caller.as_ref().filter(|_| committed) {
+            let now = stage.instant();
+            tool_calls::check_calls_are_refused(&stage.store, caller, session, now).await;
+        }
 
         recover(&mut stage, transition, &about).await;
         check_inputs_exist_once(&stage, transition, &about, committed).await;
         if let Some(run) = run {
             check_crashed_worker_is_fenced(&stage.store, run, stage.instant()).await;
+        }
+        if let Some(caller) = &caller {
+            let now = stage.instant();
+            tool_calls::check_calls_are_refused(&stage.store, caller, session, now).await;
         }
         check_history(&stage.store, &runs_ended_by_agents(&stage)).await;
         if !died.aborted {
@@ -316,7 +338,8 @@ async fn prepare_transition(
         taken = Some(run);
     }
     if transition.run_stage_before() >= 2 {
-        let begun = store.begin(run, &worker, here, now, None).await.unwrap();
+        let secret = Some(SECRET_HASH);
+        let begun = store.begin(run, &worker, here, now, secret).await.unwrap();
         assert!(matches!(begun, StartReply::Started(_)), "{begun:?}");
     }
     match transition {

@@ -19,6 +19,7 @@ use crate::{
     checks::{check_history, runs_oldest_first, snapshot},
     child::{ChildEnd, Job, Task},
     stage::{Database, TestBed, host, instant, open},
+    tool_calls,
 };
 
 /// The longest wait of a test. It is reached only if something hangs.
@@ -181,7 +182,7 @@ async fn check_no_processes_left(runs: &[Run]) {
     }
 }
 
-/// Checks that the aborted server changes nothing when it continues (I4).
+/// Checks that the aborted server and its agent change nothing when they continue (I4).
 async fn check_crashed_worker_is_fenced(store: &Store, run: &Run) {
     let worker = run.state.worker_id().unwrap();
     let finished = model::turn::TurnResult::with_outcome(model::outcome::Outcome::Stopped(
@@ -191,4 +192,8 @@ async fn check_crashed_worker_is_fenced(store: &Store, run: &Run) {
     let settled = store.finish(run.id, worker, &finished, run.input_at);
     assert_eq!(settled.await.unwrap(), WriteOutcome::Fenced, "I4: {run:#?}");
     assert_eq!(snapshot(store).await, before, "I4: {run:#?}");
+    let session = run.session_id.unwrap();
+    if let Some(caller) = tool_calls::caller_of_row(store, run.id, worker.clone()).await {
+        tool_calls::check_calls_are_refused(store, &caller, session, run.input_at).await;
+    }
 }
