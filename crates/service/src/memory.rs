@@ -258,6 +258,11 @@ impl RunTools {
 }
 
 fn validate_key(given: &str) -> Result<String, Error> {
+    // A key is the last segment of an address, from which clients remove these two.
+    if matches!(given, "." | "..") {
+        let problem = "it has another meaning in addresses; accepted are other texts";
+        return Err(Error::invalid("key", given, problem));
+    }
     // A key is bounded like a name: `memory::KEY_BYTES` equals `limits::NAME_BYTES`.
     naming::validate_name("key", given)
 }
@@ -306,4 +311,22 @@ fn validate_ttl(hours: Option<u32>, now: Timestamp) -> Result<Option<Timestamp>,
         return Err(Error::invalid("ttl_hours", &hours.to_string(), problem));
     }
     Ok(Some(now + std::time::Duration::from_hours(hours.into())))
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn key_with_meaning_in_addresses_is_refused() {
+        for refused in [".", ".."] {
+            let error = validate_key(refused).unwrap_err().to_string();
+            assert!(error.contains(&format!("`{refused}`")), "{error}");
+        }
+        for accepted in ["...", ".a", "a/..", "%2e"] {
+            assert_eq!(validate_key(accepted).unwrap(), accepted);
+        }
+    }
 }

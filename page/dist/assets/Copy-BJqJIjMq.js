@@ -1,1 +1,0 @@
-import{It as e,cn as t,dn as n,sn as r,yt as i}from"./index-9DDt8VN-.js";var a=n(t(),1),o=r();function s({text:t}){let[n,r]=(0,a.useState)(!1);return(0,o.jsx)(e,{size:`small`,onClick:()=>{navigator.clipboard?.writeText(t).then(()=>r(!0),()=>i(`The browser does not permit copying`))},children:n?`Copied`:`Copy`})}export{s as t};
