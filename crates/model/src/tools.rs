@@ -48,6 +48,9 @@ pub const LEAST_INTERVAL: Duration = Duration::from_mins(15);
 pub const LONGEST_LIFETIME: Duration = Duration::from_hours(30 * 24);
 /// The highest number of calls of tools in one turn.
 pub const CALLS_PER_TURN: u32 = 200;
+/// The highest number of connections of one run to its tools at a time. An agent has one for each of its sessions, and
+/// some agents keep a second one for a helper.
+pub const CONNECTIONS_PER_RUN: usize = 8;
 
 /// The turn in which an agent has made an automation.
 #[derive(Debug, Clone, PartialEq, Eq)]

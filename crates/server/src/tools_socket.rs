@@ -2,7 +2,7 @@
 //! an agent to it.
 //!
 //! A connection begins with one line of JSON, the run and its secret ([`Hello`]); then the peer speaks MCP. The secret
-//! is what counts. That the peer has the same user and runs this program is a second condition: it keeps out programs that
+//! is what counts. A run has at most [`CONNECTIONS_PER_RUN`] connections, and they end with its turn. That the peer has the same user and runs this program is a second condition: it keeps out programs that
 //! read the file of a run by accident, but no program that means harm.
 
 use std::{
@@ -19,7 +19,9 @@ use std::{
 };
 
 use client::SocketAddress;
-use model::{RunId, WorkerId, access::secret::RunSecret, schedule::Zone};
+use model::{
+    RunId, WorkerId, access::secret::RunSecret, schedule::Zone, tools::CONNECTIONS_PER_RUN,
+};
 use serde::{Deserialize, Serialize};
 use service::Service;
 use store::ToolCaller;
@@ -31,13 +33,16 @@ use tokio::{
     time::{sleep, timeout},
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
-use turn::{RunFile, ToolGrants};
+use tools::TurnTools;
+use turn::{GrantedConnection, RunFile, ToolGrants};
 
 /// The longest first line of a connection, in bytes.
 const MAX_HELLO_BYTES: u64 = 1024;
 /// The time that a peer has for its first line.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
-/// The highest number of connections at a time. An agent has one for each of its sessions.
+/// The time that an agent has to initialize MCP after its first line.
+const INITIALIZE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The highest number of connections at a time, over all runs.
 const MAX_CONNECTIONS: usize = 1024;
 /// The pause after an error of `accept`. The usual cause is that the process has too many open files.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
@@ -201,7 +206,11 @@ impl Acceptor {
             return;
         };
         let refused = match self.tools(&hello).await {
-            Ok((tools, calls)) => return tools::serve(tools, calls, reader, writer).await,
+            Ok((tools, connection)) => {
+                let ended = connection.ended.clone();
+                let timeout = sleep(INITIALIZE_TIMEOUT);
+                return tools::serve(tools, (reader, writer), ended, timeout).await;
+            }
             Err(refused) => refused,
         };
         tracing::warn!(run = %hello.run, refused, "refused an agent at the socket of the tools");
@@ -210,14 +219,10 @@ impl Acceptor {
         writer.write_all(line.as_bytes()).await.ok();
     }
 
-    /// Returns the tools of the run that a connection names, and the counter of its calls. The error is a text for the
-    /// agent.
-    async fn tools(
-        &self,
-        hello: &Hello,
-    ) -> Result<(service::RunTools, Arc<std::sync::atomic::AtomicU32>), String> {
+    /// Opens a connection to the tools of the run that its first line names. The error is a text for the agent.
+    async fn tools(&self, hello: &Hello) -> Result<(TurnTools, GrantedConnection), String> {
         const OVER: &str = "401 run_over: the turn is over, or its secret is another one";
-        let calls = self.grants.calls(hello.run).ok_or(OVER)?;
+        let run = self.grants.granted(hello.run).ok_or(OVER)?;
         let secret = RunSecret::parse(&hello.secret).map_err(|error| format!("401: {error}"))?;
         let caller = ToolCaller {
             run: hello.run,
@@ -227,7 +232,17 @@ impl Acceptor {
         };
         let zone = self.server.zone.clone();
         match self.server.service.run_tools(caller, zone).await {
-            Ok((tools, _)) => Ok((tools, calls)),
+            // Count the connection after the proof, so that a wrong secret takes no connection from the run.
+            Ok((tools, _)) => match run.open_connection() {
+                Some(connection) => {
+                    let calls = run.calls;
+                    Ok((TurnTools { tools, calls }, connection))
+                }
+                None => Err(format!(
+                    "429 too_many_connections: the turn has {CONNECTIONS_PER_RUN} connections to its tools already; \
+                     close one of them first"
+                )),
+            },
             Err(service::Error::Store(store::Error::RunOver { .. })) => Err(OVER.into()),
             Err(error) => {
                 tracing::error!(error = %error.chain(), "cannot serve the tools of {}", hello.run);

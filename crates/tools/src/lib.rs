@@ -19,4 +19,4 @@ mod table;
 mod tool;
 
 pub use definition::definitions;
-pub use server::serve;
+pub use server::{TurnTools, serve};

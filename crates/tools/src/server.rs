@@ -12,11 +12,12 @@ use rmcp::{
         CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult,
         PaginatedRequestParams, ServerCapabilities, ServerConfig,
     },
-    service::{RequestContext, serve_server},
+    service::{RequestContext, serve_server_with_ct},
     transport::async_rw::AsyncRwTransport,
 };
 use service::RunTools;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     definition::definitions,
@@ -27,17 +28,49 @@ use crate::{
 /// The longest message of an agent, in bytes. It holds the longest input of any tool, escaped.
 const MAX_MESSAGE_BYTES: usize = 8 << 20;
 
-/// Serves the tools of one turn over a stream, until the agent closes it. `calls` counts the calls of the turn, over all
-/// of its connections.
-pub async fn serve<R, W>(tools: RunTools, calls: Arc<AtomicU32>, reader: R, writer: W)
-where
+/// The tools of one turn, as one of its connections serves them.
+pub struct TurnTools {
+    /// The tools.
+    pub tools: RunTools,
+    /// The counter of the calls of the turn, over all of its connections.
+    pub calls: Arc<AtomicU32>,
+}
+
+/// Serves the tools of a turn over a stream, until the agent closes it or `ended` is cancelled. Closes the stream if
+/// `initialize_timeout` completes before the agent has initialized the protocol.
+pub async fn serve<R, W>(
+    tools: TurnTools,
+    (reader, writer): (R, W),
+    ended: CancellationToken,
+    initialize_timeout: impl Future<Output = ()>,
+) where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    let handler = Handler(tools);
+    serve_handler(handler, (reader, writer), ended, initialize_timeout).await;
+}
+
+async fn serve_handler<R, W>(
+    handler: impl ServerHandler,
+    (reader, writer): (R, W),
+    ended: CancellationToken,
+    initialize_timeout: impl Future<Output = ()>,
+) where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let transport = AsyncRwTransport::<RoleServer, _, _>::new(reader, writer)
         .with_max_line_length(MAX_MESSAGE_BYTES);
-    let handler = Handler { tools, calls };
-    match serve_server(handler, transport).await {
+    let initialized = tokio::select! {
+        biased;
+        initialized = serve_server_with_ct(handler, transport, ended) => initialized,
+        () = initialize_timeout => {
+            tracing::debug!("an agent did not initialize its tools in time");
+            return;
+        }
+    };
+    match initialized {
         Ok(running) => {
             if let Err(error) = running.waiting().await {
                 tracing::debug!(%error, "a connection to the tools ended");
@@ -47,15 +80,13 @@ where
     }
 }
 
-struct Handler {
-    tools: RunTools,
-    calls: Arc<AtomicU32>,
-}
+struct Handler(TurnTools);
 
 impl Handler {
     /// Counts a call. Returns the number of calls that are left, or `None` if this one is too many.
     fn count_call(&self) -> Option<u32> {
         let before = self
+            .0
             .calls
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |calls| {
                 (calls < CALLS_PER_TURN).then_some(calls + 1)
@@ -78,7 +109,7 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let access = match self.tools.access().await {
+        let access = match self.0.tools.access().await {
             // A turn that is over has no tools.
             Err(service::Error::Store(store::Error::RunOver { .. })) => ToolAccess::None,
             // An empty list would tell the agent for the whole turn that it has none.
@@ -99,7 +130,8 @@ impl ServerHandler for Handler {
             return Ok(reply::result(Err(ToolError::too_many_calls()), 0).into());
         };
         let answer = async {
-            let access = self.tools.access().await?;
+            let tools = &self.0.tools;
+            let access = tools.access().await?;
             let Some(tool) = table::find(&request.name, access) else {
                 let names: Vec<_> = table::offered(access).map(|tool| tool.name).collect();
                 return Err(ToolError::unknown(
@@ -108,8 +140,48 @@ impl ServerHandler for Handler {
                 ));
             };
             let input = request.arguments.unwrap_or_default();
-            (tool.call)(&self.tools, access, input).await
+            (tool.call)(tools, access, input).await
         };
         Ok(reply::result(answer.await, calls_left).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, duplex, split};
+
+    use super::*;
+
+    struct NoTools;
+
+    impl ServerHandler for NoTools {}
+
+    const INITIALIZE: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+"#;
+
+    #[tokio::test]
+    async fn silent_connection_is_closed_after_timeout() {
+        let (server, agent) = duplex(4096);
+        serve_handler(NoTools, split(server), CancellationToken::new(), ready(())).await;
+        let mut lines = BufReader::new(agent).lines();
+        assert_eq!(lines.next_line().await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn initialized_connection_is_closed_once_its_run_has_ended() {
+        let (server, mut agent) = duplex(4096);
+        let ended = CancellationToken::new();
+        let serving = serve_handler(NoTools, split(server), ended.clone(), pending());
+        let serving = tokio::spawn(serving);
+        agent.write_all(INITIALIZE).await.unwrap();
+        let mut lines = BufReader::new(agent).lines();
+        let reply = lines.next_line().await.unwrap().unwrap();
+        assert!(reply.contains("serverInfo"), "{reply}");
+        ended.cancel();
+        serving.await.unwrap();
+        assert_eq!(lines.next_line().await.unwrap(), None);
     }
 }

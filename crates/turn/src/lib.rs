@@ -46,7 +46,10 @@ pub use agent_runtime::AgentRuntime;
 pub use execute::execute;
 pub use finish::TurnEnd;
 pub use heartbeat::TurnControl;
-pub use tool_grants::{MCP_ARGUMENT, RUN_FILE_VARIABLE, RunFile, TOOL_SERVER_NAME, ToolGrants};
+pub use tool_grants::{
+    GrantedConnection, GrantedRun, MCP_ARGUMENT, RUN_FILE_VARIABLE, RunFile, TOOL_SERVER_NAME,
+    ToolGrants,
+};
 pub use turn_store::{TurnStore, TurnStoreError};
 
 use model::RunId;

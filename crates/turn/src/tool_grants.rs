@@ -14,8 +14,10 @@ use std::{
 };
 
 use agent::McpServer;
-use model::{RunId, access::secret::RunSecret};
+use model::{RunId, access::secret::RunSecret, tools::CONNECTIONS_PER_RUN};
 use serde::{Deserialize, Serialize};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
 
 /// The name of the MCP server, which agents show beside the names of its tools.
 pub const TOOL_SERVER_NAME: &str = "matins";
@@ -33,7 +35,44 @@ struct Inner {
     program: PathBuf,
     socket: PathBuf,
     folder: PathBuf,
-    calls: Mutex<HashMap<RunId, Arc<AtomicU32>>>,
+    runs: Mutex<HashMap<RunId, GrantedRun>>,
+}
+
+/// A run whose agent may use its tools.
+#[derive(Debug, Clone)]
+pub struct GrantedRun {
+    /// The counter of the calls of the run, over all of its connections.
+    pub calls: Arc<AtomicU32>,
+    connections: Arc<Semaphore>,
+    ended: CancellationToken,
+}
+
+/// A connection of a run to its tools, which counts until it is dropped.
+#[derive(Debug)]
+pub struct GrantedConnection {
+    /// Cancelled once the access of the run ends, and the connection must end with it.
+    pub ended: CancellationToken,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl GrantedRun {
+    fn new() -> Self {
+        Self {
+            calls: Arc::default(),
+            connections: Arc::new(Semaphore::new(CONNECTIONS_PER_RUN)),
+            ended: CancellationToken::new(),
+        }
+    }
+
+    /// Opens a connection. Returns `None` if the run has [`CONNECTIONS_PER_RUN`] connections already.
+    pub fn open_connection(&self) -> Option<GrantedConnection> {
+        let permit = Arc::clone(&self.connections).try_acquire_owned().ok()?;
+        Some(GrantedConnection {
+            // A child, so that the end of one connection ends no other.
+            ended: self.ended.child_token(),
+            _permit: permit,
+        })
+    }
 }
 
 /// The content of the file of a run.
@@ -63,13 +102,13 @@ impl ToolGrants {
             program,
             socket,
             folder,
-            calls: Mutex::default(),
+            runs: Mutex::default(),
         })))
     }
 
-    /// Returns the counter of the calls of a run. Returns `None` if this process does not take the run's turn.
-    pub fn calls(&self, run: RunId) -> Option<Arc<AtomicU32>> {
-        self.0.calls().get(&run).cloned()
+    /// Returns the access of a run. Returns `None` if this process does not take the run's turn.
+    pub fn granted(&self, run: RunId) -> Option<GrantedRun> {
+        self.0.runs().get(&run).cloned()
     }
 
     /// Grants the agent of a run the tools, until the returned value is dropped.
@@ -93,14 +132,14 @@ impl ToolGrants {
             path,
         };
         file.write_all(&serde_json::to_vec(&content)?)?;
-        self.0.calls().insert(run, Arc::default());
+        self.0.runs().insert(run, GrantedRun::new());
         Ok(grant)
     }
 }
 
 impl Inner {
-    fn calls(&self) -> MutexGuard<'_, HashMap<RunId, Arc<AtomicU32>>> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    fn runs(&self) -> MutexGuard<'_, HashMap<RunId, GrantedRun>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -133,7 +172,10 @@ impl ToolGrant {
 
 impl Drop for ToolGrant {
     fn drop(&mut self) {
-        self.inner.calls().remove(&self.run);
+        // An agent's pipe may outlive the agent, for example below a process that has left its session.
+        if let Some(granted) = self.inner.runs().remove(&self.run) {
+            granted.ended.cancel();
+        }
         if let Err(error) = remove_if_exists(&self.path) {
             // The secret in it is worthless: the run is over.
             tracing::warn!(run = %self.run, %error, "cannot remove the file of {}", self.run);
@@ -164,13 +206,13 @@ mod tests {
         let socket = parent.path().join("tools.sock");
         let grants = ToolGrants::new("/bin/matins".into(), socket, folder.clone()).unwrap();
         let (run, secret) = (RunId::from_uuid(Uuid::from_u128(1)), test_secret());
-        assert!(grants.calls(run).is_none());
+        assert!(grants.granted(run).is_none());
 
         // A file that an earlier turn has left is replaced.
         let path = folder.join(run.to_string());
         fs::write(&path, "old").unwrap();
         let grant = grants.grant(run, &secret).unwrap();
-        assert!(grants.calls(run).is_some());
+        assert!(grants.granted(run).is_some());
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         let file: RunFile = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
@@ -183,8 +225,44 @@ mod tests {
         assert_eq!(server.env[RUN_FILE_VARIABLE], path.to_str().unwrap());
 
         drop(grant);
-        assert!(!path.exists() && grants.calls(run).is_none());
+        assert!(!path.exists() && grants.granted(run).is_none());
         drop(grants);
         assert!(!folder.exists());
+    }
+
+    #[test]
+    fn connections_of_run_are_limited_and_end_with_its_grant() {
+        let parent = tempfile::tempdir().unwrap();
+        let socket = parent.path().join("tools.sock");
+        let folder = parent.path().join("worker");
+        let grants = ToolGrants::new("/bin/matins".into(), socket, folder).unwrap();
+        let [run, other] = [1, 2].map(|id| RunId::from_uuid(Uuid::from_u128(id)));
+        let grant = grants.grant(run, &test_secret()).unwrap();
+        let _other = grants.grant(other, &test_secret()).unwrap();
+        let granted = grants.granted(run).unwrap();
+
+        let mut open: Vec<_> = (0..CONNECTIONS_PER_RUN)
+            .map(|_| granted.open_connection().unwrap())
+            .collect();
+        assert!(granted.open_connection().is_none());
+        // Another run has connections of its own, and a closed connection makes room for the next.
+        let of_other = grants.granted(other).unwrap().open_connection().unwrap();
+        drop(open.pop());
+        open.push(granted.open_connection().unwrap());
+        assert!(
+            !open
+                .iter()
+                .any(|connection| connection.ended.is_cancelled())
+        );
+
+        drop(grant);
+        assert!(
+            open.iter()
+                .all(|connection| connection.ended.is_cancelled())
+        );
+        assert!(!of_other.ended.is_cancelled());
+        // The access may end between the proof of the secret and the opening.
+        drop(open);
+        assert!(granted.open_connection().unwrap().ended.is_cancelled());
     }
 }

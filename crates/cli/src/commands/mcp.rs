@@ -20,7 +20,7 @@ pub(crate) fn run(Args {}: &Args) -> Result<Exit, CliError> {
     let (input, output) = (std::io::stdin(), std::io::stdout());
     server::connect_agent(&run_file, input, output).map_err(|source| {
         CliError::environment("cannot use the tools of Matins", source)
-            .with_hint("the tools of a turn end with it")
+            .with_hint("each turn has tools of its own, which end with it")
     })?;
     Ok(Exit::Done)
 }

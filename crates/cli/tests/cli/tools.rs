@@ -23,7 +23,7 @@ fn add_cron() -> Step {
 }
 
 /// Returns the files of runs in a data folder.
-fn run_files(data: &Path) -> Vec<PathBuf> {
+pub(crate) fn run_files(data: &Path) -> Vec<PathBuf> {
     let folders = fs::read_dir(data.join("runs"))
         .into_iter()
         .flatten()
@@ -156,23 +156,16 @@ fn secret_of_running_turn_is_in_its_file_alone_and_dies_with_it() {
     fs::write(&wrong, other.to_string()).unwrap();
     let refused = connect(&world, &wrong).wait();
     assert!(refused.contains("401"), "{refused}");
-    // 3. After the end, an open connection and a new one are refused, and nothing is changed.
+    // 3. The end closes an open connection, a new one is refused, and nothing is changed.
     let copy = world.path().join("copy");
     fs::copy(file, &copy).unwrap();
     fs::write(&goes_on, "").unwrap();
     assert_eq!(turn.end().code, 0);
-    let late = call(
-        &mut pipe,
-        &json!({
-            "action": "add", "name": "late", "schedule": "0 9 * * *", "message": "Go on.",
-        }),
+    assert!(
+        pipe.lines.next().is_none(),
+        "the pipe ends, although the agent keeps it open"
     );
-    let late = &late["result"]["structuredContent"];
-    assert_eq!(
-        (&late["ok"], &late["error"]),
-        (&json!(false), &json!("closed")),
-        "{late}"
-    );
+    pipe.wait();
     let refused = connect(&world, &copy).wait();
     assert!(refused.contains("401 run_over"), "{refused}");
     assert_eq!(world.json(&["automation", "list"]), json!([]));
@@ -188,6 +181,47 @@ fn secret_of_running_turn_is_in_its_file_alone_and_dies_with_it() {
             .windows(secret.len())
             .any(|part| part == secret.as_bytes());
         assert!(!found, "{}", entry.path().display());
+    }
+}
+
+#[test]
+fn ninth_connection_of_turn_is_refused_until_another_is_closed() {
+    let world = TestInstallation::new();
+    let (began, goes_on) = (world.path().join("began"), world.path().join("go"));
+    world.add_scripted_agent([vec![
+        Step::Touch(began.clone()),
+        Step::WaitFor(goes_on.clone()),
+    ]]);
+    let _server = world.serve();
+    let turn = world.start(&["session", "send", "--new", "--agent", "scripted", "hello"]);
+    world.wait_for("the turn", |_| began.exists());
+    let files = run_files(&world.data_folder());
+    let mut pipes: Vec<_> = (0..8).map(|_| connect(&world, &files[0])).collect();
+    for pipe in &mut pipes {
+        initialize(pipe);
+    }
+    let refused = connect(&world, &files[0]).wait();
+    assert!(
+        refused.contains("429 too_many_connections: the turn has 8 connections"),
+        "{refused}"
+    );
+    pipes.pop().unwrap().wait();
+    // The server counts a connection until it has noticed the end.
+    let next = std::cell::RefCell::new(None);
+    world.wait_for("room for a connection", |_| {
+        let mut pipe = connect(&world, &files[0]);
+        pipe.send(&initialize_request(1));
+        let replied = pipe.lines.next().is_some();
+        next.replace(Some(pipe));
+        replied
+    });
+    pipes.extend(next.take());
+    // The end of the turn ends them all.
+    fs::write(&goes_on, "").unwrap();
+    assert_eq!(turn.end().code, 0);
+    for mut pipe in pipes {
+        assert!(pipe.lines.next().is_none());
+        pipe.wait();
     }
 }
 
@@ -280,26 +314,12 @@ fn scheduled_turn_makes_automations_by_the_rule_of_its_automation() {
 struct Pipe {
     process: std::process::Child,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
-    next: u32,
 }
 
 impl Pipe {
     fn send(&mut self, message: &Value) {
         let input = self.process.stdin.as_mut().unwrap();
         writeln!(input, "{message}").unwrap();
-    }
-
-    fn request(&mut self, method: &str, params: &Value) -> Value {
-        self.next += 1;
-        let id = self.next;
-        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
-        loop {
-            let line = self.lines.next().unwrap().unwrap();
-            let message: Value = serde_json::from_str(&line).unwrap();
-            if message["id"] == id {
-                return message;
-            }
-        }
     }
 
     /// Waits for the end of the process, and returns its standard error.
@@ -326,29 +346,20 @@ fn connect(world: &TestInstallation, run_file: &Path) -> Pipe {
         .spawn()
         .unwrap();
     let lines = BufReader::new(process.stdout.take().unwrap()).lines();
-    Pipe {
-        process,
-        lines,
-        next: 0,
-    }
+    Pipe { process, lines }
+}
+
+fn initialize_request(id: u32) -> Value {
+    let client = json!({"name": "test", "version": "1"});
+    let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
+    json!({"jsonrpc": "2.0", "id": id, "method": "initialize", "params": params})
 }
 
 fn initialize(pipe: &mut Pipe) -> Value {
-    let began = pipe.request(
-        "initialize",
-        &json!({
-            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
-        }),
-    );
+    pipe.send(&initialize_request(1));
+    let began = serde_json::from_str(&pipe.lines.next().unwrap().unwrap()).unwrap();
     pipe.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
     began
-}
-
-fn call(pipe: &mut Pipe, arguments: &Value) -> Value {
-    pipe.request(
-        "tools/call",
-        &json!({"name": "cron", "arguments": arguments}),
-    )
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
