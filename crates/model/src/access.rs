@@ -4,6 +4,7 @@
 //! A token never expires after the token that made it.
 
 pub mod secret;
+pub mod secret_mask;
 
 use std::collections::BTreeSet;
 

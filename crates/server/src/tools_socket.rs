@@ -20,7 +20,10 @@ use std::{
 
 use client::SocketAddress;
 use model::{
-    RunId, WorkerId, access::secret::RunSecret, schedule::Zone, tools::CONNECTIONS_PER_RUN,
+    RunId, WorkerId,
+    access::{secret::RunSecret, secret_mask::SecretMask},
+    schedule::Zone,
+    tools::CONNECTIONS_PER_RUN,
 };
 use serde::{Deserialize, Serialize};
 use service::Service;
@@ -235,8 +238,9 @@ impl Acceptor {
             // Count the connection after the proof, so that a wrong secret takes no connection from the run.
             Ok((tools, _)) => match run.open_connection() {
                 Some(connection) => {
+                    let mask = SecretMask::of(&secret);
                     let calls = run.calls;
-                    Ok((TurnTools { tools, calls }, connection))
+                    Ok((TurnTools { tools, calls, mask }, connection))
                 }
                 None => Err(format!(
                     "429 too_many_connections: the turn has {CONNECTIONS_PER_RUN} connections to its tools already; \

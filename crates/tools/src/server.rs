@@ -5,7 +5,10 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-use model::tools::{CALLS_PER_TURN, ToolAccess};
+use model::{
+    access::secret_mask::SecretMask,
+    tools::{CALLS_PER_TURN, ToolAccess},
+};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
@@ -15,6 +18,7 @@ use rmcp::{
     service::{RequestContext, serve_server_with_ct},
     transport::async_rw::AsyncRwTransport,
 };
+use serde_json::Value;
 use service::RunTools;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
@@ -34,6 +38,8 @@ pub struct TurnTools {
     pub tools: RunTools,
     /// The counter of the calls of the turn, over all of its connections.
     pub calls: Arc<AtomicU32>,
+    /// The mask for the secret of the run, so that no tool stores it.
+    pub mask: SecretMask,
 }
 
 /// Serves the tools of a turn over a stream, until the agent closes it or `ended` is cancelled. Closes the stream if
@@ -130,7 +136,7 @@ impl ServerHandler for Handler {
             return Ok(reply::result(Err(ToolError::too_many_calls()), 0).into());
         };
         let answer = async {
-            let tools = &self.0.tools;
+            let TurnTools { tools, mask, .. } = &self.0;
             let access = tools.access().await?;
             let Some(tool) = table::find(&request.name, access) else {
                 let names: Vec<_> = table::offered(access).map(|tool| tool.name).collect();
@@ -139,8 +145,9 @@ impl ServerHandler for Handler {
                     format!("the tools are {}", names.join(", ")),
                 ));
             };
-            let input = request.arguments.unwrap_or_default();
-            (tool.call)(tools, access, input).await
+            let mut input = Value::Object(request.arguments.unwrap_or_default());
+            mask.value(&mut input);
+            (tool.call)(tools, access, reply::object(input)).await
         };
         Ok(reply::result(answer.await, calls_left).into())
     }

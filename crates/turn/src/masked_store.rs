@@ -1,14 +1,17 @@
-//! A store that never receives the secret of its run.
+//! A store that never receives the secret of its run, in one piece or in several.
 //!
-//! An agent that reads the file of its own run may repeat the secret in its answer. The secret is worthless after the turn,
-//! but the transcript, the record and the live text are shown to people and are exported while the turn goes on.
+//! Live text arrives in pieces, which viewers join. So the store holds back an end of the text with which the secret can
+//! begin, until more text follows. The answer of the turn, which the end of the run writes, has that end.
 
-use std::time::Duration;
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
-use futures::future::BoxFuture;
+use futures::{FutureExt as _, future::BoxFuture};
 use model::{
-    RunId,
-    access::secret::RunSecret,
+    AcpSessionId, RunId,
+    access::{secret::RunSecret, secret_mask::SecretMask},
     approval::ApprovalRequest,
     budget::Accounts,
     outcome::Outcome,
@@ -23,61 +26,90 @@ use crate::{TurnStore, TurnStoreError};
 /// A store behind a mask for the secret of a run.
 pub(crate) struct MaskedStore<'a> {
     store: &'a dyn TurnStore,
-    mask: Mask,
+    mask: SecretMask,
+    held_back: Mutex<HeldBack>,
+}
+
+/// The end of the live text that is not written yet, because the secret can begin with it.
+#[derive(Debug, Clone, Default)]
+struct HeldBack {
+    position: u64,
+    text: String,
+}
+
+impl HeldBack {
+    /// Returns the text to write after a new piece, with its position, and the end to hold back from now on.
+    fn append(self, mask: &SecretMask, position: u64, piece: String) -> (u64, String, Self) {
+        let end = self.position + self.text.len() as u64;
+        let (position, mut text) = if end == position {
+            (self.position, self.text + &piece)
+        } else {
+            (position, piece)
+        };
+        mask.whole_secrets(&mut text);
+        let written = text.len() - mask.partial_end(&text);
+        let held = Self {
+            position: position + written as u64,
+            text: text.split_off(written),
+        };
+        (position, text, held)
+    }
 }
 
 impl<'a> MaskedStore<'a> {
     pub(crate) fn new(store: &'a dyn TurnStore, secret: &RunSecret) -> Self {
         Self {
             store,
-            mask: Mask::of(secret),
+            mask: SecretMask::of(secret),
+            held_back: Mutex::default(),
         }
+    }
+
+    fn lock_held_back(&self) -> MutexGuard<'_, HeldBack> {
+        self.held_back
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The secret, and the text of the same length that takes its place, so that positions in texts stay.
-struct Mask {
-    secret: String,
-    mask: String,
+fn mask_result(mask: &SecretMask, result: &mut TurnResult) {
+    mask.text(&mut result.answer);
+    mask.optional(&mut result.title);
+    mask.optional(&mut result.error);
+    mask.value(&mut result.diagnostics);
+    if let Some(usage) = &mut result.usage {
+        mask.value(usage);
+    }
+    match &mut result.outcome {
+        Outcome::Failed(failure) => mask.text(&mut failure.message),
+        Outcome::Cancelled(reason) => mask.text(reason),
+        Outcome::Stopped(_) => {}
+    }
+    // A masked ID would name another session. Without an ID, the seat begins a new one.
+    let is_secret = |id: &AcpSessionId| mask.is_in(id.as_str());
+    if result.acp_session_id.as_ref().is_some_and(is_secret) {
+        result.acp_session_id = None;
+        result.turn_ended = false;
+    }
 }
 
-impl Mask {
-    fn of(secret: &RunSecret) -> Self {
-        let secret = secret.reveal().to_owned();
-        let stars = secret.len().saturating_sub(RunSecret::PREFIX.len());
-        let mask = format!("{}{}", RunSecret::PREFIX, "*".repeat(stars));
-        Self { secret, mask }
+fn mask_approval(mask: &SecretMask, request: &mut ApprovalRequest) {
+    let ApprovalRequest {
+        permission,
+        long_input,
+    } = request;
+    for text in [
+        &mut permission.tool_kind,
+        &mut permission.title,
+        &mut permission.tool_call,
+    ] {
+        mask.text(text);
     }
-
-    fn text(&self, text: &mut String) {
-        if text.contains(&self.secret) {
-            *text = text.replace(&self.secret, &self.mask);
-        }
+    if let Some(input) = &mut permission.input {
+        mask.value(input);
     }
-
-    fn optional(&self, text: &mut Option<String>) {
-        if let Some(text) = text {
-            self.text(text);
-        }
-    }
-
-    fn value(&self, value: &mut Value) {
-        match value {
-            Value::String(text) => self.text(text),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
-            Value::Object(fields) => fields.values_mut().for_each(|field| self.value(field)),
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
-    }
-
-    fn result(&self, result: &mut TurnResult) {
-        self.text(&mut result.answer);
-        self.optional(&mut result.title);
-        self.optional(&mut result.error);
-        self.value(&mut result.diagnostics);
-        if let Outcome::Failed(failure) = &mut result.outcome {
-            self.text(&mut failure.message);
-        }
+    if let Some(long) = long_input {
+        mask.text(&mut long.json);
     }
 }
 
@@ -126,17 +158,30 @@ impl TurnStore for MaskedStore<'_> {
         &self,
         run: RunId,
         position: u64,
-        mut text: String,
+        text: String,
     ) -> BoxFuture<'_, Result<WriteOutcome, TurnStoreError>> {
-        self.mask.text(&mut text);
-        self.store.append_live_text(run, position, text)
+        async move {
+            let held = self.lock_held_back().clone();
+            let (position, text, held) = held.append(&self.mask, position, text);
+            if !text.is_empty() {
+                let outcome = self.store.append_live_text(run, position, text).await?;
+                if outcome == WriteOutcome::Fenced {
+                    return Ok(outcome);
+                }
+            }
+            // Only now: the caller repeats a write that has failed, from the same position.
+            *self.lock_held_back() = held;
+            Ok(WriteOutcome::Committed)
+        }
+        .boxed()
     }
 
     fn record_usage(
         &self,
         run: RunId,
-        usage: Value,
+        mut usage: Value,
     ) -> BoxFuture<'_, Result<Option<Accounts>, TurnStoreError>> {
+        self.mask.value(&mut usage);
         self.store.record_usage(run, usage)
     }
 
@@ -146,13 +191,7 @@ impl TurnStore for MaskedStore<'_> {
         mut request: ApprovalRequest,
         decision_timeout: Duration,
     ) -> BoxFuture<'_, Result<Verdict, TurnStoreError>> {
-        self.mask.text(&mut request.permission.title);
-        if let Some(input) = &mut request.permission.input {
-            self.mask.value(input);
-        }
-        if let Some(long) = &mut request.long_input {
-            self.mask.text(&mut long.json);
-        }
+        mask_approval(&self.mask, &mut request);
         self.store.request_approval(run, request, decision_timeout)
     }
 
@@ -182,38 +221,76 @@ impl TurnStore for MaskedStore<'_> {
         run: RunId,
         mut finished: TurnResult,
     ) -> BoxFuture<'_, Result<WriteOutcome, TurnStoreError>> {
-        self.mask.result(&mut finished);
+        mask_result(&self.mask, &mut finished);
         self.store.finish(run, finished)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use model::{limits, outcome::StopReason};
     use serde_json::json;
 
     use super::*;
     use crate::test_secret::test_secret;
 
     #[test]
-    fn secret_is_masked_in_texts_and_values_and_keeps_positions() {
+    fn live_text_in_pieces_of_any_size_never_holds_the_secret() {
         let secret = test_secret();
-        let (mask, shown) = (Mask::of(&secret), secret.reveal());
-        let mut text = format!("I read {shown} and {shown}.");
-        let length = text.len();
-        mask.text(&mut text);
-        assert!(
-            !text.contains(shown) && text.starts_with("I read mar_***"),
-            "{text}"
-        );
-        assert_eq!(text.len(), length);
-        let mut value = json!({"rawOutput": [{"text": shown}, 1, null]});
-        mask.value(&mut value);
-        assert!(!value.to_string().contains(shown), "{value}");
-        let mut result = TurnResult::with_outcome(Outcome::Cancelled("stop".into()));
+        let (mask, shown) = (SecretMask::of(&secret), secret.reveal());
+        let whole = format!("m mar_ ma{shown}{shown} é mar_{shown}r.");
+        let mut expected = whole.clone();
+        mask.whole_secrets(&mut expected);
+        for size in 1..whole.len() {
+            let (mut written, mut held) = (String::new(), HeldBack::default());
+            let mut sent = 0;
+            while sent < whole.len() {
+                let end = whole.ceil_char_boundary(sent + size);
+                let piece = whole[sent..end].to_owned();
+                let (position, text, next) = held.append(&mask, sent as u64, piece);
+                assert_eq!(position, written.len() as u64);
+                written.push_str(&text);
+                (held, sent) = (next, end);
+                assert!(!written.contains(shown), "pieces of {size} bytes");
+                assert!(held.text.len() < shown.len());
+            }
+            assert_eq!(written, expected, "pieces of {size} bytes");
+        }
+    }
+
+    #[test]
+    fn result_is_masked_in_all_its_texts() {
+        let secret = test_secret();
+        let (mask, shown) = (SecretMask::of(&secret), secret.reveal());
+        let mut result = TurnResult::with_outcome(Outcome::Cancelled(shown.into()));
         result.answer = shown.into();
+        result.title = Some(shown.into());
         result.error = Some(shown.into());
-        result.diagnostics = json!({"stderr_tail": shown});
-        mask.result(&mut result);
+        result.usage = Some(json!({ "cost": { "currency": shown } }));
+        result.diagnostics = json!({ "stderr_tail": shown });
+        mask_result(&mask, &mut result);
         assert!(!format!("{result:?}").contains(shown));
+    }
+
+    #[test]
+    fn session_that_is_named_by_the_secret_is_no_memory() {
+        let secret = test_secret();
+        let mut result = TurnResult::with_outcome(Outcome::Stopped(StopReason::EndTurn));
+        result.acp_session_id = Some(AcpSessionId::new(format!("s-{}", secret.reveal())));
+        result.turn_ended = true;
+        mask_result(&SecretMask::of(&secret), &mut result);
+        assert_eq!((result.acp_session_id, result.turn_ended), (None, false));
+    }
+
+    #[test]
+    fn approval_is_masked_in_all_its_texts() {
+        let secret = test_secret();
+        let (mask, shown) = (SecretMask::of(&secret), secret.reveal());
+        let long = "x".repeat(limits::APPROVAL_INPUT_BYTES);
+        for input in [json!({ shown: shown }), json!({ shown: long })] {
+            let mut request = ApprovalRequest::new(shown, shown, shown, Some(input));
+            mask_approval(&mask, &mut request);
+            assert!(!format!("{request:?}").contains(shown), "{request:?}");
+        }
     }
 }

@@ -27,6 +27,7 @@ mod open;
 mod prechecks;
 mod questions;
 mod remote;
+mod run_secrets;
 mod runs;
 mod serve;
 mod server_access;

@@ -204,6 +204,9 @@ pub enum Step {
         /// The arguments.
         arguments: Value,
     },
+    /// Plays another step, in which `{secret}` stands for the secret of the run, and `{secret[0]}` for its first
+    /// character.
+    WithSecret(Box<Self>),
     /// Responds to the prompt with this stop reason. The next steps play after the response.
     Stop(String),
     /// Responds to the prompt with an error.
@@ -301,6 +304,11 @@ impl Step {
                 "type": "object", "properties": properties, "required": required,
             },
         }))
+    }
+
+    /// Returns a step that plays another one with the secret of the run in it.
+    pub fn with_secret(step: Self) -> Self {
+        Self::WithSecret(Box::new(step))
     }
 
     /// Returns a step that calls a tool.

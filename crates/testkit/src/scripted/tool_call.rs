@@ -7,6 +7,8 @@ use std::{
 
 use serde_json::{Value, json};
 
+use super::script::Step;
+
 /// The version of MCP that the agent speaks.
 const PROTOCOL_VERSION: &str = "2025-06-18";
 
@@ -57,4 +59,22 @@ pub(super) fn call_tool(server: &Value, tool: &str, arguments: &Value) -> io::Re
     drop(input);
     process.wait()?;
     Ok(result)
+}
+
+/// Returns a step with the secret of the run, which the file holds that the server's environment names.
+pub(super) fn with_secret(step: &Step, server: Option<&Value>) -> io::Result<Step> {
+    let variables = server.and_then(|server| server["env"].as_array());
+    let path = variables
+        .into_iter()
+        .flatten()
+        .find(|variable| variable["name"] == "MATINS_RUN_FILE")
+        .and_then(|variable| variable["value"].as_str())
+        .ok_or_else(|| io::Error::other("the session has no file of a run"))?;
+    let file: Value = serde_json::from_slice(&std::fs::read(path)?)?;
+    let secret = file["secret"].as_str().unwrap_or_default();
+    let mut text = serde_json::to_string(step)?.replace("{secret}", secret);
+    for (at, character) in secret.chars().enumerate() {
+        text = text.replace(&format!("{{secret[{at}]}}"), &character.to_string());
+    }
+    Ok(serde_json::from_str(&text)?)
 }

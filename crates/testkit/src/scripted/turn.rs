@@ -16,7 +16,7 @@ use super::{
     prompt_log::Event,
     resource_abuse,
     script::{Crash, Step},
-    tool_call::call_tool,
+    tool_call::{call_tool, with_secret},
     wire::{message_chunk, reply, reply_error, send, send_update, write_bytes},
 };
 
@@ -142,6 +142,13 @@ impl ScriptedAgent {
                         structured
                     };
                     send_text(prompt, &shown.to_string())?;
+                }
+                (Step::WithSecret(step), _) => {
+                    let step = with_secret(step, self.servers.first())?;
+                    let played = self.play(&[step], prompt)?;
+                    if played != PlayOutcome::Completed {
+                        return Ok(played);
+                    }
                 }
                 (step @ Step::RequestPermission { .. }, Some(prompt)) => {
                     self.request_permission(prompt, step)?;
