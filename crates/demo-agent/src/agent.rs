@@ -14,12 +14,17 @@ use agent_client_protocol::{
     Client, Error,
     v1::{ConnectionTo, schema},
 };
-use schema::{ContentBlock, SessionId, SessionNotification, SessionUpdate, StopReason};
+use schema::{
+    ContentBlock, McpServer, McpServerStdio, SessionId, SessionNotification, SessionUpdate,
+    StopReason,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    session::{Memory, Turn, TurnEnd, prompt_text},
+    daily_check::DailyCheck,
+    session::{Memory, Turn, TurnEnd, prompt_text, sentence},
     session_files::{DiskError, SessionFile, SessionFolder},
+    tools,
 };
 
 /// The error code for "another process has this session open". The protocol defines none.
@@ -95,6 +100,8 @@ struct OpenSession {
 #[derive(Debug)]
 struct State {
     memory: Memory,
+    /// The server of tools that the client has named last. A session on disk has none.
+    tools: Option<McpServerStdio>,
     /// Cancels the running turn. `None` if no turn is running.
     cancel_running: Option<CancellationToken>,
 }
@@ -115,11 +122,16 @@ impl DemoAgent {
     }
 
     /// Creates a session in a working directory and opens it.
-    pub(super) fn create(&self, cwd: PathBuf) -> Result<SessionId, RequestError> {
+    pub(super) fn create(
+        &self,
+        cwd: PathBuf,
+        servers: Vec<McpServer>,
+    ) -> Result<SessionId, RequestError> {
         require_absolute(&cwd)?;
         let memory = Memory::new(cwd);
         let (id, file) = self.home.create(&memory)?;
         let session = Arc::new(OpenSession::new(file, memory));
+        session.set_tools(servers);
         lock(&self.open_sessions).insert(id.clone(), session);
         Ok(SessionId::new(id))
     }
@@ -129,7 +141,12 @@ impl DemoAgent {
     /// # Errors
     ///
     /// Refuses a working directory other than that of the session, and a session that another process has open.
-    pub(super) fn restore(&self, id: &SessionId, cwd: &Path) -> Result<Memory, RequestError> {
+    pub(super) fn restore(
+        &self,
+        id: &SessionId,
+        cwd: &Path,
+        servers: Vec<McpServer>,
+    ) -> Result<Memory, RequestError> {
         require_absolute(cwd)?;
         let id = id.to_string();
         let open = lock(&self.open_sessions).get(&id).cloned();
@@ -148,6 +165,7 @@ impl DemoAgent {
                 requested: cwd.to_owned(),
             });
         }
+        session.set_tools(servers);
         lock(&self.open_sessions).insert(id, session);
         Ok(memory)
     }
@@ -198,11 +216,12 @@ impl DemoAgent {
         let session = lock(&self.open_sessions).get(id.0.as_ref()).cloned();
         let session = session.ok_or_else(|| RequestError::NotOpen(id.to_string()))?;
         let cancelled = CancellationToken::new();
-        let updates = {
+        let (updates, work) = {
             let mut state = lock(&session.state);
             if state.cancel_running.is_some() {
                 return Err(RequestError::TurnRunning(id.to_string()));
             }
+            let work = DailyCheck::parse(&request_text).zip(state.tools.clone());
             let mut memory = state.memory.clone();
             memory.turns.push(Turn {
                 request: request_text,
@@ -214,11 +233,12 @@ impl DemoAgent {
             let updates = memory.answer_updates();
             state.memory = memory;
             state.cancel_running = Some(cancelled.clone());
-            updates
+            (updates, work)
         };
         Ok(RunningTurn {
             id: id.clone(),
             session,
+            work,
             updates,
             update_interval: self.update_interval,
             cancelled,
@@ -230,9 +250,14 @@ impl OpenSession {
     fn new(file: SessionFile, memory: Memory) -> Self {
         let state = Mutex::new(State {
             memory,
+            tools: None,
             cancel_running: None,
         });
         Self { file, state }
+    }
+
+    fn set_tools(&self, servers: Vec<McpServer>) {
+        lock(&self.state).tools = tools::first_stdio_server(servers);
     }
 }
 
@@ -241,13 +266,16 @@ impl OpenSession {
 pub(super) struct RunningTurn {
     id: SessionId,
     session: Arc<OpenSession>,
+    /// The work of the turn, and the server of the tools for it.
+    work: Option<(DailyCheck, McpServerStdio)>,
     updates: Vec<SessionUpdate>,
     update_interval: Duration,
     cancelled: CancellationToken,
 }
 
 impl RunningTurn {
-    /// Sends the updates one by one until all are sent or the turn is cancelled, and saves the text that was sent.
+    /// Does the work of the turn, sends the updates one by one until all are sent or the turn is cancelled, and saves the
+    /// text that was sent.
     pub(super) async fn run(
         self,
         client: &ConnectionTo<Client>,
@@ -255,7 +283,15 @@ impl RunningTurn {
         let mut answer = String::new();
         let mut end = TurnEnd::Completed;
         let mut pause = Duration::ZERO;
-        for update in self.updates {
+        let mut updates = Vec::new();
+        if let Some((work, server)) = self.work {
+            let done = tokio::task::spawn_blocking(move || work.work(&server)).await;
+            let (calls, result) = done.map_err(Error::into_internal_error)?;
+            updates.extend(calls);
+            updates.push(sentence(&result));
+        }
+        updates.extend(self.updates);
+        for update in updates {
             let sleep = tokio::time::sleep(pause);
             if self.cancelled.run_until_cancelled(sleep).await.is_none() {
                 end = TurnEnd::Cancelled;

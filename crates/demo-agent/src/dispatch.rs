@@ -30,14 +30,15 @@ pub(super) async fn serve(agent: DemoAgent) -> Result<(), Error> {
         )
         .on_receive_request(
             async move |request: schema::NewSessionRequest, responder, _| {
-                let created = new.create(request.cwd);
+                let created = new.create(request.cwd, request.mcp_servers);
                 respond(responder, created.map(schema::NewSessionResponse::new))
             },
             on_receive_request!(),
         )
         .on_receive_request(
             async move |request: schema::LoadSessionRequest, responder, client| {
-                let loaded = load.restore(&request.session_id, &request.cwd);
+                let servers = request.mcp_servers;
+                let loaded = load.restore(&request.session_id, &request.cwd, servers);
                 for update in loaded.iter().flat_map(Memory::replay) {
                     notify(&client, &request.session_id, update)?;
                 }
@@ -50,7 +51,8 @@ pub(super) async fn serve(agent: DemoAgent) -> Result<(), Error> {
         )
         .on_receive_request(
             async move |request: schema::ResumeSessionRequest, responder, _| {
-                let resumed = resume.restore(&request.session_id, &request.cwd);
+                let servers = request.mcp_servers;
+                let resumed = resume.restore(&request.session_id, &request.cwd, servers);
                 respond(
                     responder,
                     resumed.map(|_| schema::ResumeSessionResponse::new()),

@@ -3,11 +3,12 @@
 //! The agent speaks ACP version 1 on standard input and output, keeps its sessions as files in its home folder, and
 //! answers with the earlier requests of the session. It follows the protocol closely: it offers resume, load, list
 //! and close, holds a lock on each open session, and refuses to restore a session in another working directory. It
-//! accepts MCP servers and does not use them.
+//! calls the tools of the session's MCP server for a daily check, and for no other request.
 //!
 //! - `dispatch` receives the requests of the client and passes them to `agent::DemoAgent`.
 //! - `agent::DemoAgent` opens sessions and runs their turns.
 //! - `session::Memory` holds the turns of a session and derives the answers from them.
+//! - `daily_check::DailyCheck` is the work that the agent does with `tools::Tools`.
 //! - `session_files::SessionFolder` stores and locks the sessions on disk.
 //!
 //! Read `dispatch.rs` first.
@@ -16,9 +17,11 @@
 //! workspace. Shared code could hide an error that the agent and the client that starts it have in common.
 
 mod agent;
+mod daily_check;
 mod dispatch;
 mod session;
 mod session_files;
+mod tools;
 
 use std::{io, path::PathBuf, time::Duration};
 

@@ -213,6 +213,11 @@ fn plan(remember: PlanEntryStatus, answer: PlanEntryStatus) -> SessionUpdate {
     ]))
 }
 
+/// Returns a sentence of the answer, which others follow.
+pub(super) fn sentence(text: &str) -> SessionUpdate {
+    SessionUpdate::AgentMessageChunk(chunk(&format!("{text} ")))
+}
+
 fn chunk(text: &str) -> ContentChunk {
     ContentChunk::new(ContentBlock::from(text))
 }

@@ -20,6 +20,7 @@ mod default_zone;
 mod demo;
 mod doctor;
 mod flooding_agents;
+mod guide;
 mod hostile_text;
 mod memory;
 mod notifications;
