@@ -68,6 +68,13 @@ pub enum Error {
         /// The name.
         name: String,
     },
+    /// Another transaction has changed the rows that this one had chosen, before this one had locked them.
+    /// `Store::transact` repeats the transaction on the rows as they are by then.
+    #[error("{what} changed at the same time")]
+    LostRace {
+        /// The rows.
+        what: &'static str,
+    },
     /// A token would expire after the token that makes it.
     #[error(transparent)]
     OutlivesMaker(#[from] OutlivesMaker),
@@ -161,6 +168,7 @@ impl Error {
             {
                 1
             }
+            Self::LostRace { .. } => 1,
             Self::Database(database::Error::Busy { .. }) => 5,
             _ => u32::MAX,
         }
@@ -182,7 +190,7 @@ impl Error {
             Self::BatchFailed(error) => error.is_transient(),
             // As after a connection that broke during a commit, the item may have been committed. A second attempt
             // then reports that.
-            Self::OutcomeUnknown => true,
+            Self::OutcomeUnknown | Self::LostRace { .. } => true,
             _ => false,
         }
     }

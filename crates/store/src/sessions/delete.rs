@@ -2,7 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use model::{AutomationId, SessionId, TenantId, Timestamp, entity::Automation, run::RunStatus};
+use model::{
+    AutomationId, SessionId, TenantId, Timestamp,
+    entity::{Automation, Session},
+    run::RunStatus,
+};
 
 use super::lock_seats_of_session;
 use crate::{
@@ -52,14 +56,7 @@ impl Store {
         self.transact(scope, |tx, _| {
             Box::pin(async move {
                 // 1. Read the session and the automations that are bound to it.
-                let row = tx
-                    .fetch_optional(sql!("sessions/by_id"), params![tenant, id])
-                    .await?;
-                let session = rows::session(&row.ok_or_else(|| Error::not_found("session", id))?)?;
-                let bound = match &session.session_key {
-                    Some(key) => automations::bound_to(tx, tenant, key).await?,
-                    None => Automations::default(),
-                };
+                let (session, bound) = read_bound(tx, tenant, id).await?;
                 // Return an error for a corrupt automation: a person cannot consent to the deletion of an automation
                 // that cannot be shown.
                 if let Some(corrupt) = bound.corrupt.into_iter().next() {
@@ -98,6 +95,15 @@ impl Store {
                 // 3. Lock the seats, so that no run is inserted or promoted while the session is deleted, and delete
                 // the session with its runs.
                 lock_seats_of_session(tx, scope, id).await?;
+                // An agent of the session may have made an automation meanwhile. It holds the lock of its seat to its
+                // commit, so that no further one can come. Locks of automations come before those of seats, so begin
+                // anew instead of locking it.
+                let (_, bound) = read_bound(tx, tenant, id).await?;
+                if !bound.readable.is_empty() || !bound.corrupt.is_empty() {
+                    return Err(Error::LostRace {
+                        what: "the automations of the session",
+                    });
+                }
                 log.write(tx, now).await?;
                 tx.execute(sql!("automations/detach_from_session"), params![id, now])
                     .await?;
@@ -118,6 +124,23 @@ impl Store {
         })
         .await
     }
+}
+
+/// Returns a session, and the automations of people that are bound to it.
+async fn read_bound(
+    tx: &mut Tx,
+    tenant: TenantId,
+    id: SessionId,
+) -> Result<(Session, Automations), Error> {
+    let row = tx
+        .fetch_optional(sql!("sessions/by_id"), params![tenant, id])
+        .await?;
+    let session = rows::session(&row.ok_or_else(|| Error::not_found("session", id))?)?;
+    let bound = match &session.session_key {
+        Some(key) => automations::bound_to(tx, tenant, key).await?,
+        None => Automations::default(),
+    };
+    Ok((session, bound))
 }
 
 /// Locks the automations that are bound to a session and the one whose current session it is, in the order of their

@@ -1,6 +1,8 @@
 //! Deleting a session: the conditions that block it, the rows that go with it, and the fence of its workers.
 
+use futures::future::join3;
 use model::{
+    SessionId,
     outcome::FailureKind,
     policy::{Overlap, SessionMode},
     run::RunStatus::{Cancelled, Queued, Skipped},
@@ -10,7 +12,9 @@ use store::{Error, Scope, SessionDeletion, params};
 
 use crate::{
     fixtures::TestStore,
+    locks::lock_row,
     stage::{Stage, answer, failed, hourly, instance},
+    tool_calls::{cron, make, start_message},
 };
 
 /// Fails if the deletion was blocked.
@@ -216,4 +220,104 @@ pub(crate) async fn worker_of_deleted_session_is_fenced(db: &TestStore) {
         stage.advance_seconds(60 * 60);
         assert!(stage.stall().await.is_empty());
     }
+}
+
+/// Checks that a deletion was blocked by the one automation of an agent, and that both still exist.
+async fn assert_blocked_by_agent(stage: &Stage, session: SessionId, deletion: &SessionDeletion) {
+    let SessionDeletion::BlockedBy(blocking) = deletion else {
+        panic!("the session was deleted, and its automation was not");
+    };
+    assert_eq!(blocking.len(), 1);
+    stage.store.session(stage.scope(), session).await.unwrap();
+    stage
+        .store
+        .automation(stage.scope(), blocking[0].id)
+        .await
+        .unwrap();
+}
+
+pub(crate) async fn automation_that_agent_makes_blocks_or_loses_to_deletion(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    // 1. The automation comes first.
+    let session = stage.session().await;
+    let caller = start_message(&stage, session).await;
+    make(&stage, &caller, &cron(&stage, "mail")).await.unwrap();
+    let delete = |with_automations| {
+        let now = stage.now();
+        stage
+            .store
+            .delete_session(stage.tenant, session, with_automations, now)
+    };
+    assert_blocked_by_agent(&stage, session, &delete(false).await.unwrap()).await;
+    let SessionDeletion::Deleted { automations, .. } = delete(true).await.unwrap() else {
+        panic!("the session still exists");
+    };
+    assert_eq!(automations.len(), 1);
+    // 2. The deletion comes first.
+    let session = stage.session().await;
+    let caller = start_message(&stage, session).await;
+    let deleted = stage
+        .store
+        .delete_session(stage.tenant, session, false, stage.now());
+    assert_deleted(&deleted.await.unwrap());
+    let made = make(&stage, &caller, &cron(&stage, "news")).await;
+    assert!(matches!(made, Err(Error::RunOver { .. })), "{made:?}");
+    let left = stage.store.automations(stage.scope()).await.unwrap();
+    assert_eq!(left.readable.len(), 0);
+}
+
+/// Waits until this many transactions wait for a lock.
+async fn wait_for_waiters(db: &TestStore, count: i64) {
+    let sql = "select count(*) as n from pg_stat_activity \
+        where datname = current_database() and wait_event_type = 'Lock'";
+    loop {
+        let rows = db.run(Scope::System, sql, params![]).await.unwrap();
+        if rows[0].get::<i64>("n").unwrap() == count {
+            return;
+        }
+    }
+}
+
+pub(crate) async fn deletion_that_races_with_automation_of_agent_leaves_no_orphan(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    // 1. The agent's call holds the lock of the seat and waits for the session, and the deletion has found no automation.
+    let session = stage.session().await;
+    let caller = start_message(&stage, session).await;
+    let held = lock_row(db, "agent_sessions", session.uuid()).await;
+    let new = cron(&stage, "mail");
+    let making = make(&stage, &caller, &new);
+    let deleting = async {
+        wait_for_waiters(db, 1).await;
+        let now = stage.now();
+        stage
+            .store
+            .delete_session(stage.tenant, session, false, now)
+            .await
+    };
+    let releasing = async {
+        wait_for_waiters(db, 2).await;
+        held.commit().await.unwrap();
+    };
+    let (made, deleted, ()) = Box::pin(join3(making, deleting, releasing)).await;
+    made.unwrap();
+    assert_blocked_by_agent(&stage, session, &deleted.unwrap()).await;
+    // 2. The deletion holds the lock of the seat and waits for the session, and the agent's call has begun.
+    let session = stage.session().await;
+    let caller = start_message(&stage, session).await;
+    let held = lock_row(db, "agent_sessions", session.uuid()).await;
+    let deleting = stage
+        .store
+        .delete_session(stage.tenant, session, false, stage.now());
+    let new = cron(&stage, "news");
+    let making = async {
+        wait_for_waiters(db, 1).await;
+        make(&stage, &caller, &new).await
+    };
+    let releasing = async {
+        wait_for_waiters(db, 2).await;
+        held.commit().await.unwrap();
+    };
+    let (deleted, made, ()) = Box::pin(join3(deleting, making, releasing)).await;
+    assert_deleted(&deleted.unwrap());
+    assert!(matches!(made, Err(Error::RunOver { .. })), "{made:?}");
 }

@@ -258,6 +258,7 @@ behaviours! {
             continuous_automation_is_unlinked_from_deleted_session, session_deletion_starts_next_run_of_automation,
             session_deletion_removes_seats_and_memory, session_and_bound_automations_are_deleted_atomically,
             unreadable_bound_automation_blocks_session_deletion, worker_of_deleted_session_is_fenced,
+            automation_that_agent_makes_blocks_or_loses_to_deletion,
         ]
         finish: [
             every_outcome_sets_status_and_transcript_end, finish_by_other_worker_changes_nothing,
@@ -483,6 +484,7 @@ behaviours! {
         ]
         deadlocks: [concurrent_transitions_over_few_seats_do_not_deadlock]
         locks: [transitions_of_seat_lock_seat_first, claim_skips_locked_runs]
+        delete_session: [deletion_that_races_with_automation_of_agent_leaves_no_orphan]
         opening: [superuser_role_is_refused]
         token_makers: [
             cascading_revocation_waits_for_creation_and_revokes_its_token, creation_waits_for_revocation_of_its_maker,

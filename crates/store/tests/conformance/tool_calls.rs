@@ -56,7 +56,7 @@ async fn is_over(stage: &Stage, caller: &ToolCaller) -> bool {
 }
 
 /// Returns an automation as an agent makes it.
-fn cron(stage: &Stage, name: &str) -> NewAgentAutomation {
+pub(crate) fn cron(stage: &Stage, name: &str) -> NewAgentAutomation {
     let mut new = stage.new_automation(name, SessionMode::Bound);
     new.prompt = format!("Check {name}.");
     new.triggers = vec![hourly()];
@@ -68,7 +68,7 @@ fn cron(stage: &Stage, name: &str) -> NewAgentAutomation {
     }
 }
 
-async fn make(
+pub(crate) async fn make(
     stage: &Stage,
     caller: &ToolCaller,
     new: &NewAgentAutomation,
