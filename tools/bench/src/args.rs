@@ -27,6 +27,8 @@ pub(crate) enum Subject {
     History,
     /// Runs per second from a full queue during a long read-only transaction, on PostgreSQL
     LongRead,
+    /// Latency of the tools of a hundred agents that call one each second, and the cost of starting `matins mcp`
+    Tools,
     /// Latency and memory of many live traces, while connections are cut and the server is killed
     Traces,
 }
@@ -70,7 +72,7 @@ pub struct Args {
     /// Number of sessions that the readers follow; each has one event per second
     #[arg(long, default_value_t = 100)]
     pub(crate) sessions: usize,
-    /// Duration of the measurement of trace latencies, in seconds
+    /// Duration of the measurement of the latencies of traces and of tools, in seconds
     #[arg(long, default_value_t = 30)]
     pub(crate) seconds: u64,
     /// Number of queued runs to drain

@@ -120,32 +120,26 @@ pub(crate) struct ServerProcess {
 }
 
 /// A free port of this machine, so that the benchmark conflicts with no other program.
-const ANY_LOCAL_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+pub(crate) const ANY_LOCAL_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 impl ServerProcess {
     /// Starts a server on a free port, and waits until it prints its address.
     async fn start(programs: &Programs, folder: &Path, log: &str) -> Result<Self> {
-        Self::start_at(programs, folder, log, ANY_LOCAL_PORT, None).await
+        Self::start_at(programs, folder, log, ANY_LOCAL_PORT, &[]).await
     }
 
-    /// Starts a server on an address, and waits until it prints the address. Its database is the file of its data folder
-    /// if `database` names none.
+    /// Starts a server on an address with further options, and waits until it prints the address.
     pub(crate) async fn start_at(
         programs: &Programs,
         folder: &Path,
         log: &str,
         address: SocketAddr,
-        database: Option<&str>,
+        options: &[&str],
     ) -> Result<Self> {
         let mut child = Command::new(&programs.matins)
             .args(["--data".as_ref(), folder.as_os_str()])
-            .args(
-                database
-                    .map(|url| ["--database", url])
-                    .into_iter()
-                    .flatten(),
-            )
             .args(["serve", "--listen", &address.to_string()])
+            .args(options)
             .env("MATINS_LOG", log)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -192,12 +186,7 @@ impl ServerProcess {
     /// Returns the resident memory of the server, in KiB.
     pub(crate) fn resident_kib(&self) -> Result<u64> {
         let pid = self.child.id().context("the server has ended")?;
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kib = line.and_then(|rest| rest.split_whitespace().next());
-        Ok(kib
-            .context("`/proc/<pid>/status` has no `VmRSS`")?
-            .parse()?)
+        process_status_kib(pid, "VmRSS:")
     }
 
     /// Kills the server and waits for its end.
@@ -205,4 +194,13 @@ impl ServerProcess {
         self.child.kill().await?;
         Ok(())
     }
+}
+
+/// Returns a figure in KiB from the status of a process, by the beginning of its line.
+pub(crate) fn process_status_kib(process: u32, line: &str) -> Result<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
+    let found = status.lines().find_map(|text| text.strip_prefix(line));
+    let kib = found.and_then(|rest| rest.split_whitespace().next());
+    let kib = kib.with_context(|| format!("`/proc/<pid>/status` has no `{line}`"))?;
+    Ok(kib.parse()?)
 }

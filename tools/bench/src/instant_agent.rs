@@ -1,12 +1,14 @@
-//! An agent that answers at once, so that the measured time of a turn is that of the client or of the server.
+//! An agent that answers at once, so that the measured time of a turn is that of the client or of the server. Another form
+//! of it holds each turn open until its input ends.
 
 use std::io::{BufRead as _, Write as _};
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
-/// Speaks the Agent Client Protocol on standard input and output until the input ends.
-pub fn run() -> Result<()> {
+/// Speaks the Agent Client Protocol on standard input and output until the input ends. With `hold`, it never answers a
+/// prompt.
+pub fn run(hold: bool) -> Result<()> {
     let mut output = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
         let message: Value = serde_json::from_str(&line?)?;
@@ -21,6 +23,7 @@ pub fn run() -> Result<()> {
             }),
             "session/new" => json!({ "sessionId": "bench" }),
             "session/resume" => json!({}),
+            "session/prompt" if hold => continue,
             "session/prompt" => {
                 let update = json!({
                     "jsonrpc": "2.0",

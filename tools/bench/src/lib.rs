@@ -3,7 +3,7 @@
 //! - `args`: the benchmarks ([`Args`]) and their sizes.
 //! - `lib` and `on_postgres`: run the benchmarks on SQLite and on PostgreSQL, and print the reports.
 //! - `turn`, `idle_server`, `throughput`, `drain`, `due`, `due_burst`, `people`, `page`, `lag`, `notify`, `history`,
-//!   `traces`: one benchmark each.
+//!   `tools`, `traces`: one benchmark each.
 //! - `month`, `month_inputs`, `month_rows`, `set_insert`: the history that `page` needs.
 //! - `bare_client`, `sql_baseline`, `riverqueue`, `peers`: the baselines.
 //! - `fixture`, `loops`, `postgres`, `programs`: the database, loops and processes that the benchmarks need.
@@ -47,6 +47,7 @@ mod set_insert;
 mod sql_baseline;
 mod statistics;
 mod throughput;
+mod tools;
 mod traces;
 mod turn;
 
@@ -100,6 +101,11 @@ pub async fn run(args: &Args) -> Result<()> {
         let programs = Programs::build()?;
         let measured = page::measure_sqlite(&programs, &folder, args.requests).await?;
         page::print("SQLite", &measured);
+    }
+    if wanted(Subject::Tools) && on(DatabaseKind::Sqlite) {
+        let programs = Programs::build()?;
+        let measured = tools::measure_sqlite(&programs, &folder, args.seconds).await?;
+        tools::print("SQLite", &measured);
     }
     if on(DatabaseKind::Postgres) && on_postgres::POSTGRES_SUBJECTS.into_iter().any(wanted) {
         on_postgres::run(&folder, args, &wanted).await?;

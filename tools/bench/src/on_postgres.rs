@@ -18,6 +18,7 @@ use super::{
     sql_baseline,
     statistics::{format_quantiles, ms, quantile},
     throughput::{self, MAX_IN_FLIGHT},
+    tools,
 };
 use crate::postgres::PostgresServer;
 
@@ -39,13 +40,14 @@ const SERVER_SETTINGS: &[&str] = &[
 ];
 
 /// The benchmarks that need the server.
-pub(crate) const POSTGRES_SUBJECTS: [Subject; 9] = [
+pub(crate) const POSTGRES_SUBJECTS: [Subject; 10] = [
     Subject::Throughput,
     Subject::Drain,
     Subject::LongRead,
     Subject::Due,
     Subject::People,
     Subject::Page,
+    Subject::Tools,
     Subject::Lag,
     Subject::Notify,
     Subject::History,
@@ -84,6 +86,11 @@ pub(crate) async fn run(
         let programs = Programs::build()?;
         let measured = page::measure_postgres(&programs, &server, folder, args.requests).await?;
         page::print("PostgreSQL", &measured);
+    }
+    if wanted(Subject::Tools) {
+        let programs = Programs::build()?;
+        let measured = tools::measure_postgres(&programs, &server, folder, args.seconds).await?;
+        tools::print("PostgreSQL", &measured);
     }
     if wanted(Subject::Lag) {
         lag(&server, folder, args).await?;

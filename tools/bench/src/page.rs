@@ -191,7 +191,9 @@ async fn measure(
     (load_time, count): (Duration, usize),
 ) -> Result<PageMeasurement> {
     let address = free_address()?;
-    let server = ServerProcess::start_at(programs, folder, "error", address, database).await?;
+    let options = database.map(|url| ["--database", url]);
+    let options = options.as_ref().map_or(&[][..], |options| &options[..]);
+    let server = ServerProcess::start_at(programs, folder, "error", address, options).await?;
     let token = std::fs::read_to_string(folder.join("token"))?;
     let address = format!("http://{address}");
     let client = Client::with_address(&address, token.trim(), fixture::system_entropy())?;

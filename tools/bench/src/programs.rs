@@ -59,4 +59,11 @@ impl Programs {
         let xtask = self.xtask.to_string_lossy().into_owned();
         vec![xtask, INSTANT_AGENT.into()]
     }
+
+    /// Returns the command of an agent that never answers a prompt.
+    pub(crate) fn holding_agent(&self) -> Vec<String> {
+        let mut command = self.instant_agent();
+        command.push("--hold".into());
+        command
+    }
 }

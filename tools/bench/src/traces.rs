@@ -99,7 +99,7 @@ pub(crate) async fn measure(
 ) -> Result<TraceMeasurement> {
     raise_open_file_limit(load.readers)?;
     let address = free_address()?;
-    let mut server = ServerProcess::start_at(programs, folder, "error", address, None).await?;
+    let mut server = ServerProcess::start_at(programs, folder, "error", address, &[]).await?;
     let socket = SocketAddress::for_path(&folder.join("matins.sock"))?;
     let writer = Client::with_socket(socket, fixture::system_entropy())?;
     let token = std::fs::read_to_string(folder.join("token"))?;
@@ -154,7 +154,7 @@ pub(crate) async fn measure(
     for _ in 0..SERVER_KILLS {
         sleep(KILL_INTERVAL).await;
         server.stop().await?;
-        server = ServerProcess::start_at(programs, folder, "error", address, None).await?;
+        server = ServerProcess::start_at(programs, folder, "error", address, &[]).await?;
     }
     sleep(KILL_INTERVAL).await;
     writers.shutdown().await;

@@ -25,7 +25,11 @@ enum Task {
     Chaos(chaos::Args),
     /// Act as an agent that answers at once, for the benchmarks
     #[command(hide = true)]
-    InstantAgent,
+    InstantAgent {
+        /// Never answer a prompt
+        #[arg(long)]
+        hold: bool,
+    },
 }
 
 #[derive(Debug, clap::Args)]
@@ -75,6 +79,6 @@ fn main() -> Result<()> {
             }
             Ok(())
         }
-        Task::InstantAgent => bench::instant_agent(),
+        Task::InstantAgent { hold } => bench::instant_agent(hold),
     }
 }
