@@ -76,6 +76,7 @@ pub(crate) fn new_automation(number: u32, agent: AgentId, schedule: Spec) -> New
         prompt: "What is due today?".into(),
         agent,
         cwd: None,
+        placed_on: None,
         session_mode: SessionMode::Fresh,
         bound_session_key: None,
         policies: Policies::default(),

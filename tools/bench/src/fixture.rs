@@ -102,6 +102,7 @@ pub(crate) async fn create_session(world: &Fixture, cwd: &Path) -> Result<Sessio
         draft: false,
         channel: None,
         cwd: cwd.to_string_lossy().into_owned(),
+        placed_on: None,
         automation_id: None,
         agent: world.agent,
         settings: SeatSettings::default(),

@@ -221,6 +221,7 @@ async fn create_sessions(client: &Client, count: usize) -> Result<Vec<String>> {
         let request = SessionRequest {
             agent: "demo".into(),
             cwd: None,
+            placed_on: None,
             title: None,
             session_key: None,
             channel: None,

@@ -12,7 +12,9 @@ const SECRET_CHARS: usize = 53;
 
 /// Returns a step that sends characters of the secret as one piece of the answer.
 fn piece(from: usize, to: usize) -> Step {
-    let text: String = (from..to).map(|at| format!("{{secret[{at}]}}")).collect();
+    let text = (from..to).fold(String::new(), |text, at| {
+        text + &format!("{{secret[{at}]}}")
+    });
     Step::with_secret(Step::Text(text))
 }
 

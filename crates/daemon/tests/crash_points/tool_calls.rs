@@ -121,6 +121,7 @@ fn automation(name: String, agent: AgentId, now: Timestamp) -> NewAutomation {
         prompt: "Check it.".into(),
         agent,
         cwd: None,
+        placed_on: None,
         session_mode: SessionMode::Bound,
         bound_session_key: None,
         policies: Policies {

@@ -211,11 +211,6 @@ pub(super) async fn print_details(app: &App, view: &AutomationView) -> Result<()
         Some(reason) => format!("{}: {reason}", automation.state),
         None => automation.state.to_string(),
     };
-    // A removed instance has no name any more.
-    let id = automation
-        .placed_on
-        .map(|id| format!("{id}, which was removed"));
-    let instance = view.instance.as_ref().map(|name| excerpt(name, 80)).or(id);
     for (name, value) in [
         ("state", Some(state)),
         (
@@ -225,7 +220,7 @@ pub(super) async fn print_details(app: &App, view: &AutomationView) -> Result<()
         ("session", Some(session)),
         ("agent", Some(view.agent.clone())),
         ("directory", automation.cwd.clone()),
-        ("instance", instance),
+        ("instance", format_instance(view)),
         ("overlap", Some(view.overlap.to_string())),
         (
             "catch-up",
@@ -293,6 +288,15 @@ pub(super) async fn print_details(app: &App, view: &AutomationView) -> Result<()
     }
     print_upcoming_runs(app, view)?;
     print_last_runs(app, view)
+}
+
+/// Formats the instance on which the turns are placed. Returns `None` if they are not placed.
+fn format_instance(view: &AutomationView) -> Option<String> {
+    let id = view.automation.placed_on?;
+    Some(match &view.instance {
+        Some(name) => excerpt(name, 80),
+        None => format!("{id}, which was removed"),
+    })
 }
 
 fn print_last_runs(app: &App, view: &AutomationView) -> Result<(), CliError> {
