@@ -12,9 +12,8 @@ const SECRET_CHARS: usize = 53;
 
 /// Returns a step that sends characters of the secret as one piece of the answer.
 fn piece(from: usize, to: usize) -> Step {
-    let text = (from..to).fold(String::new(), |text, at| {
-        text + &format!("{{secret[{at}]}}")
-    });
+    let characters = (from..to).map(|at| format!("{{secret[{at}]}}"));
+    let text = characters.collect::<Vec<_>>().concat();
     Step::with_secret(Step::Text(text))
 }
 
