@@ -76,7 +76,8 @@ pub use overview::LONGEST_PERIOD;
 pub use probe::{Probe, ProbeError, ProbeFuture};
 pub use questions::QuestionQuery;
 pub use run_tools::{
-    ArtifactCopy, ArtifactSave, ArtifactSource, CronAdd, CronItem, PersonQuestion, RunTools,
+    ArtifactCopy, ArtifactSave, ArtifactSource, CronAdd, CronAdded, CronItem, PersonQuestion,
+    RunTools,
 };
 pub use runs::RunQuery;
 pub use sessions::SessionQuery;

@@ -79,6 +79,18 @@ pub struct CronItem {
     pub expires_at: Option<Timestamp>,
 }
 
+/// The result of a request for an automation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CronAdded {
+    /// The automation.
+    pub item: CronItem,
+    /// `true` if it waits until a person accepts it.
+    pub is_proposal: bool,
+    /// `true` if it existed already, with another end of its lifetime than the requested one. It keeps its end, because
+    /// a person may have chosen it, and because an agent could otherwise extend a lifetime without end.
+    pub keeps_expiry: bool,
+}
+
 impl Service {
     /// Returns the tools of the agent of a running turn of any tenant.
     ///
@@ -121,13 +133,14 @@ impl RunTools {
         Ok(self.turn(self.service.now()).await?.tools())
     }
 
-    /// Creates an automation that is bound to the session. Returns it, and `true` if it waits for a person.
+    /// Creates an automation that is bound to the session. A repetition with the same content returns the existing one,
+    /// unchanged.
     ///
     /// # Errors
     ///
     /// Returns an error if a field is invalid, if the turn may make no automation, or if a limit is reached.
     #[boxed]
-    pub async fn add_cron(&self, request: &CronAdd) -> Result<(CronItem, bool), Error> {
+    pub async fn add_cron(&self, request: &CronAdd) -> Result<CronAdded, Error> {
         let now = self.service.now();
         let turn = self.turn(now).await?;
         // 1. Whether the turn may.
@@ -187,11 +200,14 @@ impl RunTools {
             .store
             .automation(self.service.scope(), id)
             .await?;
-        let waits = automation.pause_reason.as_deref() == Some(tools::PROPOSED);
-        Ok((self.item(automation, turn.session.id, now).await?, waits))
+        Ok(CronAdded {
+            is_proposal: automation.pause_reason.as_deref() == Some(tools::PROPOSED),
+            keeps_expiry: request.expires.is_some() && automation.expires_at != Some(expires_at),
+            item: self.item(automation, turn.session.id, now).await?,
+        })
     }
 
-    /// Lists the automations that run in the session, those of people included.
+    /// Lists the automations that run in the session, those of people included: first the one that continues in it.
     ///
     /// # Errors
     ///
@@ -200,17 +216,26 @@ impl RunTools {
     pub async fn list_cron(&self) -> Result<Vec<CronItem>, Error> {
         let now = self.service.now();
         let turn = self.turn(now).await?;
-        let Some(key) = &turn.session.session_key else {
-            return Ok(Vec::new());
-        };
-        let bound = self
-            .service
-            .store
-            .automations_bound_to(turn.tenant, key)
-            .await?;
-        let mut items = Vec::with_capacity(bound.readable.len());
-        for automation in bound.readable {
-            items.push(self.item(automation, turn.session.id, now).await?);
+        let session = &turn.session;
+        let mut automations = Vec::new();
+        if let Some(owner) = session.schedule_id {
+            let owner = self.service.store.automation(self.service.scope(), owner);
+            match owner.await {
+                // After a reset it continues elsewhere, and a `fresh` one runs in no session twice.
+                Ok(owner) if owner.session_mode != SessionMode::Continuous => {}
+                Ok(owner) if owner.current_session_id != Some(session.id) => {}
+                Ok(owner) => automations.push(owner),
+                Err(store::Error::NotFound { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if let Some(key) = &session.session_key {
+            let bound = self.service.store.automations_bound_to(turn.tenant, key);
+            automations.extend(bound.await?.readable);
+        }
+        let mut items = Vec::with_capacity(automations.len());
+        for automation in automations {
+            items.push(self.item(automation, session.id, now).await?);
         }
         Ok(items)
     }

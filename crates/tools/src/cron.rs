@@ -4,7 +4,7 @@ use futures::future::{BoxFuture, FutureExt as _};
 use model::tools::ToolAccess;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use service::{CronAdd, CronItem, RunTools};
+use service::{CronAdd, CronAdded, CronItem, RunTools};
 
 use crate::{
     reply::{self, Answer, ToolError, object},
@@ -25,7 +25,7 @@ fn description(access: ToolAccess) -> &'static str {
     if access == ToolAccess::All {
         "Schedules messages to this session: each run sends `message` to you here, and you remember this conversation. \
          `add` needs `schedule` and `message`; the answer shows the next runs with their zone, so check them. Repeating \
-         `add` with the same name and content changes nothing. `list` shows what runs in this session. `remove` needs \
+         `add` with the same name and content changes nothing, not even `expires`. `list` shows what runs in this session. `remove` needs \
          `name`. Limits: 15 minutes between two runs, 10 for each session, 3 in one turn, 30 days."
     } else {
         "Lists the messages that are scheduled to this session."
@@ -134,15 +134,32 @@ async fn add(tools: &RunTools, input: Input) -> Answer {
         message: input.message.ok_or_else(|| missing("message"))?,
         expires: input.expires,
     };
-    let (item, pending) = tools.add_cron(&request).await?;
-    let mut answer = object(json!({ "automations": [item_fields(&item)], "pending": pending }));
-    if pending {
-        answer.insert(
-            "note".into(),
-            "it is a proposal: it runs once a person has accepted it".into(),
-        );
+    let CronAdded {
+        item,
+        is_proposal,
+        keeps_expiry,
+    } = tools.add_cron(&request).await?;
+    let mut answer = object(json!({ "automations": [item_fields(&item)], "pending": is_proposal }));
+    let mut notes = Vec::new();
+    if is_proposal {
+        notes.push("it is a proposal: it runs once a person has accepted it".to_owned());
+    }
+    if keeps_expiry {
+        notes.push(kept_expiry_note(&item));
+    }
+    if !notes.is_empty() {
+        answer.insert("note".into(), notes.join("; ").into());
     }
     Ok(answer)
+}
+
+/// Returns the note about an automation that existed already, with another end than the requested one.
+fn kept_expiry_note(item: &CronItem) -> String {
+    let end = match item.expires_at {
+        Some(end) => format!("expires at {end}"),
+        None => "never expires, because a person has resumed it".into(),
+    };
+    format!("it existed already and still {end}: to change that, remove it and add it again")
 }
 
 async fn list(tools: &RunTools) -> Answer {
@@ -180,4 +197,30 @@ fn item_fields(item: &CronItem) -> Value {
         "next_runs": next,
         "expires_at": item.expires_at,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn note_names_the_end_that_a_person_has_removed() {
+        let mut item = CronItem {
+            name: "build".into(),
+            schedule: Vec::new(),
+            message: "Check the build.".into(),
+            state: "enabled".into(),
+            is_of_agents: true,
+            next_runs: Vec::new(),
+            expires_at: None,
+        };
+        let note = kept_expiry_note(&item);
+        assert!(note.contains("still never expires"), "{note}");
+        item.expires_at = Some("2026-12-01T09:00:00Z".parse().unwrap());
+        let note = kept_expiry_note(&item);
+        assert!(
+            note.contains("still expires at 2026-12-01T09:00:00Z"),
+            "{note}"
+        );
+    }
 }

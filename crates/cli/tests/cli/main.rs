@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
 mod access;
+mod agent_schedules;
 mod agents;
 mod api_conformance;
 mod approvals;
