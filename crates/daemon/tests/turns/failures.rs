@@ -1,13 +1,19 @@
 //! Failures of agents and workers: retries, ends without a retry, and their notices.
 
+use std::fs;
+
+use daemon::{Host, WorkerTurnStore};
 use model::{
+    Clock as _, RunId,
     agent::AgentConfig,
+    entity::Run,
     outcome::FailureKind,
     policy::{OnCrash, Policies, Retry, SessionMode},
     run::RunStatus,
 };
 use serde_json::json;
 use testkit::scripted::{Crash, Event, Step};
+use turn::ToolGrants;
 
 use crate::world::{World, automation, on_demand, prompt_log, session_openings};
 
@@ -60,6 +66,64 @@ pub(crate) async fn agent_exit_before_initialize_is_retried(world: &World) {
     assert_eq!(again.status(), RunStatus::Succeeded, "{again:#?}");
     // No agent had received the message before, so it is sent unchanged.
     assert_eq!(prompt_log(&script).prompts(), ["Go"]);
+}
+
+/// Takes the turn of one attempt on another host of the same worker.
+async fn take_turn_on(world: &World, host: &Host, run: RunId) -> Run {
+    let claimed = world
+        .store()
+        .claim(&host.worker, host.instance, 1, Some(run), world.clock.now())
+        .await
+        .unwrap();
+    assert_eq!(claimed.len(), 1, "{run} could not be claimed");
+    let store = WorkerTurnStore::new(host.clone());
+    let control = turn::TurnControl::idle();
+    turn::execute(&store, &host.agent_runtime, run, &control)
+        .await
+        .unwrap();
+    world.run(run).await
+}
+
+pub(crate) async fn turn_whose_tools_cannot_be_granted_fails_before_its_agent_and_is_retried(
+    world: &World,
+) {
+    let script = world.script();
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
+    let (socket, runs) = (world.path("tools.sock"), world.path("runs"));
+    let grants = ToolGrants::new("/bin/true".into(), socket, runs.clone()).unwrap();
+    let mut host = world.host.clone();
+    host.agent_runtime.tools = Some(grants);
+    // 1. The files of runs cannot be written.
+    fs::remove_dir(&runs).unwrap();
+    fs::write(&runs, "").unwrap();
+    let run = world.send_message(session, "Go").await;
+    let run = take_turn_on(world, &host, run).await;
+    assert_eq!(run.state.reason(), Some("internal"), "{run:#?}");
+    let notice = world.last_notice(session).await;
+    assert!(
+        notice.contains("cannot write the file of the agent's tools")
+            && notice.contains("will be retried at"),
+        "{notice}"
+    );
+    assert_eq!(
+        prompt_log(&script).events().count(),
+        0,
+        "no agent was started"
+    );
+    // 2. The next attempt has its tools.
+    fs::remove_file(&runs).unwrap();
+    fs::create_dir(&runs).unwrap();
+    let attempts = world.attempts(run.id).await;
+    world.clock.set(attempts[1].state.not_before().unwrap());
+    world.fire_due().await;
+    let again = take_turn_on(world, &host, attempts[1].id).await;
+    assert_eq!(again.status(), RunStatus::Succeeded, "{again:#?}");
+    let log = prompt_log(&script);
+    let opened = log
+        .events()
+        .any(|event| matches!(event, Event::New(_, servers) if servers == &["matins"]));
+    assert!(opened, "the session has the server of the tools");
 }
 
 pub(crate) async fn retry_after_crash_in_answer_prompts_with_interruption(world: &World) {

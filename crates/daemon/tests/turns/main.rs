@@ -86,6 +86,7 @@ scenarios! {
     failures: [
         missing_agent_command_exhausts_attempts,
         agent_exit_before_initialize_is_retried,
+        turn_whose_tools_cannot_be_granted_fails_before_its_agent_and_is_retried,
         retry_after_crash_in_answer_prompts_with_interruption,
         crash_after_prompt_with_fail_policy_is_not_retried,
         crash_before_prompt_is_retried_despite_fail_policy,
