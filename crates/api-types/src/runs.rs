@@ -4,6 +4,7 @@ use model::{
     AutomationId, InputId, RunId, SeatId, SessionId, TenantId, Timestamp, TriggerId, WorkerId,
     entity, prompt,
     run::{self, Origin, RunSource, RunState, RunStatus},
+    tools::ToolAccess,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -307,9 +308,24 @@ pub struct RunView {
     pub attempts: Vec<Run>,
     /// `true` if retention has removed the internal record of the run.
     pub record_trimmed: bool,
+    /// The built-in rule for the tools of Matins in such a turn. Null if the agent is removed, or if a server of an earlier
+    /// version answers.
+    #[serde(default)]
+    pub own_tools: Option<OwnToolsRule>,
     /// The names of the run's objects, and its answer.
     #[serde(flatten)]
     pub names: RunNames,
+}
+
+/// The built-in rule that allows an agent's permission requests for the tools of Matins, as the agent and the automation
+/// are configured now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OwnToolsRule {
+    /// The tools that the agent gets: those of its configuration, at most those of the automation.
+    pub tools: ToolAccess,
+    /// The whole titles of the requests that the rule allows once, with `{tool}` where the name of the tool stands. A rule
+    /// that denies outweighs it. Empty if it allows none.
+    pub titles: Vec<String>,
 }
 
 /// The internal record of a run, for callers that may read it.

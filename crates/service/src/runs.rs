@@ -1,12 +1,14 @@
 //! Runs: listing, reading, retrying and cancelling.
 
 use api_types::{
-    LiveText, MAX_LISTED_CHARS, Page, RunCancelled, RunFilterRequest, RunItem, RunNames, RunView,
+    LiveText, MAX_LISTED_CHARS, OwnToolsRule, Page, RunCancelled, RunFilterRequest, RunItem,
+    RunNames, RunView,
 };
 use model::{
     InputId, RunId,
     entity::{Run, RunRecord},
     run::{RunSource, RunStatus},
+    tools::ToolAccess,
     turn::SubmittedRun,
 };
 use store::RunFilter;
@@ -95,8 +97,38 @@ impl Service {
             blocked_on: self.blocked_on(&run).await?,
             attempts: attempts.into_iter().map(Into::into).collect(),
             record_trimmed: ended && record.is_none(),
+            own_tools: self.own_tools_rule(&run).await?,
             run: run.into(),
         })
+    }
+
+    /// Returns the built-in rule for the tools of Matins in a turn of a run. Returns `None` if its agent is removed.
+    async fn own_tools_rule(&self, run: &Run) -> Result<Option<OwnToolsRule>, Error> {
+        let automation = match run.automation_id {
+            Some(id) => found(self.store.automation(self.scope(), id).await)?,
+            None => None,
+        };
+        let seats = match run.session_id {
+            Some(session) => self.store.seats(self.scope(), session).await?,
+            None => Vec::new(),
+        };
+        let seat = seats.iter().find(|seat| Some(seat.id) == run.seat_id);
+        let agent = seat
+            .map(|seat| seat.agent_id)
+            .or_else(|| automation.as_ref().map(|automation| automation.agent_id));
+        let agent = match agent {
+            Some(id) => found(self.store.agent(self.scope(), id).await)?,
+            None => None,
+        };
+        Ok(agent.map(|agent| {
+            let limit = automation.map_or(ToolAccess::All, |automation| automation.policies.tools);
+            let tools = agent.config.tools.min(limit);
+            let titles = match tools {
+                ToolAccess::None => Vec::new(),
+                ToolAccess::Read | ToolAccess::All => agent.config.own_tools,
+            };
+            OwnToolsRule { tools, titles }
+        }))
     }
 
     /// Returns the internal record of a run, by its ID or an ID prefix. Returns `None` if there is none.
@@ -195,6 +227,15 @@ impl Service {
             given: input.to_string(),
             nearest: None,
         })
+    }
+}
+
+/// Returns an object, or `None` if it does not exist.
+fn found<T>(read: Result<T, store::Error>) -> Result<Option<T>, Error> {
+    match read {
+        Ok(object) => Ok(Some(object)),
+        Err(store::Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 

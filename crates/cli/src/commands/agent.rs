@@ -3,9 +3,13 @@
 mod add;
 mod check;
 mod offers;
+mod own_tools;
+mod show;
 
 use api_types::{AgentView, CheckDepth};
 use clap::Subcommand;
+
+pub(crate) use own_tools::format_own_tools;
 
 use self::offers::{MAX_COMMAND_CHARS, format_agent_version, format_restore_method};
 use crate::{
@@ -26,6 +30,13 @@ enum Command {
     /// List the agents: whether each is installed, signed in and able to restore sessions
     #[command(visible_alias = "ls")]
     List,
+    /// Show the configuration of an agent, with the rules that answer its requests
+    ///
+    /// Does not start the agent: `matins agent check` does that.
+    Show {
+        /// The name of the agent
+        name: String,
+    },
     /// Start an agent and show its features, its limits and the missing steps of its setup
     Check {
         /// The name of the agent
@@ -51,6 +62,7 @@ enum Command {
 pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
     match args.command {
         Command::List => list(app).await?,
+        Command::Show { name } => show::show(app, &name).await?,
         Command::Check { name, restore } => {
             let depth = if restore {
                 CheckDepth::Restore

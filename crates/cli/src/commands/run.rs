@@ -14,7 +14,7 @@ use serde::Serialize;
 use self::{batch::BatchArgs, filter_args::FilterArgs};
 use crate::{
     app::App,
-    commands::{first_items::first_items, options::format_period},
+    commands::{agent::format_own_tools, first_items::first_items, options::format_period},
     error::{CliError, Exit},
     follow,
     output::{clean, excerpt, field_row, short_ids, table},
@@ -260,6 +260,7 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
         blocked_on,
         attempts,
         record_trimmed,
+        own_tools,
         names,
     } = view;
     let source = format_source(*source, names.channel.as_deref());
@@ -283,6 +284,12 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
                 .map(|id| named(names.automation_name.as_deref(), id)),
         ),
         ("agent", names.agent_name.clone()),
+        (
+            "tools",
+            own_tools
+                .as_ref()
+                .map(|rule| format_own_tools(rule.tools, &rule.titles)),
+        ),
         ("instance", names.instance_name.clone()),
         ("due", at(run.scheduled_for)),
         ("received", at(Some(run.input_at))),

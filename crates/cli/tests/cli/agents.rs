@@ -261,3 +261,52 @@ fn agent_remove_is_refused_while_agent_is_used() {
     let shown = world.run(&["session", "show", session]).expect_success();
     assert!(shown.contains("This is turn 1"), "{shown}");
 }
+
+#[test]
+fn agent_and_run_show_built_in_rule_for_tools_of_matins() {
+    let world = TestInstallation::new();
+    let script = Script::new(world.path().join("agent"));
+    let more = [
+        "--own-tools",
+        "mcp__matins__{tool}",
+        "--deny",
+        "execute:rm *",
+    ];
+    add_scripted_agent(&world, &script, &more);
+    let rule =
+        "all; requests with the title `mcp__matins__{tool}` are allowed, unless a rule denies them";
+    let shown = world.run(&["agent", "show", "scripted"]).expect_success();
+    assert!(shown.contains(rule), "{shown}");
+    assert!(shown.contains("--deny \"execute:rm *\""), "{shown}");
+    let shown = world.json(&["agent", "show", "scripted"]);
+    assert_eq!(shown["config"]["own_tools"], json!(["mcp__matins__{tool}"]));
+    let checked = world.run(&["agent", "check", "scripted"]).expect_success();
+    assert!(checked.contains(rule), "{checked}");
+    // 1. A turn of a message has the tools of the agent.
+    world
+        .run(&["session", "send", "--new", "--agent", "scripted", "hello"])
+        .expect_success();
+    let newest = || world.json(&["run", "list", "--limit", "1"])[0]["id"].clone();
+    let run = newest();
+    let run = run.as_str().unwrap();
+    let text = world.run(&["run", "show", run]).expect_success();
+    assert!(text.contains(rule), "{text}");
+    // 2. A turn of an automation has at most those of the automation.
+    let add = [
+        "automation",
+        "add",
+        "--on-demand",
+        "--name",
+        "tidy",
+        "--agent",
+        "scripted",
+        "--tools",
+        "none",
+        "Tidy up.",
+    ];
+    world.run(&add).expect_success();
+    world.run(&["automation", "run", "tidy"]).expect_success();
+    let run = newest();
+    let shown = world.json(&["run", "show", run.as_str().unwrap()]);
+    assert_eq!(shown["own_tools"], json!({ "tools": "none", "titles": [] }));
+}

@@ -7,9 +7,10 @@ use api_types::{
     SessionProbe, SignIn,
 };
 
-use model::tools::ToolAccess;
-
-use super::offers::{format_agent_version, format_restore_method};
+use super::{
+    offers::{format_agent_version, format_restore_method},
+    own_tools::format_own_tools,
+};
 use crate::{
     app::App,
     error::{CliError, Exit},
@@ -90,20 +91,8 @@ fn format_check(checked: &CheckResponse) -> String {
 }
 
 /// Formats the tools of Matins that the agent gets, and the rule for its requests to use them.
-fn format_tools(config: &AgentConfig) -> String {
-    let titles: Vec<_> = config
-        .own_tools
-        .iter()
-        .map(|title| format!("`{}`", one_line(title)))
-        .collect();
-    if config.tools == ToolAccess::None || titles.is_empty() {
-        return config.tools.to_string();
-    }
-    format!(
-        "{}; requests with the title {} are allowed",
-        config.tools,
-        titles.join(" or ")
-    )
+pub(super) fn format_tools(config: &AgentConfig) -> String {
+    format_own_tools(config.tools, &config.own_tools)
 }
 
 fn format_sessions(checked: &CheckResponse) -> String {
