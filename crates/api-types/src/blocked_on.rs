@@ -1,7 +1,7 @@
 //! The cause of a run's wait.
 
 use model::{
-    ApprovalId, InstanceId, RunId, Timestamp,
+    ApprovalId, InstanceId, QuestionId, RunId, Timestamp,
     run::{Origin, RunStatus},
     session::SessionStatus,
 };
@@ -56,5 +56,12 @@ pub enum BlockedOn {
         approval: ApprovalId,
         /// The line that the agent shows for the tool call.
         title: String,
+    },
+    /// The run waits for a person to answer a question of the agent.
+    Answer {
+        /// The question to answer. If several wait, the newest.
+        question: QuestionId,
+        /// The text of the question.
+        text: String,
     },
 }

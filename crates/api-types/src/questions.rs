@@ -43,6 +43,9 @@ pub struct Question {
     pub closed_at: Option<Timestamp>,
     /// The answer, or the default that counts after the deadline. Null if there is none.
     pub answer: Option<Value>,
+    /// `true` if a person declined to answer. The state is then `answered`. A server of an earlier version sends none.
+    #[serde(default)]
+    pub declined: bool,
     /// The name of the token that answered, or `socket` for the private socket of the data folder. Null without an
     /// answer of a person.
     pub answered_by: Option<String>,
@@ -90,7 +93,8 @@ impl From<question::Question> for Question {
             deadline_at,
             created_at,
             closed_at: state.closed_at(),
-            answer: state.answer().cloned(),
+            answer: state.answer().filter(|answer| !answer.is_null()).cloned(),
+            declined: state.is_declined(),
             answered_by: by.map(|by| by.name.clone()),
             answered_by_token: by.and_then(|by| by.token),
             answer_input_id: state.input(),

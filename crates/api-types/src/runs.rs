@@ -284,8 +284,11 @@ pub struct RunItem {
     pub run: Run,
     /// The event behind the input.
     pub source: RunSource,
-    /// `true` if an approval of the run is pending, so that its turn waits for a person.
+    /// `true` if the turn of the run waits for a person: for a decision on an approval, or for an answer to a question.
     pub waits_for_approval: bool,
+    /// `true` if the turn of the run waits for an answer to a question. A server of an earlier version sends none.
+    #[serde(default)]
+    pub waits_for_answer: bool,
     /// The names of the run's objects, and the beginning of its answer.
     #[serde(flatten)]
     pub names: RunNames,

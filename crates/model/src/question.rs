@@ -176,7 +176,7 @@ pub enum QuestionState {
         at: Timestamp,
         /// The author of the answer.
         by: Decider,
-        /// The answer.
+        /// The answer. `Null` if the author declined to answer.
         answer: Value,
         /// The input that brings the answer to the agent. `None` if the agent waited in its turn.
         input: Option<InputId>,
@@ -208,13 +208,24 @@ impl QuestionState {
         }
     }
 
-    /// Returns the answer that counts. Returns `None` if there is none.
+    /// Returns the answer that counts. Returns `None` if there is none, and `Null` if a person declined to answer.
     pub const fn answer(&self) -> Option<&Value> {
         match self {
             Self::Answered { answer, .. } => Some(answer),
             Self::Expired { answer, .. } => answer.as_ref(),
             Self::Pending | Self::Void { .. } => None,
         }
+    }
+
+    /// `true` if a person declined to answer.
+    pub const fn is_declined(&self) -> bool {
+        matches!(
+            self,
+            Self::Answered {
+                answer: Value::Null,
+                ..
+            }
+        )
     }
 
     /// Returns the author of the answer. Returns `None` without an answer of a person.
@@ -277,6 +288,7 @@ pub fn expired_input(question: &Question, default: &Value) -> String {
 pub fn answered_notice(state: &QuestionState) -> String {
     let answer = state.answer().map(answer_text);
     match (state.answered_by(), answer) {
+        (Some(by), _) if state.is_declined() => format!("{} declined to answer.", by.name),
         (Some(by), Some(answer)) => format!("{} answered: {answer}", by.name),
         (_, Some(default)) => {
             format!("Nobody answered in time, so the defaults of the form count: {default}")

@@ -4,16 +4,19 @@ use api_types::{BlockedOn, InstanceState};
 use model::{
     approval::ApprovalStatus,
     entity::Run,
+    question::{QuestionKind, QuestionStatus},
     run::{Deferral, RunState},
     session::Admission,
 };
-use store::{ApprovalFilter, Page, RunFilter};
+use store::{ApprovalFilter, Page, QuestionFilter, RunFilter};
 
 use crate::{Error, Service, boxed};
 
 /// The number of a session's or an automation's newest runs that are searched for the one that blocks a run. If more
 /// runs than that are newer than the blocking run, the answer is only [`BlockedOn::Turn`].
 const MAX_SEARCHED_RUNS: u32 = 200;
+/// The number of a session's newest pending questions that are searched for the one that a run waits for.
+const MAX_SEARCHED_QUESTIONS: u32 = 200;
 
 impl Service {
     /// Returns the reason for which `run` is blocked. Returns `None` if it goes on or is over.
@@ -22,7 +25,12 @@ impl Service {
         // 1. The state of the run itself.
         let deferral = match &run.state {
             RunState::Queued => return self.worker_or_instance(run).await.map(Some),
-            RunState::Running { .. } => return self.pending_approval(run).await,
+            RunState::Running { .. } => {
+                return match self.pending_approval(run).await? {
+                    None => self.pending_elicitation(run).await,
+                    approval => Ok(approval),
+                };
+            }
             RunState::Deferred(deferral) => deferral,
             _ => return Ok(None),
         };
@@ -117,6 +125,27 @@ impl Service {
             .map(|approval| BlockedOn::Approval {
                 approval: approval.id,
                 title: approval.request.title,
+            }))
+    }
+    /// Returns the newest pending question of a running turn whose agent waits.
+    async fn pending_elicitation(&self, run: &Run) -> Result<Option<BlockedOn>, Error> {
+        let filter = QuestionFilter {
+            state: Some(QuestionStatus::Pending),
+            session: run.session_id,
+        };
+        let found = self
+            .store
+            .question_page(self.tenant, filter, Page::first(MAX_SEARCHED_QUESTIONS))
+            .await?;
+        let waits = |question: &model::question::Question| {
+            question.run_id == run.id && question.kind == QuestionKind::Elicitation
+        };
+        Ok(found
+            .into_iter()
+            .find(waits)
+            .map(|question| BlockedOn::Answer {
+                question: question.id,
+                text: question.text,
             }))
     }
 }

@@ -4,7 +4,7 @@ use api_types::{AnswerRequest, Page};
 use model::{
     QuestionId,
     approval::Decider,
-    question::{ANSWER_BYTES, Form, Question, QuestionStatus},
+    question::{ANSWER_BYTES, Form, Question, QuestionKind, QuestionStatus},
 };
 use serde_json::Value;
 use store::QuestionFilter;
@@ -70,14 +70,47 @@ impl Service {
         let id = self.find_question(given).await?;
         let question = self.store.question(self.scope(), id).await?;
         let answer = validate_answer(&question, request)?;
+        self.record_answer(id, &answer, by, repeated).await
+    }
+
+    /// Declines to answer the form of an agent that waits in its turn, by the question's ID or an ID prefix. A `repeated`
+    /// request returns the question that the same person has declined.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Refused`] with the status if the question is no longer pending, and an error for a question of the
+    /// tool `ask_person`, whose agent does not wait.
+    #[boxed]
+    pub async fn decline_question(
+        &self,
+        given: &str,
+        by: &Decider,
+        repeated: bool,
+    ) -> Result<Question, Error> {
+        let id = self.find_question(given).await?;
+        let question = self.store.question(self.scope(), id).await?;
+        if question.kind != QuestionKind::Elicitation {
+            let problem = "no agent waits for it in its turn: answer it, or let its default count at the deadline";
+            return Err(Error::invalid("question", given, problem));
+        }
+        self.record_answer(id, &Value::Null, by, repeated).await
+    }
+
+    async fn record_answer(
+        &self,
+        id: QuestionId,
+        answer: &Value,
+        by: &Decider,
+        repeated: bool,
+    ) -> Result<Question, Error> {
         let answered = self
             .store
-            .answer_question(self.tenant, id, &answer, by, self.now());
+            .answer_question(self.tenant, id, answer, by, self.now());
         match answered.await {
             Err(store::Error::Refused(refused)) if repeated => {
                 let found = self.store.question(self.scope(), id).await?;
                 let same =
-                    found.state.answered_by() == Some(by) && found.state.answer() == Some(&answer);
+                    found.state.answered_by() == Some(by) && found.state.answer() == Some(answer);
                 if same { Ok(found) } else { Err(refused.into()) }
             }
             answered => Ok(answered?),

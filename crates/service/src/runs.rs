@@ -248,6 +248,7 @@ pub(crate) fn run_item(mut run: Run, names: store::RunNames) -> RunItem {
         source: source(&run, &names),
         run: run.into(),
         waits_for_approval: names.waits_for_approval,
+        waits_for_answer: names.waits_for_answer,
         names: run_names(names),
     }
 }
@@ -267,6 +268,7 @@ fn run_names(names: store::RunNames) -> RunNames {
         channel,
         answer,
         waits_for_approval: _,
+        waits_for_answer: _,
     } = names;
     RunNames {
         automation_name,

@@ -40,7 +40,8 @@ pub(crate) use read::{read_page, read_question};
 const MAX_OVERDUE_QUESTIONS: u32 = 200;
 
 impl Store {
-    /// Answers a pending question. The answer to a question of the tool `ask_person` becomes an input of its seat.
+    /// Answers a pending question. The answer to a question of the tool `ask_person` becomes an input of its seat. The
+    /// answer `Null` declines a question whose agent waits.
     ///
     /// # Errors
     ///

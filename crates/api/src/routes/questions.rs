@@ -29,6 +29,7 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(list_questions))
         .routes(routes!(show_question))
         .routes(routes!(answer_question))
+        .routes(routes!(decline_question))
 }
 
 /// The query parameters of the list of questions.
@@ -127,4 +128,31 @@ async fn answer_question(
         Ok((StatusCode::OK, Question::from(answered.await?)))
     });
     answered.await
+}
+
+/// Decline a question
+///
+/// Declines to answer the form of an agent that waits in its turn. The agent reads that the question was declined, and no
+/// default counts. Returns 409 with the state of the question if it is no longer pending, and 422 for a question of the
+/// tool `ask_person`, whose agent does not wait.
+#[utoipa::path(
+    post,
+    path = "/questions/{question}/decline",
+    tag = "questions",
+    params(("question" = String, Path, description = QUESTION_PARAM_DESCRIPTION), IdempotencyKey),
+    responses((status = OK, description = "The question, declined", body = Question)),
+    security(("token" = ["approvals:write"]), ("browser" = []))
+)]
+async fn decline_question(
+    caller: Caller,
+    Path([question]): Path<1>,
+    idempotency_key: IdempotencyKey,
+) -> Result<Response, ApiError> {
+    let service = caller.authorize(Permission::ApprovalsWrite)?;
+    let by = decider(&caller);
+    let declined = idempotency_key.create_with_body(&caller, &[], async |id| {
+        let declined = service.decline_question(&question, &by, id.is_some());
+        Ok((StatusCode::OK, Question::from(declined.await?)))
+    });
+    declined.await
 }

@@ -55,6 +55,7 @@ on_both! {
     ]
     questions: [
         pending_questions_are_listed_and_answered_by_members, invalid_or_late_answer_is_refused,
+        only_question_of_waiting_agent_is_declined,
         repeated_answer_returns_same_response,
     ]
     tenants: [

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use model::{
-    Clock as _, InstanceId, WorkerId,
+    Clock as _, InstanceId, QuestionId, WorkerId,
     access::{Permission, Role},
-    question::QuestionBody,
-    turn::StartReply,
+    question::{Elicitation, QuestionBody},
+    turn::{StartReply, WriteOutcome},
 };
 use serde_json::{Value, json};
 use store::{NewQuestion, ToolCaller};
@@ -185,4 +185,51 @@ pub(crate) async fn repeated_answer_returns_same_response(world: &World) {
     // The server stopped before it recorded the response, and the repeated request returns the same answer.
     assert_eq!(send("other", "blue").await.expect(200), first);
     send("third", "green").await.problem(409);
+}
+
+pub(crate) async fn only_question_of_waiting_agent_is_declined(world: &World) {
+    let automation = world.automation("daily").await;
+    let caller = world
+        .begin_turn_with_tools(automation["id"].as_str().unwrap())
+        .await;
+    let decline = async |token: &str, question: &str| {
+        let path = format!("/questions/{question}/decline");
+        world.request_as(token, "POST", &path, None, &[]).await
+    };
+    // 1. No agent waits for the answer to a question of the tool.
+    let asked = world.ask_person(&caller, "Which colour?").await;
+    let refused = decline(&world.admin, &asked).await;
+    assert!(refused.problem(422).contains("no agent waits"));
+    // 2. An agent that waits learns of it, once, and the default does not count.
+    let schema = json!({ "properties": { "size": { "type": "integer", "default": 3 } } });
+    let question = Elicitation::new("Which size?", &schema).unwrap();
+    let id = QuestionId::from_uuid(Uuid::from_u128(7));
+    let now = world.clock.now();
+    let deadline = now + Duration::from_mins(10);
+    let requested =
+        world
+            .store
+            .request_answer(caller.run, &caller.worker, id, &question, deadline, now);
+    assert_eq!(requested.await.unwrap(), WriteOutcome::Committed);
+    let run = world
+        .get(&format!("/runs/{}", caller.run))
+        .await
+        .expect(200);
+    assert_eq!(run["blocked_on"]["for"], "answer", "{run}");
+    assert_eq!(run["blocked_on"]["question"], id.to_string());
+    let listed = world.get("/runs").await.expect(200);
+    assert_eq!(listed["items"][0]["waits_for_answer"], true, "{listed}");
+    let viewer = world.token(Role::Viewer, None).await;
+    decline(&viewer, &id.to_string()).await.problem(403);
+    let declined = decline(&world.admin, &id.to_string()).await.expect(200);
+    assert_eq!(
+        (
+            &declined["state"],
+            &declined["declined"],
+            &declined["answer"]
+        ),
+        (&json!("answered"), &json!(true), &Value::Null)
+    );
+    let again = decline(&world.admin, &id.to_string()).await;
+    assert!(again.problem(409).contains("is answered"));
 }

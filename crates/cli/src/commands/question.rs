@@ -63,6 +63,13 @@ enum Command {
         #[arg(long, value_name = "JSON", conflicts_with = "option", value_parser = parse_form)]
         form: Option<FormFields>,
     },
+    /// Decline to answer the form of an agent that waits in its turn
+    ///
+    /// The agent reads that the question was declined, and no default counts.
+    Decline {
+        /// The question: its ID or a prefix of its ID
+        question: String,
+    },
 }
 
 /// The fields of a form on the command line.
@@ -108,6 +115,7 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
             let request = AnswerRequest { text, option, form };
             answer(app, &question, request).await?;
         }
+        Command::Decline { question } => decline(app, &question).await?,
     }
     Ok(Exit::Done)
 }
@@ -163,7 +171,14 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
         ("default", default.as_ref().map(answer_text)),
         ("closed", question.closed_at.map(at)),
         ("answered by", question.answered_by.clone()),
-        ("answer", answer.as_ref().map(answer_text)),
+        (
+            "answer",
+            if question.declined {
+                Some("declined".to_owned())
+            } else {
+                answer.as_ref().map(answer_text)
+            },
+        ),
     ];
     app.output.line(&question.id.to_string())?;
     for (name, value) in fields {
@@ -197,4 +212,12 @@ async fn answer(app: &App, given: &str, request: AnswerRequest) -> Result<(), Cl
     Ok(app
         .output
         .line(&format!("Answered {}: {answer}", answered.id))?)
+}
+
+async fn decline(app: &App, given: &str) -> Result<(), CliError> {
+    let declined = app.client.decline_question(given).await?;
+    if app.output.json {
+        return Ok(app.output.document(&declined)?);
+    }
+    Ok(app.output.line(&format!("Declined {}.", declined.id))?)
 }

@@ -123,7 +123,7 @@ async fn list(app: &App, filter: RunFilter, limit: u32) -> Result<(), CliError> 
         let source = format_source(item.source, item.names.channel.as_deref());
         let name = item.names.automation_name.as_deref();
         RunRow {
-            waits_for_approval: item.waits_for_approval,
+            waits_for: format_wait(item),
             ..RunRow::new(&item.run, format_subject(&item.run, name, &source))
         }
     });
@@ -148,7 +148,8 @@ pub(crate) struct RunRow<'a> {
     run: &'a Run,
     /// What the run belongs to, and its source.
     subject: String,
-    waits_for_approval: bool,
+    /// The person's part that the turn waits for.
+    waits_for: Option<&'static str>,
 }
 
 impl<'a> RunRow<'a> {
@@ -156,8 +157,17 @@ impl<'a> RunRow<'a> {
         Self {
             run,
             subject,
-            waits_for_approval: false,
+            waits_for: None,
         }
+    }
+}
+
+/// Formats the wait of a running turn for a person. Returns `None` if it waits for nobody.
+pub(crate) fn format_wait(item: &RunItem) -> Option<&'static str> {
+    match (item.waits_for_answer, item.waits_for_approval) {
+        (true, _) => Some("waits for an answer"),
+        (false, true) => Some("waits for an approval"),
+        (false, false) => None,
     }
 }
 
@@ -166,11 +176,9 @@ pub(crate) fn runs_table<'a>(app: &App, runs: impl Iterator<Item = RunRow<'a>> +
     let ids = short_ids(runs.clone().map(|row| row.run.id));
     let rows = runs.zip(ids).map(|(row, id)| {
         let run = row.run;
-        let reason = if row.waits_for_approval {
-            "waits for an approval".into()
-        } else {
-            format_reason(run)
-        };
+        let reason = row
+            .waits_for
+            .map_or_else(|| format_reason(run), str::to_owned);
         [
             id,
             run.status.to_string(),

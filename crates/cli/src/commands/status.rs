@@ -7,13 +7,13 @@ use api_types::{
     WaitingApproval, WaitingQuestion,
 };
 use client::{TraceItem, TraceSubject};
-use model::{Clock, Timestamp, run::RunStatus};
+use model::{Clock, Timestamp, question::QuestionKind, run::RunStatus};
 use server::SystemClock;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::{
     app::{App, Target},
-    commands::{budget, instant_arg::InstantArg, options::format_period},
+    commands::{budget, instant_arg::InstantArg, options::format_period, run::format_wait},
     data_folder, environment,
     error::{CliError, Exit},
     last_look,
@@ -282,9 +282,14 @@ fn question_lines(waiting: &WaitingQuestion, now: Timestamp) -> Vec<String> {
         waiting.session_title.as_deref(),
     );
     let left = format_period(question.deadline_at.since(now).as_secs());
+    let asks = match (question.kind, &question.default) {
+        (QuestionKind::Tool, _) => "has a question; its default counts",
+        (QuestionKind::Elicitation, Some(_)) => "waits for an answer; its defaults count",
+        (QuestionKind::Elicitation, None) => "waits for an answer; it is declined",
+    };
     vec![
         format!(
-            "  {} {} has a question; its default counts in {left}",
+            "  {} {} {asks} in {left}",
             paint(ATTENTION, "?"),
             paint(BOLD, &name)
         ),
@@ -365,7 +370,8 @@ fn running_line(item: &RunItem, now: Timestamp) -> String {
     let agent = names.agent_name.as_deref().unwrap_or("the agent");
     let began = item.run.started_at.unwrap_or(item.run.created_at);
     let time = format_period(now.since(began).as_secs());
-    format!("  {name}, {} for {time}", excerpt(agent, NAME_CHARS))
+    let wait = format_wait(item).map_or_else(String::new, |wait| format!(", {wait}"));
+    format!("  {name}, {} for {time}{wait}", excerpt(agent, NAME_CHARS))
 }
 
 fn cost_lines(usage: &BudgetUsage, reported: ReportedUsage) -> Vec<String> {

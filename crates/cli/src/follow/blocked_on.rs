@@ -38,6 +38,10 @@ pub(crate) fn format_blocked_on(app: &App, waiting: &BlockedOn) -> String {
             "It waits for approval of {title:?}: `matins approval allow {approval}` allows it, \
              `matins approval deny {approval}` denies it."
         ),
+        BlockedOn::Answer { question, text } => format!(
+            "It waits for an answer to {text:?}: `matins question show {question}` shows the form, \
+             `matins question decline {question}` declines it."
+        ),
         BlockedOn::Turn => "It waits behind other queued runs.".into(),
     }
 }

@@ -160,7 +160,7 @@ impl<'a> Follower<'a> {
         let waits_elsewhere = self
             .blocked_on
             .as_ref()
-            .is_some_and(|it| !matches!(it, BlockedOn::Approval { .. }));
+            .is_some_and(|it| !matches!(it, BlockedOn::Approval { .. } | BlockedOn::Answer { .. }));
         let interval = if waits_elsewhere {
             RECHECK_INTERVAL
         } else {

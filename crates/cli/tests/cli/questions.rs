@@ -65,3 +65,54 @@ fn question_survives_kill_of_its_server_and_its_answer_reaches_agent_once() {
     server.signal(Signal::TERM);
     assert_eq!(server.end().code, 0);
 }
+
+#[test]
+fn waiting_form_is_listed_as_such_and_can_be_declined() {
+    let world = TestInstallation::new();
+    let form = json!({ "colour": { "type": "string", "default": "red" } });
+    world.add_scripted_agent([vec![Step::elicit("Which colour?", &form)]]);
+    let _server = world.serve();
+    let turn = world.start(&["session", "send", "--new", "--agent", "scripted", "Paint."]);
+    world.wait_for("the question", |world| {
+        world.json(&["question", "list"]) != json!([])
+    });
+    let id = world.json(&["question", "list"])[0]["id"].clone();
+    let id = id.as_str().unwrap();
+    // 1. The lists name the wait, and the run its question.
+    let runs = world.run(&["run", "list"]).expect_success();
+    assert!(runs.contains("waits for an answer"), "{runs}");
+    let status = world.run(&["status"]).expect_success();
+    assert!(
+        status.contains("waits for an answer; its defaults count in"),
+        "{status}"
+    );
+    assert!(status.contains(", waits for an answer\n"), "{status}");
+    let run = newest_run(&world);
+    assert_eq!(
+        run["blocked_on"],
+        json!({ "for": "answer", "question": id, "text": "Which colour?" })
+    );
+    let shown = world
+        .run(&["run", "show", run["id"].as_str().unwrap()])
+        .expect_success();
+    assert!(
+        shown.contains(&format!("matins question decline {id}")),
+        "{shown}"
+    );
+    // 2. Declining ends the wait, once, without the default.
+    let declined = world.run(&["question", "decline", id]).expect_success();
+    assert_eq!(declined.trim(), format!("Declined {id}."));
+    assert_eq!(turn.end().code, 0);
+    let run = newest_run(&world);
+    assert_eq!(run["answer"], "{\"action\":\"decline\"}");
+    assert_eq!(run["blocked_on"], Value::Null);
+    let shown = world.json(&["question", "show", id]);
+    assert_eq!(
+        (&shown["state"], &shown["declined"], &shown["answer"]),
+        (&json!("answered"), &json!(true), &Value::Null)
+    );
+    let shown = world.run(&["question", "show", id]).expect_success();
+    assert!(shown.contains("declined"), "{shown}");
+    let late = world.run(&["question", "answer", id, "--form", "{\"colour\": \"blue\"}"]);
+    assert!(late.stderr.contains("is answered"), "{late:?}");
+}

@@ -61,4 +61,13 @@ impl Client {
             .fetch()
             .await
     }
+
+    /// Declines to answer the form of an agent that waits.
+    #[boxed]
+    pub async fn decline_question(&self, question: &str) -> Result<Question, Error> {
+        self.post(&["questions", question, "decline"])
+            .idempotent()
+            .fetch()
+            .await
+    }
 }

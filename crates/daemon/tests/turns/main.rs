@@ -205,6 +205,7 @@ scenarios! {
     ]
     questions: [
         default_of_unanswered_question_reaches_agent_once, elicitation_is_answered_in_its_turn,
+        declined_elicitation_is_declined_despite_its_default,
         unanswered_elicitation_takes_defaults_or_is_declined,
         elicitation_without_checkable_form_is_declined_at_once, cancelled_turn_voids_its_elicitation,
     ]

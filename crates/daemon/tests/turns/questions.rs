@@ -129,6 +129,41 @@ fn colour(default: Option<&str>) -> Value {
     json!({ "colour": field })
 }
 
+pub(crate) async fn declined_elicitation_is_declined_despite_its_default(world: &World) {
+    let script = world
+        .script()
+        .prompt([Step::elicit("Which colour?", &colour(Some("red")))]);
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
+    let daemon = world.daemon();
+    let run = world.send_message(session, "Paint it").await;
+    daemon.signals().wake();
+    let question = pending_question(world).await;
+    assert!(question.body.default.is_some());
+    let by = Decider {
+        token: None,
+        name: "socket".into(),
+    };
+    let declined = world.store().answer_question(
+        world.tenant,
+        question.id,
+        &Value::Null,
+        &by,
+        world.clock.now(),
+    );
+    let declined = declined.await.unwrap();
+    assert!(declined.state.is_declined());
+    assert_eq!(declined.state.input(), None);
+    assert_eq!(reply_of(world, run).await, json!({ "action": "decline" }));
+    daemon.stop().await;
+    // The database gives back the same state.
+    let stored = world.store().question(world.scope(), question.id).await;
+    assert_eq!(stored.unwrap().state, declined.state);
+    let notice = world.last_notice(session).await;
+    assert_eq!(notice, "socket declined to answer.");
+    assert_eq!(world.runs().await.len(), 1, "the decline is no input");
+}
+
 pub(crate) async fn elicitation_is_answered_in_its_turn(world: &World) {
     let script = world
         .script()

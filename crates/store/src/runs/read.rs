@@ -60,8 +60,10 @@ pub struct RunNames {
     pub channel: Option<String>,
     /// The answer, or its beginning. `None` if the run has none, or none yet.
     pub answer: Option<String>,
-    /// `true` if an approval of the run is pending.
+    /// `true` if the turn waits for a person: an approval of the run is pending, or a question of its agent.
     pub waits_for_approval: bool,
+    /// `true` if a question is pending for whose answer the agent waits.
+    pub waits_for_answer: bool,
 }
 
 /// The parameters of a statement that lists runs, all of which have the same names.
@@ -236,6 +238,7 @@ async fn read_names(
                 channel: row.optional("channel")?,
                 answer: row.optional("answer")?,
                 waits_for_approval: row.get("waits_for_approval")?,
+                waits_for_answer: row.get("waits_for_answer")?,
             },
         );
     }

@@ -185,6 +185,7 @@ pub(crate) async fn listed_runs_have_names_of_people(db: &TestStore) {
             channel: None,
             answer: Some("Two services".into()),
             waits_for_approval: false,
+            waits_for_answer: false,
         }
     );
     // The texts of the list are cut, those of a page of runs are whole.

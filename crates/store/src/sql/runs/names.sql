@@ -1,5 +1,5 @@
 -- Reads the names of the objects to which runs belong, the kind of their triggers, the beginning of their answers, the
--- newest one of each, and whether their turns wait for a person.
+-- newest one of each, whether their turns wait for a person, and whether for an answer.
 -- Each row: $1 run. $2 the maximum number of characters of an answer, $3 tenant or null
 with item (id) as (values /* row */ ($1))
 select r.id, a.name as automation_name, s.title as session_title, h.name as agent_name, i.name as instance_name,
@@ -13,7 +13,9 @@ select r.id, a.name as automation_name, s.title as session_title, h.name as agen
     select 1 from approvals p where p.run_id = r.id and p.state = 'pending'
     union all
     select 1 from questions q where q.run_id = r.id and q.state = 'pending' and q.kind = 'elicitation'
-) as waits_for_approval
+) as waits_for_approval, exists (
+    select 1 from questions q where q.run_id = r.id and q.state = 'pending' and q.kind = 'elicitation'
+) as waits_for_answer
 from item
 join agent_runs r on r.id = item.id and ($3 is null or r.tenant_id = $3)
 left join automations a on a.id = r.automation_id
