@@ -1,11 +1,11 @@
 //! Artifacts, from the tool of an agent to the file of a person.
 
-use std::fs;
+use std::{fs, process::Command};
 
 use serde_json::{Value, json};
 use testkit::scripted::{Script, Step};
 
-use crate::test_installation::TestInstallation;
+use crate::test_installation::{MATINS_PROGRAM, TestInstallation};
 
 fn save(name: &str, text: &str) -> Step {
     let arguments = json!({ "name": name, "text": text, "media_type": "text/markdown" });
@@ -14,6 +14,16 @@ fn save(name: &str, text: &str) -> Step {
 
 /// Takes a turn in which the agent makes one call of a tool. Returns the answer of the tool and the session.
 fn turn_with(world: &TestInstallation, number: usize, step: Step) -> (Value, String) {
+    turn_in(world, number, &[], step)
+}
+
+/// Takes a turn as [`turn_with`], with further options of `session send`.
+fn turn_in(
+    world: &TestInstallation,
+    number: usize,
+    options: &[&str],
+    step: Step,
+) -> (Value, String) {
     let mut script = Script::new(world.path().join(format!("agent-{number}")));
     script.prompts = vec![vec![step]];
     let command = script.command().unwrap();
@@ -23,9 +33,8 @@ fn turn_with(world: &TestInstallation, number: usize, step: Step) -> (Value, Str
     world
         .run(&add.chain(command).collect::<Vec<_>>())
         .expect_success();
-    world
-        .run(&["session", "send", "--new", "--agent", &agent, "hello"])
-        .expect_success();
+    let send = ["session", "send", "--new", "--agent", &agent, "hello"];
+    world.run(&[&send[..], options].concat()).expect_success();
     let run = world.json(&["run", "list", "--limit", "1"])[0].clone();
     let shown = world.json(&["run", "show", run["id"].as_str().unwrap()]);
     let answer = serde_json::from_str(shown["answer"].as_str().unwrap()).unwrap();
@@ -111,5 +120,54 @@ fn file_outside_of_working_directory_is_not_handed_in() {
             "{refused}"
         );
         assert_eq!(world.json(&["artifact", "list", &session]), json!([]));
+    }
+}
+
+/// Runs a command on a pseudo-terminal, which `script` of util-linux makes. Returns its exit code and the text on the
+/// terminal.
+fn run_on_terminal(world: &TestInstallation, args: &[&str]) -> (Option<i32>, String) {
+    let command = format!("exec {MATINS_PROGRAM} {}", args.join(" "));
+    let prepared = world.command(args);
+    let mut script = Command::new("script");
+    script
+        .args(["--quiet", "--return", "--command", &command, "/dev/null"])
+        .env_clear()
+        .envs(
+            prepared
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        )
+        .current_dir(world.path())
+        .stdin(std::process::Stdio::null());
+    let output = script.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    (output.status.code(), text)
+}
+
+#[test]
+fn binary_artifact_is_not_printed_to_terminal() {
+    let world = TestInstallation::new();
+    // A terminal would obey the control sequence, which an agent may hide in a file that it calls text.
+    let contents = [
+        (&b"\x1b]0;owned\x07\0"[..], 4),
+        (&[0xff, 0xfe, b'a'][..], 4),
+        (b"\x1b]0;owned\x07plain\n", 0),
+    ];
+    for (number, (content, code)) in contents.into_iter().enumerate() {
+        fs::write(world.path().join("content"), content).unwrap();
+        let arguments = json!({ "name": "notes", "path": "content", "media_type": "text/plain" });
+        let step = Step::call_tool("save_artifact", arguments);
+        let directory = ["--dir", world.path().to_str().unwrap()];
+        let (saved, _) = turn_in(&world, number, &directory, step);
+        let id = saved["artifact"].as_str().unwrap();
+        let (ended, shown) = run_on_terminal(&world, &["artifact", "get", id]);
+        assert_eq!(ended, Some(code), "{shown}");
+        assert!(!shown.contains("\x1b]0;owned"), "{shown:?}");
+        let refused = shown.contains("is not text, and standard output is a terminal");
+        assert_eq!(refused, code != 0, "{shown}");
+        assert_eq!(shown.contains("plain"), code == 0, "{shown}");
+        // Into a pipe and into a file, every byte is written.
+        let piped = world.command(&["artifact", "get", id]).output().unwrap();
+        assert_eq!(piped.stdout, content);
     }
 }
