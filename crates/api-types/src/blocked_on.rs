@@ -22,6 +22,11 @@ pub enum BlockedOn {
         /// The name of the instance.
         name: String,
     },
+    /// The run waits for a server that has the directory of its session.
+    Directory {
+        /// The directory that is not there, as text for people.
+        reason: String,
+    },
     /// The run waits for the end of its backoff.
     Backoff {
         /// The end of the backoff.

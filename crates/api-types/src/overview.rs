@@ -17,6 +17,10 @@ pub struct Overview {
     pub since: Timestamp,
     /// The numbers of inputs, by their outcomes.
     pub counts: OutcomeCounts,
+    /// The number of runs that wait for a server which has their directory. A server of an earlier version sends none.
+    #[serde(default)]
+    #[schema(minimum = 0)]
+    pub without_directory: u64,
     /// `true` if the period has more inputs than the server counts, so that the numbers of outcomes are too low.
     pub counts_cut: bool,
     /// What needs a person.

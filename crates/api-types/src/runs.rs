@@ -56,7 +56,7 @@ pub struct Run {
     /// The instant at which a cancellation was requested. Null if there was no request.
     pub cancel_requested_at: Option<Timestamp>,
     /// The reason for the end of the run, in one word. Null if the run succeeded. A run that waits has the reason
-    /// `budget` while a budget is used up.
+    /// `budget` while a budget is used up, and `directory not here` while it waits for a server that has its directory.
     pub reason: Option<String>,
     /// A short text about the reason, for people.
     pub message: Option<String>,

@@ -104,8 +104,9 @@ pub struct Session {
     pub session_key: Option<String>,
     /// The title in lists.
     pub title: Option<String>,
-    /// The working directory of the agents, as an absolute path. The directory never changes.
-    pub cwd: String,
+    /// The working directory that a person gave, as an absolute path. Null if the session has a folder of its own. The
+    /// directory never changes.
+    pub cwd: Option<String>,
     /// The external chat that the session belongs to. Null if there is none.
     pub channel: Option<Channel>,
     /// The automation that created the session. Null if a person created it.
@@ -252,6 +253,10 @@ pub struct SessionView {
     /// The session.
     #[serde(flatten)]
     pub session: Session,
+    /// The path of the session's own folder on this server. Null if a person gave the directory, and while the server
+    /// has no such folder: before the first turn, or because another server takes the turns.
+    #[serde(default)]
+    pub own_folder: Option<String>,
     /// The seats of the session.
     pub seats: Vec<Seat>,
     /// The names of the automations that are bound to the session.

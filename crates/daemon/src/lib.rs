@@ -28,6 +28,7 @@
 mod approval_request;
 mod approval_waits;
 mod content_sweep;
+mod directories;
 mod error;
 mod fleet_clock;
 mod host;

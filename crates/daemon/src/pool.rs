@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use model::RunId;
+use model::{RunId, turn::ClaimedRun};
 use tokio::{
     sync::Notify,
     task::{Id, JoinError, JoinSet, yield_now},
@@ -141,7 +141,7 @@ impl RunningTurns {
             return Ok(());
         }
         for run in turns::claim(&self.host, free, None).await? {
-            self.start(run.run);
+            self.start(run);
         }
         Ok(())
     }
@@ -150,16 +150,18 @@ impl RunningTurns {
     async fn start_unregistered(&mut self) -> Result<(), Error> {
         let registered: HashSet<RunId> = self.turns_by_task.values().map(|turn| turn.run).collect();
         let claimed = self.host.store.runs_claimed_by(&self.host.worker).await?;
-        for run in claimed {
+        for claimed in claimed {
+            let run = claimed.run;
             if !registered.contains(&run) {
                 tracing::warn!(%run, "the reply to the claim of {run} was lost: its turn starts now");
-                self.start(run);
+                self.start(claimed);
             }
         }
         Ok(())
     }
 
-    fn start(&mut self, run: RunId) {
+    fn start(&mut self, claimed: ClaimedRun) {
+        let run = claimed.run;
         let heartbeat_now = Arc::new(Notify::new());
         let control = TurnControl {
             requeue: self.requeue.clone(),
@@ -167,7 +169,7 @@ impl RunningTurns {
         };
         let (host, waits) = (self.host.clone(), self.approval_waits.clone());
         let handle = self.tasks.spawn(async move {
-            match turns::take_turn(&host, run, &control, &waits).await {
+            match turns::take_turn(&host, claimed, &control, &waits).await {
                 Ok(ended) => Some(ended),
                 Err(error) => {
                     log_error(&format!("take the turn of {run}"), &error);

@@ -1,5 +1,5 @@
 //! The scheduler: fires due triggers, promotes runs whose backoff is over, lets the defaults of unanswered questions
-//! count, and fails runs whose instance was removed.
+//! count, and fails runs whose instance was removed or whose directory no server has.
 //!
 //! **Invariants:** an idle tick is one SQL statement. Several servers may run schedulers at the same time: each
 //! trigger is locked while it fires, and locked triggers are skipped. [`tick`] does nothing while the time is
@@ -10,7 +10,7 @@ use std::time::Duration;
 use model::{Timestamp, schedule::zone_rules_edition};
 use store::Scope;
 
-use crate::{Error, Host, LoopSignals, boxed, loop_runner::LoopBody};
+use crate::{Error, Host, LoopSignals, boxed, directories, loop_runner::LoopBody};
 
 /// The pause before a retry if the due triggers are locked by another process.
 const LOCKED_RETRY_PAUSE: Duration = Duration::from_millis(250);
@@ -47,6 +47,9 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<TickResult, Error> {
             failed,
             "{failed} runs failed, because their instance was removed"
         );
+    }
+    if status.directory_refusal.is_some() {
+        started += directories::review(host, now).await?;
     }
     if status.has_outdated_triggers {
         more |= recompute(host, now).await?;
@@ -159,8 +162,9 @@ pub(crate) async fn promote(host: &Host, now: Timestamp) -> Result<u32, Error> {
 /// The result of one tick.
 #[derive(Debug, Clone, Copy)]
 pub struct TickResult {
-    /// The number of occurrences that were fired plus the numbers of runs that were promoted and of questions that expired. Some of these
-    /// occurrences may have been skipped or deferred, so the workers may be woken for nothing.
+    /// The number of occurrences that were fired plus the numbers of runs that were promoted, of questions that expired,
+    /// and of runs whose directory is there now. Some of these occurrences may have been skipped or deferred, so the
+    /// workers may be woken for nothing.
     pub started: u32,
     /// The instant of the next tick. `None` if no trigger, no backoff and no question is pending.
     pub next: Option<Timestamp>,

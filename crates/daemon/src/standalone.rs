@@ -2,7 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use model::{RunId, entity::Run, run::RunStatus};
+use model::{
+    RunId,
+    entity::Run,
+    run::{RunState, RunStatus},
+};
 use store::Scope;
 use tokio::{
     sync::Notify,
@@ -12,7 +16,8 @@ use tokio_util::sync::CancellationToken;
 use turn::TurnControl;
 
 use crate::{
-    Error, Host, approval_waits::ApprovalWaits, boxed, scheduler, turns, watchdog::HeartbeatMonitor,
+    Error, Host, approval_waits::ApprovalWaits, boxed, directories, scheduler, turns,
+    watchdog::HeartbeatMonitor,
 };
 
 /// The interval at which a waiting run is polled. Another process may end the run that it waits for, and cannot wake
@@ -40,13 +45,13 @@ pub async fn take_standalone_turn(
     loop {
         if run.status() == RunStatus::Queued {
             let claimed = turns::claim(host, 1, Some(run.id)).await?;
-            if !claimed.is_empty() {
+            if let Some(claimed) = claimed.into_iter().next() {
                 let control = TurnControl {
                     requeue: stop.clone(),
                     heartbeat_now: Arc::new(Notify::new()),
                 };
                 tokio::select! {
-                    ended = turns::take_turn(host, run.id, &control, &waits) => {
+                    ended = turns::take_turn(host, claimed, &control, &waits) => {
                         ended?;
                     }
                     // Never completes; it only runs beside the turn.
@@ -68,6 +73,14 @@ pub async fn take_standalone_turn(
         // a backoff that is over would block this run forever.
         monitor.tick(host, host.now(), Instant::now()).await?;
         scheduler::promote(host, host.now()).await?;
+        if matches!(
+            run.state,
+            RunState::Queued {
+                missing_directory: Some(_)
+            }
+        ) {
+            directories::review(host, host.now()).await?;
+        }
         run = newest_attempt(host, &run).await?;
     }
 }

@@ -28,6 +28,7 @@ use turn::{TurnStore, TurnStoreError};
 use crate::{
     Error, approval_request,
     approval_waits::{ApprovalWaits, TurnApprovalWaits},
+    directories,
     host::Host,
 };
 
@@ -38,6 +39,8 @@ pub struct WorkerTurnStore {
     running: Mutex<HashMap<RunId, RunningTurn>>,
     /// The approvals that the turn waits for.
     approval_waits: TurnApprovalWaits,
+    /// The directory that a person gave the session. `None` if the session has a folder of its own.
+    directory: Option<String>,
 }
 
 /// A turn under way.
@@ -54,12 +57,19 @@ impl WorkerTurnStore {
             host,
             running: Mutex::default(),
             approval_waits: TurnApprovalWaits::default(),
+            directory: None,
         }
     }
 
     /// Returns the same port, which counts its turn in `waits` while the turn waits for an approval.
     pub(crate) fn with_approval_waits(mut self, waits: ApprovalWaits) -> Self {
         self.approval_waits = TurnApprovalWaits::new(waits);
+        self
+    }
+
+    /// Returns the same port, which refuses its run if a directory is not on this server.
+    pub(crate) fn with_directory(mut self, directory: Option<String>) -> Self {
+        self.directory = directory;
         self
     }
 
@@ -147,6 +157,12 @@ impl TurnStore for WorkerTurnStore {
         } = &self.host;
         Box::pin(async move {
             self.require_known_time()?;
+            if let Some(directory) = &self.directory
+                && !directories::is_here(directory).await
+            {
+                let refused = store.refuse_directory(run, worker, *instance, self.host.now());
+                return self.track_start(run, refused.await);
+            }
             let starting = store.begin(run, worker, *instance, self.host.now(), Some(secret));
             self.track_start(run, starting.await)
         })

@@ -50,14 +50,17 @@ pub(crate) async fn claim(
 /// leaves the database.
 pub(crate) async fn take_turn(
     host: &Host,
-    run: RunId,
+    claimed: ClaimedRun,
     control: &TurnControl,
     waits: &ApprovalWaits,
 ) -> Result<TurnEnd, TurnStoreError> {
+    let run = claimed.run;
     // `session` is recorded once the turn has begun and its session is known.
     let span =
         tracing::info_span!("turn", %run, session = tracing::field::Empty, worker = %host.worker);
-    let turn_store = WorkerTurnStore::new(host.clone()).with_approval_waits(waits.clone());
+    let turn_store = WorkerTurnStore::new(host.clone())
+        .with_approval_waits(waits.clone())
+        .with_directory(claimed.directory);
     let mut agents = host.agent_runtime.clone();
     agents.guard.worker = Some(host.worker_lock.mark().to_owned());
     execute(&turn_store, &agents, run, control)

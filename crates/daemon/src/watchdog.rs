@@ -296,7 +296,7 @@ pub(crate) mod tests {
             title: None,
             draft: false,
             channel: None,
-            cwd: store.working_directory(None, id),
+            cwd: None,
             placed_on: None,
             automation_id: None,
             agent: agent.await.unwrap().id,

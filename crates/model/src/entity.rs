@@ -54,8 +54,9 @@ pub struct Session {
     pub session_key: Option<String>,
     /// The title that lists show.
     pub title: Option<String>,
-    /// The absolute working directory of the agents, which never changes, because agents find their memory by it.
-    pub cwd: String,
+    /// The absolute working directory that a person gave. `None`: the session has a folder of its own, which each
+    /// server keeps in its data folder. The value never changes, because agents find their memory by the directory.
+    pub cwd: Option<String>,
     /// The external chat that the session belongs to.
     pub channel: Option<Channel>,
     /// The automation that created the session.

@@ -78,6 +78,17 @@ pub const SERVER_OFFLINE_AFTER: Duration = Duration::from_mins(2);
 // Several updates fit into the age, so that one failed update does not make a server look offline.
 const _: () = assert!(PRESENCE_INTERVAL.as_secs() * 3 <= SERVER_OFFLINE_AFTER.as_secs());
 
+/// The time after which a run fails that every online server has refused, because none has the directory of its
+/// session.
+pub const DIRECTORY_WAIT: Duration = Duration::from_mins(10);
+
+// A server that comes online, such as after an upgrade, gets the time to refuse the run or to take it.
+const _: () = assert!(SERVER_OFFLINE_AFTER.as_secs() < DIRECTORY_WAIT.as_secs());
+
+/// The time limit of the check whether a directory exists. If a file server does not answer, its directory counts as
+/// missing.
+pub const DIRECTORY_CHECK_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// The default time for which the internal record of a run is kept after the run's end.
 pub const RETAIN_RECORDS: Duration = Duration::from_hours(30 * 24);
 

@@ -65,6 +65,8 @@ text_enum! {
         Requeued = "handed_back",
         /// The instance that held the agent's memory was removed.
         InstanceGone = "instance_gone",
+        /// No server that is online has the directory that a person gave the session.
+        Directory = "directory",
         /// Matins itself failed, because the process that guards the agent could not be started.
         Internal = "internal",
     }
@@ -172,7 +174,8 @@ pub fn follow_up(
         | FailureKind::Timeout
         | FailureKind::Limit
         | FailureKind::Budget
-        | FailureKind::InstanceGone => false,
+        | FailureKind::InstanceGone
+        | FailureKind::Directory => false,
     };
     if !machinery || (failure.prompted && policies.on_crash == OnCrash::Fail) {
         return FollowUp::Final;

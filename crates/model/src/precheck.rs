@@ -56,7 +56,7 @@ pub struct PrecheckJob {
     pub run: RunId,
     /// The session of the run.
     pub session: SessionId,
-    /// The session's working directory.
+    /// The absolute path of the session's working directory on the server that runs the precheck.
     pub cwd: String,
     /// The automation of the run.
     pub automation: AutomationId,

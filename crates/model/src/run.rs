@@ -5,6 +5,9 @@
 
 use crate::{budget, ids::WorkerId, lifecycle::Lifecycle, text_enum::text_enum, time::Timestamp};
 
+/// The reason of a queued run that waits for a server which has the directory of its session.
+pub const DIRECTORY_NOT_HERE: &str = "directory not here";
+
 text_enum! {
     /// The status of a run.
     RunStatus, "a status of a run" {
@@ -110,7 +113,10 @@ pub enum RunState {
     /// The run waits until it may have its seat.
     Deferred(Deferral),
     /// The run holds its seat and waits for a worker.
-    Queued,
+    Queued {
+        /// A short text about the directory of the session, if a server without that directory has refused the run.
+        missing_directory: Option<String>,
+    },
     /// A worker has claimed the run, and the turn has not begun.
     Delivered {
         /// The worker that claimed the run.
@@ -242,7 +248,7 @@ impl RunState {
     pub const fn status(&self) -> RunStatus {
         match self {
             Self::Deferred(_) => RunStatus::Deferred,
-            Self::Queued => RunStatus::Queued,
+            Self::Queued { .. } => RunStatus::Queued,
             Self::Delivered { .. } => RunStatus::Delivered,
             Self::Running { .. } => RunStatus::Running,
             Self::Succeeded { .. } => RunStatus::Succeeded,
@@ -263,7 +269,7 @@ impl RunState {
             | Self::Stalled { end, .. }
             | Self::Skipped { end, .. } => Some(end),
             Self::Deferred(_)
-            | Self::Queued
+            | Self::Queued { .. }
             | Self::Delivered { .. }
             | Self::Running { .. }
             | Self::Missed { .. } => None,
@@ -340,6 +346,7 @@ impl RunState {
     pub fn message(&self) -> Option<&str> {
         match self {
             Self::Deferred(Deferral::Budget { message, .. }) => Some(message),
+            Self::Queued { missing_directory } => missing_directory.as_deref(),
             state => state.end()?.message.as_deref(),
         }
     }
@@ -359,8 +366,8 @@ impl RunState {
         }
     }
 
-    /// Returns the reason of an end, or of a wait for a budget, in one word. `None` if the run succeeded, or waits
-    /// for something else.
+    /// Returns the reason of an end, or of a wait for a budget or a directory, in a few words. `None` if the run
+    /// succeeded, or waits for something else.
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Failed { reason, .. }
@@ -369,8 +376,11 @@ impl RunState {
             | Self::Skipped { reason, .. }
             | Self::Missed { reason, .. } => Some(reason),
             Self::Deferred(Deferral::Budget { .. }) => Some(budget::BUDGET_REASON),
+            Self::Queued {
+                missing_directory: Some(_),
+            } => Some(DIRECTORY_NOT_HERE),
             Self::Deferred(Deferral::Turn | Deferral::Backoff(_))
-            | Self::Queued
+            | Self::Queued { .. }
             | Self::Delivered { .. }
             | Self::Running { .. }
             | Self::Succeeded { .. } => None,

@@ -30,6 +30,8 @@ pub struct Assignment {
     pub run: Run,
     /// The session.
     pub session: Session,
+    /// The absolute path of the working directory on the server that takes the turn.
+    pub cwd: String,
     /// The seat, with the agent's memory.
     pub seat: Seat,
     /// The configured agent whose process takes the turn.
@@ -58,8 +60,8 @@ pub enum StartReply {
     Started(Box<Assignment>),
     /// The automation has a precheck. The worker must run it and report its result with its next request.
     RunPrecheck(Box<PrecheckJob>),
-    /// The run waits again: its session is paused, a budget is used up, or only a later version of Matins supports
-    /// the settings of its automation.
+    /// The run waits again: its session is paused, a budget is used up, only a later version of Matins supports the
+    /// settings of its automation, or this server does not have its directory.
     Deferred,
     /// The run was cancelled before its turn began.
     Cancelled,
@@ -159,7 +161,7 @@ pub enum DeclineOutcome {
 }
 
 /// A run that a worker has claimed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimedRun {
     /// The run.
     pub run: RunId,
@@ -169,6 +171,8 @@ pub struct ClaimedRun {
     pub attempt: i64,
     /// The instant at which the input arrived. For an occurrence: its due instant.
     pub input_at: crate::time::Timestamp,
+    /// The directory that a person gave the session. `None` if the session has a folder of its own.
+    pub directory: Option<String>,
 }
 
 /// The result of submitting an input.

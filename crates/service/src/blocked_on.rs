@@ -24,7 +24,14 @@ impl Service {
     pub async fn blocked_on(&self, run: &Run) -> Result<Option<BlockedOn>, Error> {
         // 1. The state of the run itself.
         let deferral = match &run.state {
-            RunState::Queued => return self.worker_or_instance(run).await.map(Some),
+            RunState::Queued {
+                missing_directory: Some(reason),
+            } => {
+                return Ok(Some(BlockedOn::Directory {
+                    reason: reason.clone(),
+                }));
+            }
+            RunState::Queued { .. } => return self.worker_or_instance(run).await.map(Some),
             RunState::Running { .. } => {
                 return match self.pending_approval(run).await? {
                     None => self.pending_elicitation(run).await,

@@ -83,7 +83,8 @@ impl Service {
             });
         }
         let placed_on = self.find_placement(request.placed_on.as_deref()).await?;
-        let cwd = working_directory::validate(request.cwd.as_deref(), self.is_here(placed_on))?;
+        let given = request.cwd.as_deref();
+        let cwd = self.validate_directory(given, placed_on).await?;
         let target = if let SessionTarget::Bound(given) = &request.session {
             let so_far = before.and_then(|before| before.bound_session_key.as_deref());
             let (agent, key) = self
@@ -167,11 +168,15 @@ impl Service {
         };
         let key = bound_key(given, &session)?;
         // 2. Refuse a directory or settings that the session would ignore.
-        if let Some(cwd) = cwd.filter(|cwd| *cwd != session.cwd) {
-            let problem = format!(
-                "the session `{given}` works in `{}`, which never changes",
-                session.cwd
-            );
+        let works_in = self
+            .store
+            .working_directory(session.cwd.as_deref(), session.id);
+        if let Some(cwd) = cwd.filter(|cwd| *cwd != works_in) {
+            let works_in = match &session.cwd {
+                Some(path) => format!("`{path}`"),
+                None => "a folder of its own".to_owned(),
+            };
+            let problem = format!("the session `{given}` works in {works_in}, which never changes");
             return Err(working_directory::invalid(&cwd, problem));
         }
         if request.settings != SeatSettingsRequest::default() {

@@ -90,7 +90,7 @@ impl Service {
             session_mode: definition.session_mode,
             cwd: definition
                 .cwd
-                .or_else(|| session.as_ref().map(|session| session.cwd.clone())),
+                .or_else(|| session.as_ref().and_then(|session| session.cwd.clone())),
             session,
             prompt: rendered.text,
             prompt_ref: rendered.prompt_ref.into(),

@@ -140,12 +140,16 @@ impl ExportFormatter {
         };
         let id = session.id.to_string();
         let title = one_line(session.title.as_deref().unwrap_or(&id));
+        let directory = match &session.cwd {
+            Some(path) => format!("`{}`", one_line(path)),
+            None => "a folder of its own".to_owned(),
+        };
         let facts = [
             ("Session", Some(format!("`{id}`"))),
             ("State", Some(session.state.to_string())),
             ("Agent", self.agent.clone()),
             ("Automation", self.automation.clone()),
-            ("Directory", Some(format!("`{}`", one_line(&session.cwd)))),
+            ("Directory", Some(directory)),
             ("Created", Some(date_time(zone, session.created_at))),
             ("Exported", Some(date_time(zone, self.exported_at))),
         ];

@@ -116,6 +116,7 @@ impl Service {
             now,
             since,
             counts,
+            without_directory: found.open.without_directory,
             counts_cut: found.counts.cut || cut,
             needs: self.needs(
                 found.approvals,

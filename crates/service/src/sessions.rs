@@ -1,6 +1,6 @@
 //! Sessions: creating, listing, reading, sending messages, cancelling, editing and deleting.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use api_types::{
     ChannelRequest, LastMessage, MAX_LINE_CHARS, Messages, OpenRun, Page, SessionCancelled,
@@ -16,9 +16,7 @@ use store::{
     Automations, ChangeCursor, NewSession, RunFilter, SessionDeletion, SessionFilter, SessionOrder,
 };
 
-use crate::{
-    Error, Service, automations::run_outcome, boxed, naming, text::plain_line, working_directory,
-};
+use crate::{Error, Service, automations::run_outcome, boxed, naming, text::plain_line};
 
 /// The number of a session's open runs that are read at once.
 const OPEN_RUNS_PAGE_SIZE: u32 = 200;
@@ -95,7 +93,9 @@ impl Service {
             None => None,
         };
         let placed_on = self.find_placement(request.placed_on.as_deref()).await?;
-        let cwd = working_directory::validate(request.cwd.as_deref(), self.is_here(placed_on))?;
+        let cwd = self
+            .validate_directory(request.cwd.as_deref(), placed_on)
+            .await?;
         self.require_restore(&agent).await?;
         let key = match &request.session_key {
             Some(key) => Some(naming::validate_new_name("session_key", key, None)?),
@@ -116,7 +116,7 @@ impl Service {
             // Automations are bound to a session by its key, so every session gets one.
             key: key.or_else(|| Some(format!("cli:{}", id.uuid().simple()))),
             title,
-            cwd: self.store.working_directory(cwd.as_deref(), id),
+            cwd,
             placed_on,
             automation_id: None,
             agent: agent.id,
@@ -193,6 +193,7 @@ impl Service {
         let seats = self.store.seats(self.scope(), session.id).await?;
         Ok(SessionView {
             bound_automations: readable.chain(unreadable).collect(),
+            own_folder: self.own_folder(&session),
             seats: seats.into_iter().map(Into::into).collect(),
             open_runs,
             oldest_event: self
@@ -201,6 +202,15 @@ impl Service {
                 .await?,
             session: session.into(),
         })
+    }
+
+    /// Returns the path of the session's own folder if it is in the data folder of this server.
+    fn own_folder(&self, session: &Session) -> Option<String> {
+        if session.cwd.is_some() {
+            return None;
+        }
+        let path = self.store.working_directory(None, session.id);
+        Some(path).filter(|path| Path::new(path).is_dir())
     }
 
     /// Returns the runs of a session that are not over, the oldest first.

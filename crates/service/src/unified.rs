@@ -84,7 +84,10 @@ impl Service {
         self.require_restore(&agent).await?;
         // Refuse the request before the conversation is created, so that a refused request leaves no conversation
         // behind.
-        if let Some(cwd) = working_directory::validate(request.cwd.as_deref(), true)? {
+        if let Some(cwd) = self
+            .validate_directory(request.cwd.as_deref(), None)
+            .await?
+        {
             let problem = "the unified conversation has a folder of its own";
             return Err(working_directory::invalid(&cwd, problem));
         }
@@ -102,7 +105,7 @@ impl Service {
             title: None,
             draft: false,
             channel: None,
-            cwd: self.store.working_directory(None, id),
+            cwd: None,
             placed_on: None,
             automation_id: None,
             agent: agent.id,

@@ -6,34 +6,41 @@ use model::InstanceId;
 
 use crate::{Error, Service};
 
-/// Returns a valid working directory: an absolute path of a directory, which exists if it `is_here`, on the machine of
-/// this process.
-pub(crate) fn validate(given: Option<&str>, is_here: bool) -> Result<Option<String>, Error> {
-    let Some(text) = given else { return Ok(None) };
-    let path = Path::new(text);
-    let refuse = |problem: &str| Err(invalid(text, problem));
-    if !path.is_absolute() {
-        return refuse("it is relative; accepted is an absolute path");
-    }
-    if !is_here {
-        return Ok(Some(text.to_owned()));
-    }
-    match std::fs::metadata(path) {
-        Ok(found) if found.is_dir() => Ok(Some(text.to_owned())),
-        Ok(_) => refuse("it is not a directory"),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            refuse("it does not exist; accepted is an existing directory")
-        }
-        Err(error) => refuse(&error.to_string()),
-    }
-}
-
-/// Returns the error for an invalid working directory.
-pub(crate) fn invalid(given: &str, problem: impl Into<String>) -> Error {
-    Error::invalid("cwd", given, problem).with_name("working directory")
-}
-
 impl Service {
+    /// Returns a valid working directory: an absolute path of an existing directory. While several servers are online,
+    /// another one may have a directory that this server does not have, and an instance on which the turns are placed
+    /// has directories of its own.
+    pub(crate) async fn validate_directory(
+        &self,
+        given: Option<&str>,
+        placed_on: Option<InstanceId>,
+    ) -> Result<Option<String>, Error> {
+        let Some(text) = given else { return Ok(None) };
+        let path = Path::new(text);
+        let refuse = |problem: &str| Err(invalid(text, problem));
+        if !path.is_absolute() {
+            return refuse("it is relative; accepted is an absolute path");
+        }
+        let own = self.artifact_files.as_ref().map(|files| files.instance);
+        if placed_on.is_some() && placed_on != own {
+            return Ok(Some(text.to_owned()));
+        }
+        let found = std::fs::metadata(path);
+        let is_directory = found.as_ref().is_ok_and(std::fs::Metadata::is_dir);
+        let may_be_elsewhere =
+            placed_on.is_none() && self.store.count_online_servers(self.now()).await? > 1;
+        if is_directory || may_be_elsewhere {
+            return Ok(Some(text.to_owned()));
+        }
+        match found {
+            Ok(_) => refuse("it is not a directory"),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                refuse("it does not exist; accepted is an existing directory")
+            }
+            Err(error) => refuse(&error.to_string()),
+        }
+    }
+
     /// Returns the instance on which turns are placed, by its name or its ID.
     ///
     /// # Errors
@@ -58,10 +65,9 @@ impl Service {
             Err(error) => Err(error),
         }
     }
+}
 
-    /// Returns `true` if turns that are placed there run on the machine of this process, or may.
-    pub(crate) fn is_here(&self, placed_on: Option<InstanceId>) -> bool {
-        let own = self.artifact_files.as_ref().map(|files| files.instance);
-        placed_on.is_none_or(|instance| Some(instance) == own)
-    }
+/// Returns the error for an invalid working directory.
+pub(crate) fn invalid(given: &str, problem: impl Into<String>) -> Error {
+    Error::invalid("cwd", given, problem).with_name("working directory")
 }

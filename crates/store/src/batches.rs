@@ -54,6 +54,8 @@ pub(crate) struct StartRequest {
     pub(crate) run: RunId,
     pub(crate) worker: WorkerId,
     pub(crate) instance: InstanceId,
+    /// `true` if the directory of the run is not on the instance, so that its turn must not begin.
+    pub(crate) directory_missing: bool,
     /// `true` if the precheck of the run has already run.
     pub(crate) precheck_done: bool,
     /// SHA-256 of the run's secret. `None` if the start is never repeated.

@@ -6,7 +6,8 @@ use model::InstanceId;
 ///
 /// Format 1 has the keys that programs wrote before formats existed, so that those programs read documents of format 1.
 /// Format 2 has limits of minutes in budgets. Format 3 has the tools of agents. Format 4
-/// has the reports of runs. Format 5 has placements, which are columns.
+/// has the reports of runs. Format 5 has placements, which are columns, and sessions whose folder is their own without a
+/// path.
 pub const DOCUMENT_FORMAT: i64 = 5;
 
 /// The format that documents need unless a key raises it. Every program supports such documents.
@@ -23,6 +24,8 @@ pub(crate) const fn format_of_placement(placed_on: Option<InstanceId>) -> i64 {
         BASE_FORMAT
     }
 }
+/// The format that the seats of a session with a folder of its own need.
+pub(crate) const OWN_FOLDER_FORMAT: i64 = 5;
 
 /// Returns `true` if this program supports a document that needs a format.
 pub(crate) const fn supports_format(needs_format: i64) -> bool {

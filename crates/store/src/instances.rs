@@ -111,6 +111,18 @@ impl Store {
         Ok(row.as_ref().map(read_server).transpose()?.flatten())
     }
 
+    /// Returns the number of servers that are online.
+    #[boxed]
+    pub async fn count_online_servers(&self, now: Timestamp) -> Result<u64, Error> {
+        let mut tx = self.db.begin_read(Scope::System).await?;
+        let online_since = now.saturating_sub(limits::SERVER_OFFLINE_AFTER);
+        let row = tx
+            .fetch_one(sql!("servers/count_online"), params![online_since])
+            .await?;
+        let servers: i64 = row.get("servers")?;
+        Ok(u64::try_from(servers).unwrap_or(0))
+    }
+
     /// Records that this process serves a data folder from now on, in place of `before`. Restores the instance for
     /// tenants that had removed it, with the memory that its data folder holds. Returns `false` if another server has
     /// begun to serve it first, so that only one of two concurrent servers succeeds.

@@ -107,7 +107,9 @@ pub use overview::{
 pub use page::Page;
 pub use questions::QuestionFilter;
 pub use retention::LogsTrimmed;
-pub use runs::{FireReport, PromotionReport, RunFilter, RunNames, WebhookReceipt};
+pub use runs::{
+    DirectoryRefusal, FireReport, PromotionReport, RunFilter, RunNames, WebhookReceipt,
+};
 pub use scheduler_status::{QueueDepth, SchedulerStatus};
 pub use seat_messages::{NewSeatMessage, Recipients, SeatMessage, SeatMessageStream};
 pub use sessions::{

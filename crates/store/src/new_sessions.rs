@@ -21,7 +21,7 @@ use crate::{
 /// A request to create a session with its entry seat.
 #[derive(Debug, Clone)]
 pub struct NewSession {
-    /// The ID of the session. The caller generates it, because the working directory may be named after it.
+    /// The ID of the session.
     pub id: SessionId,
     /// The purpose of the session.
     pub kind: SessionKind,
@@ -35,8 +35,8 @@ pub struct NewSession {
     pub draft: bool,
     /// The external chat in which people use the session.
     pub channel: Option<Channel>,
-    /// The working directory of its agents' processes, an absolute path.
-    pub cwd: String,
+    /// The working directory that a person gave, an absolute path. `None` gives the session a folder of its own.
+    pub cwd: Option<String>,
     /// The instance on which the turns of its entry seat are placed. `None`: any instance may take the first one.
     pub placed_on: Option<InstanceId>,
     /// The automation that creates the session.
@@ -95,7 +95,7 @@ pub(crate) async fn insert_sessions(
             state: state.as_str(),
             key: new.key.as_deref(),
             title: new.title.as_deref(),
-            cwd: new.cwd.as_str(),
+            cwd: stored::directory_column(new.cwd.as_deref()),
             automation: new.automation_id,
             last_seq: events,
             now: now,
@@ -118,7 +118,10 @@ pub(crate) async fn insert_sessions(
             settings: settings.value,
             now: now,
             format: stored::DOCUMENT_FORMAT,
-            needs_format: settings.needs_format.max(format_of_placement(new.placed_on)),
+            needs_format: settings
+                .needs_format
+                .max(format_of_placement(new.placed_on))
+                .max(stored::directory_needs_format(new.cwd.as_deref())),
         });
         seats.push(seat);
         let change = Change::Session {

@@ -15,7 +15,7 @@ use model::{
     event::Event,
     permission::PermissionRules,
     policy::{Policies, SessionMode},
-    run::{Deferral, RunEnd, RunState, RunStatus},
+    run::{DIRECTORY_NOT_HERE, Deferral, RunEnd, RunState, RunStatus},
     session::SessionState,
     tools::MadeBy,
 };
@@ -54,15 +54,16 @@ pub(crate) fn agent(row: &Row) -> Result<Agent, Error> {
 
 /// Returns a session.
 pub(crate) fn session(row: &Row) -> Result<Session, Error> {
+    let id = row.get("id")?;
     Ok(Session {
-        id: row.get("id")?,
+        id,
         tenant_id: row.get("tenant_id")?,
         kind: row.parse("kind")?,
         session_type: row.parse("type")?,
         state: session_state(row)?,
         session_key: row.optional("session_key")?,
         title: row.optional("title")?,
-        cwd: row.get("cwd")?,
+        cwd: stored::given_directory(row.get("cwd")?, id),
         channel: channel(row)?,
         schedule_id: row.optional("schedule_id")?,
         last_seq: row.get("last_seq")?,
@@ -308,7 +309,18 @@ fn open_state(row: &Row, status: RunStatus) -> Result<Option<RunState>, Error> {
             };
             RunState::Deferred(deferral)
         }
-        RunStatus::Queued => RunState::Queued,
+        RunStatus::Queued => {
+            let reason: Option<String> = row.optional("reason")?;
+            let waits = reason.as_deref() == Some(DIRECTORY_NOT_HERE);
+            let message = if waits {
+                row.optional("message")?
+            } else {
+                None
+            };
+            RunState::Queued {
+                missing_directory: message,
+            }
+        }
         RunStatus::Delivered => RunState::Delivered {
             worker_id: row.get("worker_id")?,
             cancel_requested_at: row.optional("cancel_requested_at")?,

@@ -17,6 +17,8 @@ pub struct SchedulerStatus {
     pub has_promotable: bool,
     /// `true` if a run waits for an instance that was removed.
     pub has_removed_instance: bool,
+    /// The instant of the oldest refusal of a run whose directory is not on a server.
+    pub directory_refusal: Option<Timestamp>,
     /// `true` if an older edition of the zone rules computed the next instant of a trigger that is not due yet.
     pub has_outdated_triggers: bool,
 }
@@ -26,6 +28,8 @@ pub struct SchedulerStatus {
 pub struct QueueDepth {
     /// The number of runs that a worker may claim.
     pub queued: u64,
+    /// The number of queued runs that wait for a server which has their directory.
+    pub without_directory: u64,
     /// The number of runs that wait for a seat, a session, a budget or the end of a backoff.
     pub deferred: u64,
     /// The number of runs that a worker has claimed but not begun.
@@ -63,6 +67,7 @@ impl Store {
             question_deadline: row.optional("question_deadline")?,
             has_promotable: row.get("has_promotable")?,
             has_removed_instance: row.get("has_removed_instance")?,
+            directory_refusal: row.optional("directory_refusal")?,
             has_outdated_triggers: row.get("has_outdated_triggers")?,
         })
     }
@@ -102,6 +107,7 @@ pub(crate) async fn read_queue_depth(tx: &mut Tx, scope: Scope) -> Result<QueueD
     };
     Ok(QueueDepth {
         queued: count("queued")?,
+        without_directory: count("without_directory")?,
         deferred: count("deferred")?,
         delivered: count("delivered")?,
         running: count("running")?,

@@ -48,6 +48,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(23, "0023_run_reports", works_with 10),
     migration!(24, "0024_artifacts", works_with 10),
     migration!(25, "0025_placement", works_with 10),
+    migration!(26, "0026_directories", works_with 10),
 ];
 
 /// The schema to which `db` brings a database.

@@ -40,8 +40,8 @@ pub(crate) type Environment<'t, 'env> = PhantomData<&'t &'env ()>;
 
 impl Store {
     /// Returns a store for an open database. Clones of a store wake each other after commits. Two stores of one
-    /// database notice each other's commits in the way of two processes. A session without a configured working
-    /// directory gets a new folder below `folders`, which must be an absolute path.
+    /// database notice each other's commits in the way of two processes. A session without a given working
+    /// directory has a folder below `folders`, which must be an absolute path.
     pub fn new(db: Database, entropy: Arc<dyn Entropy>, folders: PathBuf) -> Self {
         let change_notifier = Arc::<ChangeNotifier>::default();
         Self {
@@ -56,15 +56,16 @@ impl Store {
         }
     }
 
-    /// Returns the working directory of a session: the given one, or a folder of its own.
+    /// Returns the working directory of a session on this server: the one that a person gave, or the session's own
+    /// folder in the data folder of this server.
     pub fn working_directory(&self, given: Option<&str>, session: SessionId) -> String {
-        let default_folder = || {
+        let own_folder = || {
             self.session_folders
                 .join(session.to_string())
                 .to_string_lossy()
                 .into_owned()
         };
-        given.map_or_else(default_folder, str::to_owned)
+        given.map_or_else(own_folder, str::to_owned)
     }
 
     /// Returns the database, for tests and checks.

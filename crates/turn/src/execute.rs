@@ -219,7 +219,7 @@ impl Turn<'_> {
         let config = &assignment.agent.config;
         let settled = self.wait_until_restorable();
         with_lease_renewal(None, &mut self.heartbeat, deadline, settled).await?;
-        let cwd = PathBuf::from(&assignment.session.cwd);
+        let cwd = PathBuf::from(&assignment.cwd);
         create_session_folder(&cwd, &assignment.session.id.to_string());
         let launch = Launch {
             command: config.command.clone(),
@@ -273,7 +273,7 @@ impl Turn<'_> {
     ) -> Result<model::AcpSessionId, EarlyEnd> {
         let assignment = self.assignment;
         let config = &assignment.agent.config;
-        let cwd = Path::new(&assignment.session.cwd);
+        let cwd = Path::new(&assignment.cwd);
         let open = async {
             match &assignment.seat.acp_session_id {
                 None => agent.new_session(cwd, servers).await,

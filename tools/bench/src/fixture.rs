@@ -101,7 +101,7 @@ pub(crate) async fn create_session(world: &Fixture, cwd: &Path) -> Result<Sessio
         title: Some("bench".into()),
         draft: false,
         channel: None,
-        cwd: cwd.to_string_lossy().into_owned(),
+        cwd: Some(cwd.to_string_lossy().into_owned()),
         placed_on: None,
         automation_id: None,
         agent: world.agent,

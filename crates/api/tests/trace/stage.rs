@@ -120,7 +120,7 @@ impl Stage {
             title: None,
             draft: false,
             channel: None,
-            cwd: "/work".into(),
+            cwd: Some("/work".into()),
             placed_on: None,
             automation_id: None,
             agent: self.agent,

@@ -235,6 +235,11 @@ fn headline(app: &App, overview: &Overview) -> String {
         (skipped, "skipped", None),
         (running, "running", None),
         (queued, "waiting", None),
+        (
+            overview.without_directory,
+            "wait: directory not here",
+            Some(BAD),
+        ),
     ];
     let parts = parts.into_iter().filter(|(number, ..)| *number > 0);
     let parts: Vec<_> = parts

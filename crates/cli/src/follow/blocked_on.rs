@@ -15,6 +15,9 @@ pub(crate) fn format_blocked_on(app: &App, waiting: &BlockedOn) -> String {
                 excerpt(name, 80)
             )
         }
+        BlockedOn::Directory { reason } => {
+            format!("It waits for a server that has its directory ({reason}).")
+        }
         BlockedOn::Backoff { until } => format!(
             "It waits until {}, because it failed before.",
             app.time.date_time(*until)

@@ -19,6 +19,7 @@ mod configuration;
 mod crashes;
 mod default_zone;
 mod demo;
+mod directories;
 mod doctor;
 mod flooding_agents;
 mod guide;

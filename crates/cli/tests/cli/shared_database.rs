@@ -7,14 +7,14 @@ use testkit::databases::TestDatabase;
 use crate::test_installation::{RunningCommand, TestInstallation};
 
 /// Two servers that poll only once an hour, so that a test shows the effects of notifications.
-struct TwoServers {
-    one: TestInstallation,
-    other: TestInstallation,
+pub(crate) struct TwoServers {
+    pub(crate) one: TestInstallation,
+    pub(crate) other: TestInstallation,
     _database: TestDatabase,
 }
 
 impl TwoServers {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let database = TestDatabase::empty_postgres().unwrap();
         let one = TestInstallation::new()
             .with_env("MATINS_DATABASE", database.url())
@@ -47,24 +47,24 @@ impl TwoServers {
 }
 
 /// Queues a message through the server of one installation, and returns the run.
-fn queue_message(world: &TestInstallation, session: &[&str], words: &str) -> Value {
+pub(crate) fn queue_message(world: &TestInstallation, session: &[&str], words: &str) -> Value {
     let args = [&["session", "send"], session, &["--queue", words]].concat();
     world.json(&args)["run"].clone()
 }
 
-fn run_id(run: &Value) -> &str {
+pub(crate) fn run_id(run: &Value) -> &str {
     run["id"].as_str().unwrap()
 }
 
-fn run_status(world: &TestInstallation, run: &Value) -> Value {
+pub(crate) fn run_status(world: &TestInstallation, run: &Value) -> Value {
     world.json(&["run", "show", run_id(run)])["status"].clone()
 }
 
-fn wait_for_status(world: &TestInstallation, run: &Value, expected: &str) {
+pub(crate) fn wait_for_status(world: &TestInstallation, run: &Value, expected: &str) {
     world.wait_for(expected, |world| run_status(world, run) == expected);
 }
 
-const NEW_SESSION_ARGS: [&str; 3] = ["--new", "--agent", "demo"];
+pub(crate) const NEW_SESSION_ARGS: [&str; 3] = ["--new", "--agent", "demo"];
 
 /// Lets the first server take the first turn of a session, and returns the session.
 fn take_first_turn(fleet: &TwoServers) -> String {
@@ -73,7 +73,7 @@ fn take_first_turn(fleet: &TwoServers) -> String {
     run["session_id"].as_str().unwrap().to_owned()
 }
 
-fn stop_server(server: RunningCommand) {
+pub(crate) fn stop_server(server: RunningCommand) {
     server.signal(Signal::TERM);
     assert_eq!(server.end().code, 0);
 }

@@ -188,6 +188,15 @@ impl TestInstallation {
         server
     }
 
+    /// Starts a server in a folder and waits until it is ready.
+    pub(crate) fn serve_in(&self, folder: &Path) -> RunningCommand {
+        let mut command = self.command(&["serve"]);
+        command.current_dir(folder);
+        let mut server = Self::start_command(command);
+        server.read_stdout_until("next run");
+        server
+    }
+
     /// Returns the network address of the server, from the file in the data folder.
     pub(crate) fn address(&self) -> String {
         let address = std::fs::read_to_string(self.data_folder().join("server.url"));

@@ -186,7 +186,7 @@ impl TestBed {
             title: None,
             draft: false,
             channel: None,
-            cwd: self.store.working_directory(None, id),
+            cwd: None,
             placed_on: None,
             automation_id: None,
             agent: self.agent,

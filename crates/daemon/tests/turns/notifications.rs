@@ -219,7 +219,7 @@ async fn channel_session(world: &World, agent: AgentId, key: &str, channel: Chan
         title: None,
         draft: false,
         channel: Some(channel),
-        cwd: world.store().working_directory(None, id),
+        cwd: None,
         placed_on: None,
         automation_id: None,
         agent,

@@ -73,7 +73,11 @@ pub(crate) async fn declining_precheck_skips_run_and_starts_no_agent(world: &Wor
     let run = world.fire(automation).await;
     let session = world.run(run).await.session_id.unwrap();
     let cwd = world.store().session(world.scope(), session).await;
-    let folder = PathBuf::from(cwd.unwrap().cwd);
+    let folder = PathBuf::from(
+        world
+            .store()
+            .working_directory(cwd.unwrap().cwd.as_deref(), session),
+    );
     assert!(folder.ends_with(session.to_string()));
     let run = world.take_turn(run).await;
     assert_eq!(run.status(), RunStatus::Skipped, "{run:#?}");
@@ -100,7 +104,11 @@ pub(crate) async fn files_left_by_declining_precheck_are_kept(world: &World) {
     let run = world.fire(world.create_automation(&new).await).await;
     let session = world.run(run).await.session_id.unwrap();
     let cwd = world.store().session(world.scope(), session).await;
-    let folder = PathBuf::from(cwd.unwrap().cwd);
+    let folder = PathBuf::from(
+        world
+            .store()
+            .working_directory(cwd.unwrap().cwd.as_deref(), session),
+    );
     assert_eq!(world.take_turn(run).await.status(), RunStatus::Skipped);
     let gone = world.store().session(world.scope(), session).await;
     assert!(matches!(gone, Err(store::Error::NotFound { .. })));
@@ -191,7 +199,9 @@ pub(crate) async fn precheck_environment_names_run_and_has_no_secrets(world: &Wo
     let scheduled_for = world.run(run).await.scheduled_for.unwrap();
     let session = world.run(run).await.session_id.unwrap();
     let cwd = world.store().session(world.scope(), session).await;
-    let cwd = cwd.unwrap().cwd;
+    let cwd = world
+        .store()
+        .working_directory(cwd.unwrap().cwd.as_deref(), session);
     let daemon = Daemon::start(host);
     world.wait_until_over(run).await;
     daemon.stop().await;

@@ -182,7 +182,7 @@ impl World {
             title: None,
             draft: false,
             channel: None,
-            cwd: self.store().working_directory(None, id),
+            cwd: None,
             placed_on: None,
             automation_id: None,
             agent,

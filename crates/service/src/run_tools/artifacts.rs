@@ -171,7 +171,7 @@ impl RunTools {
         let mut content = self.service.open_content(&artifact).await?;
         let copy = match path {
             Some(path) => {
-                let (cwd, path) = (turn.session.cwd, path.to_owned());
+                let (cwd, path) = (self.working_directory(&turn), path.to_owned());
                 let write =
                     move || WorkingDirectory::open(Path::new(&cwd))?.write_new(&path, content);
                 block(write).await?;
@@ -194,13 +194,20 @@ impl RunTools {
         Ok((artifact, copy))
     }
 
+    /// Returns the working directory of a turn on this server, which takes the turn.
+    fn working_directory(&self, turn: &store::CallingTurn) -> String {
+        let session = &turn.session;
+        let store = &self.service.store;
+        store.working_directory(session.cwd.as_deref(), session.id)
+    }
+
     /// Stores the content of a file in the working directory of the session.
     async fn store_file(
         &self,
         turn: &store::CallingTurn,
         path: String,
     ) -> Result<(ArtifactContent, StoredContent), Error> {
-        let (cwd, tenant) = (turn.session.cwd.clone(), turn.tenant);
+        let (cwd, tenant) = (self.working_directory(turn), turn.tenant);
         self.store_content(move |folder| {
             let source = WorkingDirectory::open(Path::new(&cwd))?.open_file(&path)?;
             folder.store_file(tenant, &source)

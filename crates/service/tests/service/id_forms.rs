@@ -77,7 +77,7 @@ impl World {
             title: None,
             draft: false,
             channel: None,
-            cwd: "/".into(),
+            cwd: Some("/".into()),
             placed_on: None,
             automation_id: None,
             agent: agent.id,

@@ -66,12 +66,20 @@ async fn session_uses_given_working_directory() {
         ..SessionRequest::default()
     };
     let made = world.service.create_session(&request, None).await.unwrap();
-    assert_eq!(made.cwd, given);
+    assert_eq!(made.cwd.as_deref(), Some(given));
     // That is where its agent is started.
     let run = world.send_message(&made.id.to_string(), "hello").await;
-    assert_eq!(world.begin_with_assignment(run).await.session.cwd, given);
+    assert_eq!(world.begin_with_assignment(run).await.cwd, given);
     let own = world.conversation().await;
-    assert!(own.cwd.ends_with(&own.id.to_string()), "{}", own.cwd);
+    assert_eq!(own.cwd, None);
+    let run = world.send_message(&own.id.to_string(), "hello").await;
+    let path = world.begin_with_assignment(run).await.cwd;
+    assert!(path.ends_with(&format!("/{}", own.id)), "{path}");
+    // Its path is shown once this server has it.
+    let shown = async || world.service.session(&own.id.to_string()).await.unwrap();
+    assert_eq!(shown().await.own_folder, None);
+    std::fs::create_dir_all(&path).unwrap();
+    assert_eq!(shown().await.own_folder, Some(path));
     for refused in ["project", "./project"] {
         let request = SessionRequest {
             cwd: Some(refused.into()),

@@ -24,7 +24,7 @@ use crate::{
     database::Tx,
     document_format::format_of_placement,
     instances::keep_instance,
-    locks,
+    locks, rows,
     store::Store,
     stored::{self, StoredPermissions, StoredPolicies, StoredSettings},
 };
@@ -261,11 +261,16 @@ async fn set_session_settings(
     stored::require_supported("session", &session.to_string(), needed)?;
     let written = stored::rewrite::<StoredSettings>(settings, before, "settings")?;
     let format = stored::format_after_rewrite(before.get("format")?);
-    let placed_on = before.optional("placed_on")?;
-    let needed = written.needs_format.max(format_of_placement(placed_on));
+    // The column also says which servers can take turns in the directory of the session.
+    let row = tx.fetch_one(sql!("sessions/by_id"), params![None::<TenantId>, session]);
+    let directory = rows::session(&row.await?)?.cwd;
+    let needs_format = written
+        .needs_format
+        .max(stored::directory_needs_format(directory.as_deref()))
+        .max(format_of_placement(before.optional("placed_on")?));
     tx.execute(
         sql!("seats/set_session_settings"),
-        params![seat, &written.value, now, format, needed],
+        params![seat, &written.value, now, format, needs_format],
     )
     .await?;
     Ok(())

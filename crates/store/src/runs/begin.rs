@@ -27,6 +27,7 @@ use crate::{
     runs::{
         admit::defer_run,
         begin_again::begin_again,
+        directory::refuse_without_directory,
         end,
         heartbeat::set_running,
         over_budget::refuse_over_budget,
@@ -88,6 +89,7 @@ impl Store {
             run,
             worker: worker.clone(),
             instance,
+            directory_missing: false,
             precheck_done,
             secret,
             now,
@@ -111,8 +113,8 @@ impl Store {
                 // 1. Lock: tenants with a budget, then automations, then seats.
                 let ids: Vec<RunId> = all.iter().map(|request| request.run).collect();
                 let (tenants, unsupported_tenants) = usage::lock_budgets(tx, &ids).await?;
-                let prechecked = all.iter().filter(|request| request.precheck_done);
-                let prechecked: HashSet<RunId> = prechecked.map(|request| request.run).collect();
+                let prechecked = runs_with(all, |request| request.precheck_done);
+                let without_directory = runs_with(all, |request| request.directory_missing);
                 let secrets = secrets_of(all);
                 let mut locked = lock_runs(tx, &ids).await?;
                 // 2. Read the rows on which the decisions depend.
@@ -141,6 +143,7 @@ impl Store {
                             seat: seat.seat,
                             secret: secrets.get(&id).copied(),
                             accounts,
+                            directory_missing: without_directory.contains(&id),
                             is_supported,
                         })
                     });
@@ -168,9 +171,8 @@ impl Store {
                         None if need_precheck.contains(&id) => {
                             let automation = run.automation_id;
                             let automation = automation.and_then(|id| locked.automations.get(&id));
-                            let session = &found.session;
                             if let Some(job) = automation
-                                .and_then(|automation| build_precheck(run, session, automation))
+                                .and_then(|automation| build_precheck(self, &found, automation))
                             {
                                 replies.insert(id, StartReply::RunPrecheck(Box::new(job)));
                             }
@@ -186,7 +188,7 @@ impl Store {
                 let mut started = self
                     .begin_ready_turns(tx, &mut log, ready, rows, (worker, instance), now)
                     .await?;
-                started.extend(begin_again(tx, begun, rows, worker, now).await?);
+                started.extend(begin_again(self, tx, begun, rows, worker, now).await?);
                 for assignment in started {
                     let id = assignment.run.id;
                     replies.insert(id, StartReply::Started(Box::new(assignment)));
@@ -264,7 +266,14 @@ impl Store {
             let _ = end::end_run(self, tx, run, log, &finished, now).await?;
             return Ok(Some(StartReply::Refused(failure)));
         }
-        // 5. Fail or defer a run whose budget is used up.
+        // 5. Requeue or fail a run whose directory is not on this server.
+        if candidate.directory_missing {
+            let refused = refuse_without_directory(self, tx, log, candidate, (instance, now));
+            if let Some(reply) = refused.await? {
+                return Ok(Some(reply));
+            }
+        }
+        // 6. Fail or defer a run whose budget is used up.
         let Some(reached) = candidate.accounts.limit_blocking_next_turn() else {
             return Ok(None);
         };
@@ -319,6 +328,7 @@ impl Store {
             mut seat,
             secret,
             accounts,
+            directory_missing,
             is_supported: _,
         } in ready
         {
@@ -372,9 +382,10 @@ impl Store {
                 seat,
                 secret,
                 accounts,
+                directory_missing,
                 is_supported: true,
             };
-            assignments.push(turn.assign(context, automation, prompt)?);
+            assignments.push(turn.assign(self, context, automation, prompt)?);
         }
         // 5. Write the rows.
         tx.execute_rows(sql!("seats/pin"), pins, params![instance, now])
@@ -418,6 +429,12 @@ impl Store {
         };
         self.new_entry(Role::User, EntryKind::Message, text, metadata, now)
     }
+}
+
+/// Returns the runs of those requests for which a flag is `true`.
+fn runs_with(requests: &[StartRequest], flag: fn(&StartRequest) -> bool) -> HashSet<RunId> {
+    let flagged = requests.iter().filter(|request| flag(request));
+    flagged.map(|request| request.run).collect()
 }
 
 /// Returns the hashes of the secrets of runs.

@@ -15,11 +15,13 @@ use crate::{
     database::Tx,
     rows,
     runs::{heartbeat, start_candidate::StartCandidate, turn_context::TurnContext},
+    store::Store,
 };
 
 /// Returns the assignments of turns that this worker has begun with the same secrets, and renews their heartbeats, so
 /// that their agents get a full lease. Omits the other turns. The caller must hold the locks of the runs' seats.
 pub(super) async fn begin_again(
+    store: &Store,
     tx: &mut Tx,
     begun: Vec<StartCandidate>,
     (context, automations): (&TurnContext, &HashMap<AutomationId, Automation>),
@@ -60,7 +62,7 @@ pub(super) async fn begin_again(
             continue;
         };
         let automation = turn.run.automation_id.and_then(|id| automations.get(&id));
-        assignments.push(turn.assign(context, automation, prompt)?);
+        assignments.push(turn.assign(store, context, automation, prompt)?);
     }
     Ok(assignments)
 }

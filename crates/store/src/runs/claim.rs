@@ -5,14 +5,18 @@ use std::sync::PoisonError;
 use model::{InstanceId, RunId, TenantId, Timestamp, WorkerId, turn::ClaimedRun};
 
 use crate::{
-    Error, Scope, boxed, runs::generic_plan::fetch_with_generic_plan, store::Store,
-    stored::DOCUMENT_FORMAT,
+    Error, Scope, boxed,
+    database::Row,
+    runs::generic_plan::fetch_with_generic_plan,
+    store::Store,
+    stored::{self, DOCUMENT_FORMAT},
 };
 
 impl Store {
     /// Claims up to `limit` queued runs for a worker of `instance`, or only the run `only`. Each run is claimed once.
     /// The claim is fair between tenants: the next run is always one of the tenant with the fewest runs in progress.
-    /// Omits runs that are pinned to another instance, and runs with a document that needs a later format.
+    /// Omits runs that are pinned to another instance, runs that the instance has refused because it does not have
+    /// their directory, and runs with a document that needs a later format.
     #[boxed]
     pub async fn claim(
         &self,
@@ -46,12 +50,7 @@ impl Store {
                     let mut claimed = Vec::with_capacity(found.len());
                     let mut heartbeats = Vec::with_capacity(found.len());
                     for row in &found {
-                        let run = ClaimedRun {
-                            run: row.get("id")?,
-                            tenant: row.get("tenant_id")?,
-                            attempt: row.get("attempt")?,
-                            input_at: row.get("input_at")?,
-                        };
+                        let run = claimed_run(row)?;
                         heartbeats.push(params![run.run, run.tenant, worker.as_str(), now]);
                         claimed.push(run);
                     }
@@ -78,12 +77,12 @@ impl Store {
 
     /// Lists the runs that a worker has claimed but not begun.
     #[boxed]
-    pub async fn runs_claimed_by(&self, worker: &WorkerId) -> Result<Vec<RunId>, Error> {
+    pub async fn runs_claimed_by(&self, worker: &WorkerId) -> Result<Vec<ClaimedRun>, Error> {
         let mut tx = self.db.begin_read(Scope::System).await?;
         let found = tx
             .fetch_all(sql!("runs/claimed_by_worker"), params![worker.as_str()])
             .await?;
-        found.iter().map(|row| Ok(row.get("id")?)).collect()
+        found.iter().map(claimed_run).collect()
     }
 
     /// Returns the tenant that this process served last. The next claim continues after it.
@@ -100,4 +99,14 @@ impl Store {
             .lock()
             .unwrap_or_else(PoisonError::into_inner) = Some(tenant);
     }
+}
+
+fn claimed_run(row: &Row) -> Result<ClaimedRun, Error> {
+    Ok(ClaimedRun {
+        run: row.get("id")?,
+        tenant: row.get("tenant_id")?,
+        attempt: row.get("attempt")?,
+        input_at: row.get("input_at")?,
+        directory: stored::given_directory(row.get("cwd")?, row.get("session_id")?),
+    })
 }

@@ -376,7 +376,7 @@ fn new_session(
         title: Some(title),
         draft: false,
         channel: None,
-        cwd: store.working_directory(automation.cwd.as_deref(), id),
+        cwd: automation.cwd.clone(),
         placed_on: automation.placed_on,
         automation_id: Some(automation.id),
         agent: automation.agent_id,

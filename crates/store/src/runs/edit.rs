@@ -70,7 +70,7 @@ impl Store {
                     not_before: run.state.not_before(),
                 };
                 let change = match &run.state {
-                    RunState::Queued => RunChange::Queued { input: Some(input) },
+                    RunState::Queued { .. } => RunChange::Queued { input: Some(input) },
                     RunState::Deferred(_) => RunChange::Deferred {
                         cause: DeferCause::Created(input),
                     },

@@ -10,6 +10,7 @@ pub(crate) mod cancel;
 mod claim;
 pub(crate) mod create;
 mod decline;
+mod directory;
 mod edit;
 mod end;
 mod fire;
@@ -28,6 +29,7 @@ mod sweep;
 mod turn_context;
 mod webhook;
 
+pub use directory::DirectoryRefusal;
 pub use fire::FireReport;
 pub(crate) use read::read_page;
 pub use read::{RunFilter, RunNames};

@@ -4,12 +4,18 @@ use std::collections::HashSet;
 
 use model::{
     RunId,
-    entity::{Automation, Run, Session},
+    entity::{Automation, Run},
     precheck::PrecheckJob,
     run::Origin,
 };
 
-use crate::{Error, database::Tx, locks::LockedRuns, runs::turn_context::inputs_in_transcript};
+use crate::{
+    Error,
+    database::Tx,
+    locks::LockedRuns,
+    runs::{start_candidate::StartCandidate, turn_context::inputs_in_transcript},
+    store::Store,
+};
 
 /// Returns the runs whose precheck must run before their turn: occurrences whose input the transcript does not show
 /// yet. A later attempt at such an input has no precheck. Runs no query if no automation of the runs has a precheck.
@@ -34,14 +40,15 @@ pub(super) async fn runs_needing_precheck(
 
 /// Builds the precheck of a run for its worker. Returns `None` if the automation has no precheck.
 pub(super) fn build_precheck(
-    run: &Run,
-    session: &Session,
+    store: &Store,
+    candidate: &StartCandidate,
     automation: &Automation,
 ) -> Option<PrecheckJob> {
+    let StartCandidate { run, session, .. } = candidate;
     Some(PrecheckJob {
         run: run.id,
         session: session.id,
-        cwd: session.cwd.clone(),
+        cwd: store.working_directory(session.cwd.as_deref(), session.id),
         automation: automation.id,
         name: automation.name.clone(),
         scheduled_for: run.scheduled_for,

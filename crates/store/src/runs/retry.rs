@@ -149,6 +149,7 @@ fn may_have_been_prompted(run: &Run) -> bool {
                 | FailureKind::Restore
                 | FailureKind::Settings
                 | FailureKind::InstanceGone
+                | FailureKind::Directory
         )
     );
     run.state.started_at().is_some() && !before_the_prompt

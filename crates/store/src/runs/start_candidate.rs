@@ -9,7 +9,7 @@ use model::{
     turn::Assignment,
 };
 
-use crate::{Error, runs::turn_context::TurnContext};
+use crate::{Error, runs::turn_context::TurnContext, store::Store};
 
 /// A run that a worker has, with the rows on which the start of its turn depends.
 pub(super) struct StartCandidate {
@@ -20,6 +20,8 @@ pub(super) struct StartCandidate {
     pub(super) secret: Option<[u8; 32]>,
     /// The budgets that apply to the run, with their usage so far.
     pub(super) accounts: Accounts,
+    /// `true` if the directory of the run is not on this server.
+    pub(super) directory_missing: bool,
     /// `true` if this server supports every document on which the turn depends.
     pub(super) is_supported: bool,
 }
@@ -28,6 +30,7 @@ impl StartCandidate {
     /// Returns what the worker needs to take the turn.
     pub(super) fn assign(
         self,
+        store: &Store,
         context: &TurnContext,
         automation: Option<&Automation>,
         prompt: RenderedPrompt,
@@ -42,6 +45,7 @@ impl StartCandidate {
         }
         Ok(Assignment {
             run: self.run,
+            cwd: store.working_directory(self.session.cwd.as_deref(), self.session.id),
             session: self.session,
             seat: self.seat,
             agent,

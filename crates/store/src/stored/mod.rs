@@ -17,6 +17,7 @@
 
 mod agents;
 mod budget;
+mod directory;
 pub(crate) mod events;
 mod facts;
 mod permissions;
@@ -35,6 +36,7 @@ use crate::{Error, database::Row};
 pub(crate) use crate::document_format::{BASE_FORMAT, DOCUMENT_FORMAT, supports_format};
 pub(crate) use agents::StoredAgent;
 pub(crate) use budget::StoredBudget;
+pub(crate) use directory::{directory_column, directory_needs_format, given_directory};
 pub(crate) use facts::{StoredFlags, StoredNotificationKinds, StoredPromptRef, StoredScopes};
 pub(crate) use permissions::StoredPermissions;
 pub(crate) use policies::StoredPolicies;

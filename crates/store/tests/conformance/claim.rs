@@ -69,7 +69,8 @@ pub(crate) async fn claimed_runs_of_worker_are_listed_until_begun(db: &TestStore
         .claim(&other, stage.instance, 1, Some(waiting), stage.now());
     assert_eq!(others.await.unwrap().len(), 1);
     let own = stage.store.runs_claimed_by(&stage.worker).await;
-    assert_eq!(own.unwrap(), [claimed]);
+    let own: Vec<_> = own.unwrap().into_iter().map(|run| run.run).collect();
+    assert_eq!(own, [claimed]);
 }
 
 pub(crate) async fn concurrent_claims_take_each_run_once(db: &TestStore) {

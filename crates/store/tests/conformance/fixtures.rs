@@ -188,6 +188,7 @@ pub(crate) const TABLES: &[&str] = &[
     "feed_trims",
     "run_records",
     "run_heartbeats",
+    "directory_refusals",
     "run_live",
     "approvals",
     "questions",
@@ -340,6 +341,9 @@ impl World {
                 automation_id: self.id("automations"), input_id: id(), kind: "tool",
                 text: "Which colour?", body: json!({}), format: 1_i64, needs_format: 1_i64,
                 state: "pending", deadline_at: at, created_at: at,
+            },
+            "directory_refusals" => values! {
+                run_id: self.id("agent_runs"), instance_id: id(), tenant_id: tenant_id, refused_at: at,
             },
             "agent_artifacts" => values! {
                 id: id(), tenant_id: tenant_id, session_id: self.id("agent_sessions"),

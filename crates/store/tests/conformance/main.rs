@@ -25,6 +25,7 @@ mod check_violations;
 mod claim;
 mod deadlocks;
 mod delete_session;
+mod directories;
 mod due;
 mod edit;
 mod elicitations;
@@ -240,13 +241,19 @@ behaviours! {
         ]
         sessions: [
             invalid_session_transition_names_current_state, session_of_other_tenant_is_not_found,
-            session_key_is_unique_within_tenant, session_without_directory_gets_its_own,
-            session_pause_defers_queued_runs_and_keeps_running_turn, claimed_run_of_paused_session_is_deferred,
-            session_resume_starts_deferred_runs_in_order, draft_session_defers_inputs_until_enabled,
-            session_close_cancels_waiting_runs_and_keeps_running_turn, claimed_run_of_closed_session_is_cancelled,
-            failed_run_of_closed_session_is_not_retried, run_deferred_by_pause_frees_overlap_slot,
-            session_is_created_as_draft_of_channel, title_edit_with_stale_version_is_refused,
-            concurrent_title_edits_have_one_winner,
+            session_key_is_unique_within_tenant, session_pause_defers_queued_runs_and_keeps_running_turn,
+            claimed_run_of_paused_session_is_deferred, session_resume_starts_deferred_runs_in_order,
+            draft_session_defers_inputs_until_enabled, session_close_cancels_waiting_runs_and_keeps_running_turn,
+            claimed_run_of_closed_session_is_cancelled, failed_run_of_closed_session_is_not_retried,
+            run_deferred_by_pause_frees_overlap_slot, session_is_created_as_draft_of_channel,
+            title_edit_with_stale_version_is_refused, concurrent_title_edits_have_one_winner,
+        ]
+        directories: [
+            own_folder_is_resolved_by_server_that_takes_turn, own_folder_is_left_to_servers_that_know_it,
+            paths_of_own_folders_are_removed_by_migration, run_without_directory_waits_for_server_that_has_it,
+            run_refused_by_all_online_servers_fails_after_wait, only_online_servers_count_for_missing_directory,
+            run_without_directory_on_only_server_fails_at_once, refusal_is_removed_once_directory_is_there,
+            only_owner_of_claim_refuses_run,
         ]
         heartbeat: [
             heartbeat_of_foreign_or_unclaimed_run_is_lost, heartbeat_of_ended_run_is_lost,

@@ -62,13 +62,12 @@ pub(crate) async fn precheck_of_occurrence_comes_before_its_turn(db: &TestStore)
     let row = stage.run(run).await;
     assert_eq!((row.status(), row.state.started_at()), (Delivered, None));
     let session = row.session_id.unwrap();
-    let cwd = stage.store.session(stage.scope(), session).await;
     assert_eq!(
         question,
         PrecheckJob {
             run,
             session,
-            cwd: cwd.unwrap().cwd,
+            cwd: format!("/data/sessions/{session}"),
             automation,
             name: "report".into(),
             scheduled_for: row.scheduled_for,

@@ -16,6 +16,7 @@ pub(crate) async fn scheduler_status_returns_next_due_work(db: &TestStore) {
         question_deadline: None,
         has_promotable: false,
         has_removed_instance: false,
+        directory_refusal: None,
         has_outdated_triggers: false,
     };
     assert_eq!(

@@ -102,17 +102,6 @@ pub(crate) async fn session_key_is_unique_within_tenant(db: &TestStore) {
     assert_eq!(nobody.await.unwrap(), None);
 }
 
-pub(crate) async fn session_without_directory_gets_its_own(db: &TestStore) {
-    let stage = Stage::setup(db).await;
-    let session = stage.session().await;
-    let found = stage.store.session(stage.scope(), session).await.unwrap();
-    assert_eq!(found.cwd, format!("/data/sessions/{session}"));
-    assert_eq!(
-        stage.store.working_directory(Some("/work"), session),
-        "/work"
-    );
-}
-
 pub(crate) async fn session_pause_defers_queued_runs_and_keeps_running_turn(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let session = stage.session().await;

@@ -121,7 +121,7 @@ impl Stage {
             title: None,
             draft: false,
             channel: None,
-            cwd: self.store.working_directory(None, id),
+            cwd: None,
             placed_on: None,
             automation_id: None,
             agent: self.agent,

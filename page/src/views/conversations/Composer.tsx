@@ -268,6 +268,8 @@ export function waitReason(run: OpenRun): string {
       return "waits until resumed";
     case "backoff":
       return run.not_before ? `tries again at ${clock(run.not_before)}` : "tries again soon";
+    case "directory":
+      return "waits for a server with its directory";
     case "worker":
       return "waits for a free place";
     case "instance":

@@ -40,9 +40,10 @@ export function DeleteDialog({ view, automations, onClose, onDeleted }: DeleteDi
   };
   const name = titleOf(shown.view);
   const open = shown.view.open_runs.length;
+  const path = shown.view.cwd ?? shown.view.own_folder;
   const kept = (
     <p className={css.dialogSmall}>
-      Stays: <code>{shown.view.cwd}</code> and the files of the agent.
+      Stays: {path ? <code>{path}</code> : "the folder of the session"} and the files of the agent.
     </p>
   );
   const failed = error && (

@@ -54,6 +54,8 @@ export function Header({ view, agent, waitsForYou, onDelete, onPanel }: HeaderPr
   useKey("p", () => {
     toggle();
   });
+  const path = view.cwd ?? view.own_folder ?? null;
+  const directory = path === null ? "its own folder" : <Path path={path} />;
   return (
     <header className={css.header}>
       <Link href="/conversations" className={css.back} aria-label="Conversations">
@@ -67,14 +69,14 @@ export function Header({ view, agent, waitsForYou, onDelete, onPanel }: HeaderPr
           </span>
         )}
         <span className={css.headingNote}>
-          {agent} in <Path path={view.cwd} />
+          {agent} in {directory}
         </span>
       </div>
       <span className={css.fact}>
         <Bot size={16} aria-hidden /> {agent}
       </span>
-      <span className={css.fact} title={view.cwd}>
-        <Folder size={16} aria-hidden /> <Path path={view.cwd} />
+      <span className={css.fact} title={path ?? undefined}>
+        <Folder size={16} aria-hidden /> {directory}
       </span>
       {pausable && (
         <Button size="large" refusal={refusal} onClick={toggle} className={css.desktopOnly}>

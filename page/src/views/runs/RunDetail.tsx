@@ -142,6 +142,8 @@ function blockedText(blocked: BlockedOn): string {
       return "Until a server takes the turn.";
     case "instance":
       return `Until a server serves the instance ${blocked.name} again.`;
+    case "directory":
+      return "Until a server that has its directory takes the turn.";
     case "backoff":
       return `Until ${dayAndTime(blocked.until)}, before the next attempt.`;
     case "budget":

@@ -1,6 +1,6 @@
 //! `matins session delete`.
 
-use api_types::{BoundAutomation, Session, SessionDeleted};
+use api_types::{BoundAutomation, SessionDeleted, SessionView};
 use serde_json::json;
 
 use crate::{
@@ -23,10 +23,10 @@ pub(super) struct Args {
 
 pub(super) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
     // Read the session first, because its directory is unknown after the deletion.
-    let session = app.client.session(&args.session).await?.value.session;
+    let view = app.client.session(&args.session).await?.value;
     let deleted = app
         .client
-        .delete_session(&session.id.to_string(), args.with_automations)
+        .delete_session(&view.session.id.to_string(), args.with_automations)
         .await?;
     let exit = if deleted.deleted {
         Exit::Done
@@ -41,13 +41,13 @@ pub(super) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
         }))?;
         return Ok(exit);
     }
-    for line in format_result(&args.session, &session, &deleted) {
+    for line in format_result(&args.session, &view, &deleted) {
         app.output.line(&line)?;
     }
     Ok(exit)
 }
 
-fn format_result(given: &str, session: &Session, deleted: &SessionDeleted) -> Vec<String> {
+fn format_result(given: &str, view: &SessionView, deleted: &SessionDeleted) -> Vec<String> {
     let name = |automation: &BoundAutomation| {
         let paused = if automation.enabled { "" } else { ", paused" };
         format!("  {} ({}{paused})", clean(&automation.name), automation.id)
@@ -61,7 +61,7 @@ fn format_result(given: &str, session: &Session, deleted: &SessionDeleted) -> Ve
         );
         return std::iter::once(head).chain(names).chain([hint]).collect();
     }
-    let mut lines = vec![format!("Deleted {}.", session.id)];
+    let mut lines = vec![format!("Deleted {}.", view.session.id)];
     if !deleted.automations.is_empty() {
         lines.push("Deleted automations:".into());
         lines.extend(names);
@@ -69,9 +69,12 @@ fn format_result(given: &str, session: &Session, deleted: &SessionDeleted) -> Ve
     if deleted.turns > 0 {
         lines.push("A turn was running; its agent is ended.".into());
     }
-    lines.push(format!(
-        "The working directory remains: {}",
-        clean(&session.cwd)
-    ));
+    // A folder of the session's own exists only on the server that took its turns.
+    if let Some(directory) = view.session.cwd.as_ref().or(view.own_folder.as_ref()) {
+        lines.push(format!(
+            "The working directory remains: {}",
+            clean(directory)
+        ));
+    }
     lines
 }

@@ -144,7 +144,7 @@ async fn print_header(app: &App, view: &SessionView) -> Result<(), CliError> {
             "bound to it",
             Some(view.bound_automations.join(", ")).filter(|names| !names.is_empty()),
         ),
-        ("directory", Some(session.cwd.clone())),
+        ("directory", Some(format_directory(view))),
         ("instance", instance),
         (
             "turns",
@@ -182,6 +182,15 @@ fn print_messages(app: &App, messages: &[Message]) -> Result<(), CliError> {
             .line(&conversation::format_message(message, &time))?;
     }
     Ok(())
+}
+
+/// Returns the working directory of a session, with the path of its own folder if the server has one.
+pub(super) fn format_directory(view: &SessionView) -> String {
+    match (&view.session.cwd, &view.own_folder) {
+        (Some(path), _) => path.clone(),
+        (None, Some(path)) => format!("its own folder: {path}"),
+        (None, None) => "its own folder".to_owned(),
+    }
 }
 
 /// Returns the title of a session, empty if it has none.

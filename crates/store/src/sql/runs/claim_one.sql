@@ -1,5 +1,5 @@
 -- Claims one queued run for a worker. Returns no row if another worker has the run, if the run is pinned to another
--- instance, or if one of its documents needs a later format.
+-- instance, if one of its documents needs a later format, or if its directory is not on this server.
 -- $1 worker, $2 now, $3 instance, $4 run, $5 highest format that this server supports
 update agent_runs
 set status = 'delivered', worker_id = $1, claimed_at = $2
@@ -15,9 +15,13 @@ where id = $4 and status = 'queued' and (instance_id is null or instance_id = $3
       select id from automation_triggers where needs_format > 1 and needs_format > $5
   ))
   and seat_id not in (
-      select id from agent_definitions where needs_format > 1 and needs_format > $5
+      -- The parameter comes first, because SQLite searches the index by the first of two bounds, and most seats need a
+      -- format above 1.
+      select id from agent_definitions where needs_format > $5 and needs_format > 1
       union all
       select s.id from harnesses h join agent_definitions s on s.harness_id = h.id
       where h.needs_format > 1 and h.needs_format > $5
   )
-returning id, tenant_id, attempt, input_at
+  and id not in (select run_id from directory_refusals where instance_id = $3)
+returning id, tenant_id, attempt, input_at, session_id,
+    (select s.cwd from agent_sessions s where s.id = agent_runs.session_id) as cwd

@@ -2,8 +2,9 @@
 -- next backoff. A backoff that has ended does not count, because its run waits for a seat and not for the time.
 -- `question_deadline` is the next instant at which the default of a question counts.
 -- `has_promotable` is true if a waiting run could start, although no promotion has found it. `has_removed_instance` is
--- true if a run waits for a removed instance. `has_outdated_triggers` is true if an older edition of the zone rules
--- computed the next instant of a trigger that is not due yet.
+-- true if a run waits for a removed instance. `directory_refusal` is the instant of the oldest refusal of a run whose
+-- directory is not on a server. `has_outdated_triggers` is true if an older edition of the zone rules computed the next
+-- instant of a trigger that is not due yet.
 -- $1 now, $2 the highest format that this server supports: it fires nothing that needs a later one, $3 edition of the
 -- zone rules of this server
 select
@@ -43,6 +44,7 @@ select
         join agent_runs r on r.tenant_id = i.tenant_id and r.instance_id = i.id and r.status = 'queued'
         where i.state = 'gone'
     ) as has_removed_instance,
+    (select min(refused_at) from directory_refusals) as directory_refusal,
     -- The order makes PostgreSQL use the index: it ignores the order of `exists`, and expects to find a row at once.
     coalesce((
         select true from automation_triggers t

@@ -12,6 +12,10 @@ select
     ) as oldest_queued,
     (
         select count(*) from agent_runs
+        where status = 'queued' and reason = 'directory not here' and ($1 is null or tenant_id = $1)
+    ) as without_directory,
+    (
+        select count(*) from agent_runs
         where status = 'deferred' and ($1 is null or tenant_id = $1)
     ) as deferred,
     (

@@ -1,6 +1,7 @@
 -- Claims queued runs for a worker, each one once. The next run is always one of the tenant with the fewest runs in
 -- progress; among equals, one of the tenant after the tenant that was served last. Within a tenant, people come
--- first, then the oldest input. Runs that are pinned to another instance are omitted.
+-- first, then the oldest input. Runs that are pinned to another instance are omitted, and runs whose directory is not
+-- on this server.
 --
 -- The statement computes the share of each tenant without locks and locks the rows afterwards. A concurrent claim
 -- skips the locked rows and takes the next ones.
@@ -52,10 +53,16 @@ too_new_triggers (id) as materialized (
     select id from automation_triggers where needs_format > 1 and needs_format > $6
 ),
 too_new_seats (id) as materialized (
-    select id from agent_definitions where needs_format > 1 and needs_format > $6
+    -- The parameter comes first, because SQLite searches the index by the first of two bounds, and most seats need a
+    -- format above 1.
+    select id from agent_definitions where needs_format > $6 and needs_format > 1
     union all
     select s.id from harnesses h join agent_definitions s on s.harness_id = h.id
     where h.needs_format > 1 and h.needs_format > $6
+),
+-- Runs whose directory is not on this server. There are seldom any.
+refused (id) as materialized (
+    select run_id from directory_refusals where instance_id = $3
 ),
 -- Runs in progress, except those that wait for a person's decision and therefore lend their slots. Counted only if
 -- several tenants share.
@@ -80,6 +87,7 @@ ranked as (
               and (r.automation_id is null or r.automation_id not in (select id from too_new_automations))
               and (r.trigger_id is null or r.trigger_id not in (select id from too_new_triggers))
               and r.seat_id not in (select id from too_new_seats)
+              and r.id not in (select id from refused)
             order by r.instance_id, r.priority, r.input_at, r.id
             limit $4
         ) free
@@ -94,6 +102,7 @@ ranked as (
               and (r.automation_id is null or r.automation_id not in (select id from too_new_automations))
               and (r.trigger_id is null or r.trigger_id not in (select id from too_new_triggers))
               and r.seat_id not in (select id from too_new_seats)
+              and r.id not in (select id from refused)
             order by r.priority, r.input_at, r.id
             limit $4
         ) pinned_run
@@ -122,6 +131,7 @@ chosen as materialized (
           and (r.automation_id is null or r.automation_id not in (select id from too_new_automations))
           and (r.trigger_id is null or r.trigger_id not in (select id from too_new_triggers))
           and r.seat_id not in (select id from too_new_seats)
+          and r.id not in (select id from refused)
         order by r.instance_id, r.priority, r.input_at, r.id
         limit s.runs
         for no key update skip locked
@@ -136,6 +146,7 @@ chosen as materialized (
           and (r.automation_id is null or r.automation_id not in (select id from too_new_automations))
           and (r.trigger_id is null or r.trigger_id not in (select id from too_new_triggers))
           and r.seat_id not in (select id from too_new_seats)
+          and r.id not in (select id from refused)
         order by r.priority, r.input_at, r.id
         limit s.runs
         for no key update skip locked
@@ -151,6 +162,7 @@ replacements as materialized (
       and (r.automation_id is null or r.automation_id not in (select id from too_new_automations))
       and (r.trigger_id is null or r.trigger_id not in (select id from too_new_triggers))
       and r.seat_id not in (select id from too_new_seats)
+      and r.id not in (select id from refused)
       and r.tenant_id not in (select id from tenants where needs_format > 1 and needs_format > $6)
     limit case
         when (select count(*) from chosen) < (select sum(runs) from shares)
@@ -163,4 +175,5 @@ replacements as materialized (
 update agent_runs
 set status = 'delivered', worker_id = $1, claimed_at = $2
 where id = any (array(select id from chosen union all select id from replacements))
-returning id, tenant_id, attempt, input_at
+returning id, tenant_id, attempt, input_at, session_id,
+    (select s.cwd from agent_sessions s where s.id = agent_runs.session_id) as cwd

@@ -1,6 +1,7 @@
 -- Claims queued runs for a worker, each one once. The next run is always one of the tenant with the fewest runs in
 -- progress; among equals, one of the tenant after the tenant that was served last. Within a tenant, people come
--- first, then the oldest input. Runs that are pinned to another instance are omitted.
+-- first, then the oldest input. Runs that are pinned to another instance are omitted, and runs whose directory is not
+-- on this server.
 -- $1 worker, $2 now, $3 instance, $4 limit, $5 the tenant that was served last, or null,
 -- $6 highest format that this server supports
 with recursive waiting (tenant_id) as (
@@ -27,10 +28,16 @@ too_new_triggers (id) as materialized (
     select id from automation_triggers where needs_format > 1 and needs_format > $6
 ),
 too_new_seats (id) as materialized (
-    select id from agent_definitions where needs_format > 1 and needs_format > $6
+    -- The parameter comes first, because SQLite searches the index by the first of two bounds, and most seats need a
+    -- format above 1.
+    select id from agent_definitions where needs_format > $6 and needs_format > 1
     union all
     select s.id from harnesses h join agent_definitions s on s.harness_id = h.id
     where h.needs_format > 1 and h.needs_format > $6
+),
+-- Runs whose directory is not on this server. There are seldom any.
+refused (id) as materialized (
+    select run_id from directory_refusals where instance_id = $3
 ),
 -- Runs in progress, except those that wait for a person's decision and therefore lend their slots. Counted only if
 -- several tenants share: more than two rows, because the recursion ends with an extra row.
@@ -51,6 +58,7 @@ candidates as (
           and (f.automation_id is null or f.automation_id not in (select id from too_new_automations))
           and (f.trigger_id is null or f.trigger_id not in (select id from too_new_triggers))
           and f.seat_id not in (select id from too_new_seats)
+          and f.id not in (select id from refused)
         order by f.instance_id, f.priority, f.input_at, f.id
         limit $4
     )
@@ -63,6 +71,7 @@ candidates as (
           and (o.automation_id is null or o.automation_id not in (select id from too_new_automations))
           and (o.trigger_id is null or o.trigger_id not in (select id from too_new_triggers))
           and o.seat_id not in (select id from too_new_seats)
+          and o.id not in (select id from refused)
         order by o.priority, o.input_at, o.id
         limit $4
     )
@@ -82,4 +91,5 @@ where status = 'queued' and id in (
     order by r.rank + coalesce(b.runs, 0), r.tenant_id <= $5, r.tenant_id
     limit $4
 )
-returning id, tenant_id, attempt, input_at
+returning id, tenant_id, attempt, input_at, session_id,
+    (select s.cwd from agent_sessions s where s.id = agent_runs.session_id) as cwd
