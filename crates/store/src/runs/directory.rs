@@ -142,7 +142,7 @@ impl Store {
                     "no server that is online has the directory `{directory}`: create it, or start a server that \
                      has it, and retry the run"
                 );
-                let finished = TurnResult::with_outcome(Outcome::Failed(failure(message)));
+                let finished = TurnResult::with_outcome(Outcome::Failed(directory_failure(message)));
                 let mut log = SessionLogWriter::default();
                 let ended = end_run(self, tx, &run, &mut log, &finished, now).await?;
                 log.write(tx, now).await?;
@@ -192,7 +192,7 @@ pub(super) async fn refuse_without_directory(
         })
     };
     if let Some(message) = message {
-        let failure = failure(message);
+        let failure = directory_failure(message);
         let finished = TurnResult::with_outcome(Outcome::Failed(failure.clone()));
         let _ = end_run(store, tx, run, log, &finished, now).await?;
         return Ok(Some(StartReply::Refused(failure)));
@@ -229,7 +229,7 @@ async fn read_overdue(
     found.iter().map(read).collect()
 }
 
-fn failure(message: String) -> RunFailure {
+fn directory_failure(message: String) -> RunFailure {
     RunFailure {
         kind: FailureKind::Directory,
         prompted: false,

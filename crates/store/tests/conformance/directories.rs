@@ -73,7 +73,7 @@ pub(crate) async fn own_folder_is_resolved_by_server_that_takes_turn(db: &TestSt
     assert_eq!(other.start(run).await.cwd, "/work");
 }
 
-pub(crate) async fn own_folder_is_left_to_servers_that_know_it(db: &TestStore) {
+pub(crate) async fn own_folder_is_left_to_later_servers(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let (own, given) = (stage.session().await, stage.session_in("/work").await);
     assert_eq!(stored_directory(db, own).await, (String::new(), 5));
@@ -395,7 +395,7 @@ pub(crate) async fn run_without_directory_on_only_server_fails_at_once(db: &Test
     assert_eq!(db.count(Scope::System, "directory_refusals").await, 0);
 }
 
-pub(crate) async fn refusal_is_removed_once_directory_is_there(db: &TestStore) {
+pub(crate) async fn found_directory_removes_refusal(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let (one, _other) = (stage.server(101).await, stage.server(102).await);
     let run = stage.message_in("/srv/project").await;

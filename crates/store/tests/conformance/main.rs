@@ -1,7 +1,6 @@
 //! The contract of the store, tested on both databases.
 //!
-//! Each file covers one concept. A behaviour is an `async fn name(db: &TestStore)`. The list below names it once and
-//! generates a test for each database. A behaviour that is missing from the list does not run.
+//! Each file covers one concept. A behaviour, `async fn name(db: &TestStore)`, runs only if the list below names it.
 
 #![expect(clippy::unwrap_used, reason = "behaviours and their helpers are tests")]
 
@@ -249,11 +248,10 @@ behaviours! {
             title_edit_with_stale_version_is_refused, concurrent_title_edits_have_one_winner,
         ]
         directories: [
-            own_folder_is_resolved_by_server_that_takes_turn, own_folder_is_left_to_servers_that_know_it,
-            paths_of_own_folders_are_removed_by_migration, run_without_directory_waits_for_server_that_has_it,
-            run_refused_by_all_online_servers_fails_after_wait, only_online_servers_count_for_missing_directory,
-            run_without_directory_on_only_server_fails_at_once, refusal_is_removed_once_directory_is_there,
-            only_owner_of_claim_refuses_run,
+            own_folder_is_resolved_by_server_that_takes_turn, paths_of_own_folders_are_removed_by_migration,
+            run_without_directory_waits_for_server_that_has_it, run_refused_by_all_online_servers_fails_after_wait,
+            only_online_servers_count_for_missing_directory, run_without_directory_on_only_server_fails_at_once,
+            own_folder_is_left_to_later_servers, found_directory_removes_refusal, only_owner_of_claim_refuses_run,
         ]
         heartbeat: [
             heartbeat_of_foreign_or_unclaimed_run_is_lost, heartbeat_of_ended_run_is_lost,
