@@ -41,9 +41,8 @@ pub(crate) fn newest_answer(world: &TestInstallation) -> Value {
 }
 
 fn send_new(world: &TestInstallation, words: &str) {
-    world
-        .run(&["session", "send", "--new", "--agent", "scripted", words])
-        .expect_success();
+    let send = ["session", "send", "--new", "--agent", "scripted", words];
+    world.run(&send).expect_success();
 }
 
 #[test]

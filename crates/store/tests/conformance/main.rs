@@ -130,19 +130,17 @@ behaviours! {
             run_deferred_by_budget_does_not_block_its_seat,
         ]
         budgets_of_minutes: [
-            minutes_of_turns_count_when_they_end, downtime_uses_no_minutes_up,
+            budget_in_unknown_currency_pauses_and_requests_attention, minutes_of_running_turns_count_for_other_turns,
             turn_of_deleted_session_counts_its_minutes, cancelled_waiting_run_pauses_no_automation,
-            minutes_of_running_turns_count_for_other_turns, budget_of_minutes_needs_its_format,
-            budget_in_unknown_currency_pauses_and_requests_attention,
+            minutes_of_turns_count_when_they_end, budget_of_minutes_needs_its_format, downtime_uses_no_minutes_up,
         ]
         prechecks: [
-            precheck_of_occurrence_comes_before_its_turn, message_of_person_has_no_precheck,
-            precheck_is_repeated_until_first_turn_begins, run_requeued_during_precheck_is_prechecked_again,
-            declined_run_is_skipped_and_starts_next_run, declined_run_deletes_its_otherwise_empty_session,
-            declined_run_keeps_session_with_other_content, decline_of_foreign_or_begun_run_is_fenced,
-            declined_run_does_not_change_failure_count, declined_run_frees_overlap_slot,
-            run_cancelled_during_precheck_ends_cancelled, run_in_precheck_of_deleted_automation_does_not_begin,
-            declined_webhook_run_keeps_no_payload,
+            run_in_precheck_of_deleted_automation_does_not_begin, run_requeued_during_precheck_is_prechecked_again,
+            declined_run_deletes_its_otherwise_empty_session, declined_run_keeps_session_with_other_content,
+            precheck_of_occurrence_comes_before_its_turn, precheck_is_repeated_until_first_turn_begins,
+            run_cancelled_during_precheck_ends_cancelled, declined_run_is_skipped_and_starts_next_run,
+            declined_run_does_not_change_failure_count, decline_of_foreign_or_begun_run_is_fenced,
+            declined_webhook_run_keeps_no_payload, message_of_person_has_no_precheck, declined_run_frees_overlap_slot,
         ]
         backlog: [
             backlog_before_pause_or_deletion_is_recorded_as_missed, corrupt_automation_does_not_block_others,
@@ -164,17 +162,16 @@ behaviours! {
         scheduler_status: [scheduler_status_returns_next_due_work]
         batch: [failed_message_in_batch_fails_alone, finish_by_other_worker_in_same_batch_is_fenced]
         due: [
-            trigger_does_not_fire_before_its_instant, fire_due_returns_earliest_due_instant,
-            due_trigger_creates_one_run_and_advances, repeated_fire_due_fires_nothing_twice,
-            concurrent_schedulers_fire_each_instant_once, failed_fire_leaves_trigger_due,
-            one_time_trigger_is_done_after_its_instant, missed_range_is_one_row_with_count,
-            catch_up_latest_runs_last_missed_instant, catch_up_all_runs_missed_instants_in_batches,
-            jittered_trigger_fires_late_and_keeps_its_instant, resumed_automation_is_due_from_now_on,
-            repeated_instant_creates_no_second_row, due_trigger_of_paused_automation_is_unscheduled,
-            invalid_schedule_pauses_its_automation_alone, occurrence_in_quiet_hours_is_skipped,
-            occurrence_for_closed_session_is_skipped_with_attention, occurrence_for_paused_session_is_deferred,
-            concurrently_due_triggers_create_one_continuous_session, fire_due_of_tenant_fires_no_trigger_of_others,
-            skipped_occurrence_has_no_session,
+            occurrence_for_closed_session_is_skipped_with_attention, jittered_trigger_fires_late_and_keeps_its_instant,
+            concurrently_due_triggers_create_one_continuous_session, due_trigger_of_paused_automation_is_unscheduled,
+            fire_due_of_tenant_fires_no_trigger_of_others, concurrent_schedulers_fire_each_instant_once,
+            catch_up_all_runs_missed_instants_in_batches, invalid_schedule_pauses_its_automation_alone,
+            one_time_trigger_is_done_after_its_instant, occurrence_for_paused_session_is_deferred,
+            trigger_does_not_fire_before_its_instant, due_trigger_creates_one_run_and_advances,
+            catch_up_latest_runs_last_missed_instant, repeated_instant_creates_no_second_row,
+            fire_due_returns_earliest_due_instant, repeated_fire_due_fires_nothing_twice,
+            resumed_automation_is_due_from_now_on, occurrence_in_quiet_hours_is_skipped, failed_fire_leaves_trigger_due,
+            missed_range_is_one_row_with_count, skipped_occurrence_has_no_session,
         ]
         fire: [
             fire_of_deleted_automation_is_not_found, automation_name_is_unique_until_deletion,
@@ -192,11 +189,10 @@ behaviours! {
             claimed_runs_of_worker_are_listed_until_begun, run_is_claimed_only_on_instance_of_its_memory,
         ]
         begin: [
-            begin_of_unclaimed_or_foreign_run_is_fenced, cancelled_run_does_not_begin,
-            begin_repeated_with_its_secret_returns_same_assignment, begin_on_instance_without_memory_is_refused,
-            scheduled_turn_is_readable_in_transcript, rendered_prompt_is_only_in_run_record,
-            message_of_person_is_stored_verbatim, first_completed_turn_pins_seat_to_instance,
-            permission_rules_of_agent_and_automation_are_combined,
+            begin_repeated_with_its_secret_returns_same_assignment, begin_of_unclaimed_or_foreign_run_is_fenced,
+            permission_rules_of_agent_and_automation_are_combined, begin_on_instance_without_memory_is_refused,
+            first_completed_turn_pins_seat_to_instance, scheduled_turn_is_readable_in_transcript,
+            rendered_prompt_is_only_in_run_record, message_of_person_is_stored_verbatim, cancelled_run_does_not_begin,
         ]
         run_reports: [
             seat_without_failures_has_no_report, report_names_each_end_without_success,
@@ -226,11 +222,10 @@ behaviours! {
             repeated_entry_replaces_its_row, entry_of_other_run_cannot_be_replaced, live_text_is_read_from_any_position,
         ]
         overlap: [
-            overlap_skip_records_its_reason, fire_beyond_queue_limit_is_skipped,
-            overlap_queue_serializes_runs_across_sessions, seat_taken_by_person_does_not_block_automation,
-            overlap_allow_runs_concurrently, overlap_cancel_running_cancels_earlier_runs,
-            superseded_claimed_run_does_not_begin, overlap_ignores_runs_of_people,
-            run_in_backoff_does_not_block_next_run,
+            seat_taken_by_person_does_not_block_automation, overlap_queue_serializes_runs_across_sessions,
+            overlap_cancel_running_cancels_earlier_runs, run_in_backoff_does_not_block_next_run,
+            superseded_claimed_run_does_not_begin, fire_beyond_queue_limit_is_skipped, overlap_skip_records_its_reason,
+            overlap_allow_runs_concurrently, overlap_ignores_runs_of_people,
         ]
         manual_retry: [
             retry_of_run_without_failure_is_refused, failed_run_is_retried_once_with_interrupted_prompt,
@@ -254,9 +249,8 @@ behaviours! {
             own_folder_is_left_to_later_servers, found_directory_removes_refusal, only_owner_of_claim_refuses_run,
         ]
         heartbeat: [
-            heartbeat_of_foreign_or_unclaimed_run_is_lost, heartbeat_of_ended_run_is_lost,
-            heartbeat_of_cancelled_run_returns_first_reason, heartbeat_replies_for_each_run,
-            begin_long_after_claim_renews_heartbeat,
+            heartbeat_of_cancelled_run_returns_first_reason, heartbeat_of_foreign_or_unclaimed_run_is_lost,
+            begin_long_after_claim_renews_heartbeat, heartbeat_of_ended_run_is_lost, heartbeat_replies_for_each_run,
         ]
         delete_session: [
             bound_automation_blocks_session_deletion, system_automations_do_not_block_session_deletion,
@@ -266,14 +260,13 @@ behaviours! {
             automation_that_agent_makes_blocks_or_loses_to_deletion,
         ]
         finish: [
-            every_outcome_sets_status_and_transcript_end, finish_by_other_worker_changes_nothing,
-            answer_of_automation_is_message_with_source, run_names_include_answer,
-            empty_answer_leaves_notice_of_no_answer, trivial_answers_are_stored_and_logged,
-            run_deferred_for_unknown_reason_waits_for_its_instant, run_row_without_reason_is_readable,
-            partial_answer_is_kept_and_marked_interrupted, only_completed_turn_updates_seat_memory,
-            finish_stores_usage_title_and_record, unrequested_cancelled_end_counts_as_failure,
-            automation_with_consecutive_failures_is_paused, retried_failures_count_once,
-            finish_and_next_start_are_one_transaction,
+            run_deferred_for_unknown_reason_waits_for_its_instant, automation_with_consecutive_failures_is_paused,
+            partial_answer_is_kept_and_marked_interrupted, every_outcome_sets_status_and_transcript_end,
+            answer_of_automation_is_message_with_source, unrequested_cancelled_end_counts_as_failure,
+            finish_and_next_start_are_one_transaction, empty_answer_leaves_notice_of_no_answer,
+            only_completed_turn_updates_seat_memory, finish_by_other_worker_changes_nothing, run_names_include_answer,
+            trivial_answers_are_stored_and_logged, finish_stores_usage_title_and_record, retried_failures_count_once,
+            run_row_without_reason_is_readable,
         ]
         edit: [
             automation_edit_with_stale_version_is_refused, concurrent_automation_edits_have_one_winner,
@@ -298,10 +291,9 @@ behaviours! {
             rotated_webhook_secret_stays_valid_until_its_end, webhook_receipts_are_kept_for_replay_window,
         ]
         retention: [
-            recent_or_unfinished_records_are_not_trimmed, transcripts_and_runs_are_never_trimmed,
-            trimmed_log_continues_its_numbers, clock_set_back_leaves_no_gap_in_trimmed_log,
-            long_log_is_trimmed_in_batches, leftovers_of_ended_runs_are_trimmed, old_usage_is_trimmed,
-            skipped_run_has_no_record_to_trim,
+            recent_or_unfinished_records_are_not_trimmed, clock_set_back_leaves_no_gap_in_trimmed_log,
+            transcripts_and_runs_are_never_trimmed, leftovers_of_ended_runs_are_trimmed, long_log_is_trimmed_in_batches,
+            trimmed_log_continues_its_numbers, skipped_run_has_no_record_to_trim, old_usage_is_trimmed,
         ]
         lists: [
             lists_contain_no_row_of_other_tenant, sessions_are_listed_by_last_change_and_type,
@@ -312,10 +304,9 @@ behaviours! {
             manual_trigger_is_listed_first,
         ]
         pages: [
-            run_pages_match_every_filter, session_pages_match_every_filter,
-            listed_sessions_have_last_message_and_last_run, automation_pages_match_state_and_text,
-            automations_are_listed_by_target_session, tenant_pages_and_instance_queues_are_listed,
-            unfinished_runs_are_counted_by_status,
+            listed_sessions_have_last_message_and_last_run, tenant_pages_and_instance_queues_are_listed,
+            automations_are_listed_by_target_session, automation_pages_match_state_and_text,
+            unfinished_runs_are_counted_by_status, session_pages_match_every_filter, run_pages_match_every_filter,
         ]
         automation_lists: [
             automation_list_has_agent_session_triggers_and_outcomes, automation_with_corrupt_trigger_hides_no_other,
@@ -333,23 +324,21 @@ behaviours! {
         ]
         plans: [plans_of_pages_use_an_index, plan_of_unreported_runs_uses_indexes]
         retry: [
-            run_with_fresh_heartbeat_is_not_stalled, heartbeat_concurrent_with_stall_is_consistent,
-            stall_keeps_live_text_and_creates_next_attempt, retry_after_interruption_sends_interrupted_prompt,
-            retry_of_unseen_prompt_sends_it_unchanged, run_fails_when_attempts_are_exhausted,
-            lost_workers_exhaust_attempts, agent_error_or_timeout_is_not_retried,
-            on_crash_fail_does_not_retry_prompted_run, backoff_does_not_occupy_seat,
-            ended_backoff_precedes_later_message_without_sweep, requeued_run_uses_no_attempt,
-            requeued_run_waits_behind_people, run_of_dead_worker_is_stalled_at_once,
-            stalled_run_with_cancel_request_is_not_retried, retry_waits_for_other_run_of_exclusive_automation,
+            ended_backoff_precedes_later_message_without_sweep, retry_after_interruption_sends_interrupted_prompt,
+            retry_waits_for_other_run_of_exclusive_automation, stall_keeps_live_text_and_creates_next_attempt,
+            stalled_run_with_cancel_request_is_not_retried, heartbeat_concurrent_with_stall_is_consistent,
+            retry_of_unseen_prompt_sends_it_unchanged, on_crash_fail_does_not_retry_prompted_run,
+            run_with_fresh_heartbeat_is_not_stalled, run_fails_when_attempts_are_exhausted,
+            agent_error_or_timeout_is_not_retried, run_of_dead_worker_is_stalled_at_once, lost_workers_exhaust_attempts,
+            requeued_run_waits_behind_people, backoff_does_not_occupy_seat, requeued_run_uses_no_attempt,
         ]
         tokens: [
-            unknown_secret_finds_no_token, token_is_found_by_hash_until_expiry,
-            token_without_scopes_has_all_permissions_of_role, revoked_token_revokes_its_browser_tokens,
-            browser_sign_out_keeps_parent_token, browser_token_expires_with_parent_token,
-            token_of_other_tenant_is_not_found, token_pages_are_listed_newest_first,
-            token_ids_are_found_by_range_within_tenant, token_use_is_recorded_once_a_minute,
-            sign_in_link_works_once_before_expiry, concurrent_uses_of_sign_in_link_have_one_winner,
-            expired_sign_ins_are_trimmed,
+            token_without_scopes_has_all_permissions_of_role, concurrent_uses_of_sign_in_link_have_one_winner,
+            token_ids_are_found_by_range_within_tenant, revoked_token_revokes_its_browser_tokens,
+            browser_token_expires_with_parent_token, sign_in_link_works_once_before_expiry,
+            token_is_found_by_hash_until_expiry, browser_sign_out_keeps_parent_token, unknown_secret_finds_no_token,
+            token_pages_are_listed_newest_first, token_use_is_recorded_once_a_minute, expired_sign_ins_are_trimmed,
+            token_of_other_tenant_is_not_found,
         ]
         token_makers: [
             explicit_end_after_end_of_maker_is_refused, token_without_end_expires_with_its_maker,
@@ -367,11 +356,10 @@ behaviours! {
             secret_rotation_with_idempotency_key_happens_once, trigger_with_equal_spec_or_id_is_added_once,
         ]
         feed: [
-            feed_contains_all_logs_of_its_tenant_only, feed_is_read_from_any_cursor,
-            added_and_removed_triggers_are_in_automation_log, automation_changes_are_in_its_log,
-            skipped_and_missed_occurrences_are_in_automation_log, automation_feed_contains_its_own_events_only,
-            feed_reader_misses_no_concurrent_event, feed_cursor_before_trimmed_events_is_reported_lost,
-            feed_cursor_ahead_of_feed_is_reported_lost,
+            skipped_and_missed_occurrences_are_in_automation_log, feed_cursor_before_trimmed_events_is_reported_lost,
+            added_and_removed_triggers_are_in_automation_log, automation_feed_contains_its_own_events_only,
+            feed_cursor_ahead_of_feed_is_reported_lost, feed_contains_all_logs_of_its_tenant_only,
+            feed_reader_misses_no_concurrent_event, automation_changes_are_in_its_log, feed_is_read_from_any_cursor,
         ]
         session_updates: [
             events_of_many_sessions_are_read_in_one_call, session_updates_are_limited_to_tenant,
@@ -415,12 +403,11 @@ behaviours! {
             people_read_and_edit_memory, memory_is_deleted_with_its_owner,
         ]
         questions: [
-            question_is_asked_once_and_only_while_its_run_runs, fourth_question_of_turn_is_refused,
-            answer_is_next_input_of_seat_once, answer_waits_for_busy_seat_and_paused_session,
-            unanswered_question_takes_its_default_at_deadline, closed_session_voids_its_questions,
-            deleted_session_removes_its_questions, question_of_other_tenant_is_not_found,
+            question_is_asked_once_and_only_while_its_run_runs, unanswered_question_takes_its_default_at_deadline,
+            question_and_its_answer_are_in_feed_of_automation, answer_waits_for_busy_seat_and_paused_session,
             questions_are_listed_by_session_and_state, question_of_later_format_is_left_alone,
-            question_and_its_answer_are_in_feed_of_automation,
+            deleted_session_removes_its_questions, question_of_other_tenant_is_not_found,
+            fourth_question_of_turn_is_refused, closed_session_voids_its_questions, answer_is_next_input_of_seat_once,
         ]
         elicitations: [
             elicitation_without_running_turn_is_fenced, end_or_cancel_of_attempt_voids_its_elicitations_alone,
@@ -434,15 +421,14 @@ behaviours! {
         ]
         sequences: [random_sequence_keeps_invariants]
         zone_rules: [
-            stored_instant_off_schedule_runs_and_schedule_continues, stored_instant_off_schedule_is_missed_by_policy,
-            pause_records_stored_instant_off_schedule_as_missed, instant_of_older_zone_rules_moves_both_ways,
-            unmoved_instant_gets_present_edition, instant_that_moves_into_past_is_caught_up,
-            due_instant_of_older_zone_rules_fires_by_present_rules, instant_of_later_zone_rules_is_left_alone_until_due,
-            instant_moved_by_earlier_version_has_unknown_zone_rules,
-            pause_after_new_zone_rules_records_instant_by_present_rules, jitter_edit_keeps_edition_of_instant,
-            schedule_without_zone_rules_is_never_outdated, outdated_corrupt_trigger_waits_for_its_instant,
-            outdated_trigger_of_later_format_is_left_alone, outdated_triggers_are_recomputed_once_in_batches,
-            server_reports_its_zone_rules,
+            pause_after_new_zone_rules_records_instant_by_present_rules, outdated_corrupt_trigger_waits_for_its_instant,
+            stored_instant_off_schedule_runs_and_schedule_continues, outdated_triggers_are_recomputed_once_in_batches,
+            instant_moved_by_earlier_version_has_unknown_zone_rules, stored_instant_off_schedule_is_missed_by_policy,
+            due_instant_of_older_zone_rules_fires_by_present_rules, pause_records_stored_instant_off_schedule_as_missed,
+            instant_of_later_zone_rules_is_left_alone_until_due, outdated_trigger_of_later_format_is_left_alone,
+            schedule_without_zone_rules_is_never_outdated, instant_of_older_zone_rules_moves_both_ways,
+            instant_that_moves_into_past_is_caught_up, unmoved_instant_gets_present_edition,
+            jitter_edit_keeps_edition_of_instant, server_reports_its_zone_rules,
         ]
         placement: [
             placed_runs_are_claimed_on_their_instance_alone, retry_of_placed_run_stays_on_its_instance,
@@ -460,10 +446,9 @@ behaviours! {
     }
     sqlite {
         opening: [
-            non_database_file_is_refused_and_unchanged, damaged_file_is_refused_and_unchanged,
-            large_file_is_checked_completely_only_by_examine, empty_file_is_opened_as_new_database,
-            missing_folder_is_named_in_error, database_file_is_readable_by_owner_only,
-            in_memory_database_keeps_its_rows,
+            large_file_is_checked_completely_only_by_examine, non_database_file_is_refused_and_unchanged,
+            database_file_is_readable_by_owner_only, damaged_file_is_refused_and_unchanged,
+            empty_file_is_opened_as_new_database, in_memory_database_keeps_its_rows, missing_folder_is_named_in_error,
         ]
         transactions: [full_disk_has_its_own_error]
         postgres_server: [sqlite_has_no_server_status]
