@@ -204,3 +204,10 @@ pub(crate) fn process_status_kib(process: u32, line: &str) -> Result<u64> {
     let kib = kib.with_context(|| format!("`/proc/<pid>/status` has no `{line}`"))?;
     Ok(kib.parse()?)
 }
+
+/// Returns the options that name a database, or none for the file of the data folder.
+pub(crate) fn database_options(url: Option<&str>) -> Vec<&str> {
+    url.into_iter()
+        .flat_map(|url| ["--database", url])
+        .collect()
+}

@@ -6,9 +6,9 @@ use std::io::{BufRead as _, Write as _};
 use anyhow::Result;
 use serde_json::{Value, json};
 
-/// Speaks the Agent Client Protocol on standard input and output until the input ends. With `hold`, it never answers a
+/// Speaks the Agent Client Protocol on standard input and output until the input ends. With `stall`, it never answers a
 /// prompt.
-pub fn run(hold: bool) -> Result<()> {
+pub fn run(stall: bool) -> Result<()> {
     let mut output = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
         let message: Value = serde_json::from_str(&line?)?;
@@ -23,7 +23,7 @@ pub fn run(hold: bool) -> Result<()> {
             }),
             "session/new" => json!({ "sessionId": "bench" }),
             "session/resume" => json!({}),
-            "session/prompt" if hold => continue,
+            "session/prompt" if stall => continue,
             "session/prompt" => {
                 let update = json!({
                     "jsonrpc": "2.0",

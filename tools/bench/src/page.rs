@@ -30,7 +30,7 @@ use tokio::{process::Command, task::JoinSet, time::sleep};
 use super::{
     fixture::{self, Fixture, now},
     folder::new_folder,
-    idle_server::ServerProcess,
+    idle_server::{ServerProcess, database_options},
     month::{self, AUTOMATIONS, DAYS, Month, RUNNING, RUNS},
     postgres::PostgresServer,
     programs::Programs,
@@ -134,12 +134,7 @@ async fn create_data_folder(
 ) -> Result<(Fixture, Vec<AgentId>)> {
     let status = Command::new(&programs.matins)
         .args(["--data".as_ref(), folder.as_os_str()])
-        .args(
-            database
-                .map(|url| ["--database", url])
-                .into_iter()
-                .flatten(),
-        )
+        .args(database_options(database))
         .args(["automation", "list"])
         .stdout(Stdio::null())
         .status()
@@ -191,9 +186,8 @@ async fn measure(
     (load_time, count): (Duration, usize),
 ) -> Result<PageMeasurement> {
     let address = free_address()?;
-    let options = database.map(|url| ["--database", url]);
-    let options = options.as_ref().map_or(&[][..], |options| &options[..]);
-    let server = ServerProcess::start_at(programs, folder, "error", address, options).await?;
+    let options = database_options(database);
+    let server = ServerProcess::start_at(programs, folder, "error", address, &options).await?;
     let token = std::fs::read_to_string(folder.join("token"))?;
     let address = format!("http://{address}");
     let client = Client::with_address(&address, token.trim(), fixture::system_entropy())?;

@@ -61,9 +61,9 @@ impl Programs {
     }
 
     /// Returns the command of an agent that never answers a prompt.
-    pub(crate) fn holding_agent(&self) -> Vec<String> {
+    pub(crate) fn stalling_agent(&self) -> Vec<String> {
         let mut command = self.instant_agent();
-        command.push("--hold".into());
+        command.push("--stall".into());
         command
     }
 }

@@ -154,7 +154,7 @@ async fn add_agent(programs: &Programs, folder: &Path, database: &[&str]) -> Res
         .args(["--data".as_ref(), folder.as_os_str()])
         .args(database)
         .args(["agent", "add", "holder", "--"])
-        .args(programs.holding_agent())
+        .args(programs.stalling_agent())
         .stdout(Stdio::null())
         .status()
         .await?;

@@ -28,7 +28,7 @@ enum Task {
     InstantAgent {
         /// Never answer a prompt
         #[arg(long)]
-        hold: bool,
+        stall: bool,
     },
 }
 
@@ -79,6 +79,6 @@ fn main() -> Result<()> {
             }
             Ok(())
         }
-        Task::InstantAgent { hold } => bench::instant_agent(hold),
+        Task::InstantAgent { stall } => bench::instant_agent(stall),
     }
 }
