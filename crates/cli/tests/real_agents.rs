@@ -137,12 +137,76 @@ fn calls_of_each_tool(turn: &str) -> [(&'static str, Value); 12] {
     ]
 }
 
+/// The way in which an agent offers the tools of MCP servers to its model.
+#[derive(Clone, Copy)]
+enum ToolOffer {
+    /// Each with its schema.
+    Direct,
+    /// By their names. After a search, the model calls them directly.
+    AfterSearch,
+    /// By their names. After a search, the model names them in calls of another tool.
+    ThroughCall,
+    /// As functions for the programs that the model writes.
+    ThroughProgram,
+}
+
+impl ToolOffer {
+    /// Returns a message for which the model makes the calls of one turn.
+    fn message(self, turn: &str) -> String {
+        let calls = calls_of_each_tool(turn).into_iter();
+        let names = TOOL_NAMES.map(|tool| format!("mcp__matins__{tool}"));
+        let query = json!({"query": format!("select:{}", names.join(","))});
+        let (search, calls): (_, Vec<String>) = match self {
+            Self::Direct | Self::AfterSearch => (
+                matches!(self, Self::AfterSearch).then_some("ToolSearch"),
+                calls
+                    .map(|(tool, arguments)| format!("call {tool} {arguments}"))
+                    .collect(),
+            ),
+            Self::ThroughCall => {
+                let call = |(tool, arguments): (&str, Value)| {
+                    let call =
+                        json!({"name": format!("mcp__matins__{tool}"), "arguments": arguments});
+                    format!("call tool_call {call}")
+                };
+                (Some("tool_search"), calls.map(call).collect())
+            }
+            Self::ThroughProgram => {
+                let call = |(tool, arguments): (&str, Value)| {
+                    let call = format!("await tools.mcp_matins.{tool}({arguments})");
+                    let code = format!("async function main() {{ return {call}; }}");
+                    format!("call run_typescript {}", json!({ "code": code }))
+                };
+                (None, calls.map(call).collect())
+            }
+        };
+        let search = search.map(|tool| format!("call {tool} {query}"));
+        search
+            .into_iter()
+            .chain(calls)
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+}
+
+/// An agent with its way to call tools.
+struct ToolUser {
+    start: LaunchAgent,
+    /// The options with which a person adds the agent.
+    options: &'static [&'static str],
+    offer: ToolOffer,
+    /// `true` if the agent offers tools in a session that began without them.
+    in_restored_sessions: bool,
+}
+
 /// Checks the effects of [`calls_of_each_tool`] in the newest session.
 fn assert_effects_of_each_tool(data: &Path, work: &Path, turn: &str) {
     let run = matins_json(data, &["run", "list", "--limit", "1"])[0].clone();
-    assert_eq!(run["status"], "succeeded", "{run:#}");
-    assert_eq!(run["flags"]["permissions_denied"], 0, "{run:#}");
     let session = run["session_id"].as_str().unwrap();
+    let shown = matins(data, &["session", "show", session, "--all"]);
+    let shown = String::from_utf8_lossy(&shown);
+    assert_eq!(run["status"], "succeeded", "{shown}");
+    assert_eq!(run["flags"]["permissions_denied"], 0, "{shown}");
     let texts = |args: &[&str], field: &str| {
         let listed = matins_json(data, args);
         let listed = listed.as_array().unwrap().iter();
@@ -150,7 +214,10 @@ fn assert_effects_of_each_tool(data: &Path, work: &Path, turn: &str) {
         texts.collect::<Vec<_>>()
     };
     let names = texts(&["automation", "list"], "name");
-    assert!(names.contains(&format!("check-{turn}")), "{names:?}");
+    assert!(
+        names.contains(&format!("check-{turn}")),
+        "{names:?}: {shown}"
+    );
     assert!(!names.contains(&format!("spare-{turn}")), "{names:?}");
     let questions = texts(&["question", "list"], "text");
     assert!(
@@ -185,9 +252,9 @@ fn assert_model_got_answers(server: &ModelServer, calls: usize) {
 }
 
 /// Checks that an agent calls each tool of Matins from its schema alone, in a new session, and that no request for
-/// permission to do so is denied. If the agent offers them `in_restored_sessions`, it also calls them in a session
-/// that began without them, in another process.
-async fn assert_agent_calls_each_tool(start: LaunchAgent, in_restored_sessions: bool) {
+/// permission to do so is denied. If the agent can, it also calls them in a session that began without them, in another
+/// process.
+async fn assert_agent_calls_each_tool(agent: ToolUser) {
     for tool in TOOL_NAMES {
         let mut calls = calls_of_each_tool("new").into_iter();
         assert!(calls.any(|(called, _)| called == tool), "{tool}");
@@ -197,32 +264,32 @@ async fn assert_agent_calls_each_tool(start: LaunchAgent, in_restored_sessions: 
     let (home, work) = (folder.path().join("home"), folder.path().join("work"));
     fs::create_dir(&home).unwrap();
     fs::create_dir(&work).unwrap();
-    let launch = start(&server, &home).unwrap();
+    let launch = (agent.start)(&server, &home).unwrap();
     let data = folder.path().join("data");
     let called = tokio::task::spawn_blocking(move || {
-        let message = |turn| {
-            let calls = calls_of_each_tool(turn);
-            let lines = calls.map(|(tool, arguments)| format!("call {tool} {arguments}"));
-            lines.join("\n")
-        };
         let send_new = |message: &str| {
             let work = work.to_str().unwrap();
             let new = ["session", "send", "--new", "--agent", "real", "--dir", work];
             matins(&data, &[&new[..], &[message]].concat());
         };
-        add_agent(&data, &launch, &["--tools", "none"]);
+        add_agent(
+            &data,
+            &launch,
+            &[agent.options, &["--tools", "none"]].concat(),
+        );
         send_new("Remember the heron.");
         let run = matins_json(&data, &["run", "list"])[0].clone();
         let session = run["session_id"].as_str().unwrap();
         // The agent gets the tools in the middle of a session, which goes on.
-        add_agent(&data, &launch, &[]);
-        if in_restored_sessions {
-            matins(&data, &["session", "send", session, &message("restored")]);
+        add_agent(&data, &launch, agent.options);
+        if agent.in_restored_sessions {
+            let message = agent.offer.message("restored");
+            matins(&data, &["session", "send", session, &message]);
             assert_effects_of_each_tool(&data, &work, "restored");
         } else {
             matins(&data, &["session", "send", session, "And now?"]);
         }
-        send_new(&message("new"));
+        send_new(&agent.offer.message("new"));
         assert_effects_of_each_tool(&data, &work, "new");
     });
     if let Err(error) = called.await {
@@ -233,12 +300,24 @@ async fn assert_agent_calls_each_tool(start: LaunchAgent, in_restored_sessions: 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn goose_calls_each_tool() {
-    assert_agent_calls_each_tool(real_agents::goose, false).await;
+    assert_agent_calls_each_tool(ToolUser {
+        start: real_agents::goose,
+        options: &[],
+        offer: ToolOffer::Direct,
+        in_restored_sessions: false,
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn codex_calls_each_tool() {
-    assert_agent_calls_each_tool(real_agents::codex, true).await;
+    assert_agent_calls_each_tool(ToolUser {
+        start: real_agents::codex,
+        options: &[],
+        offer: ToolOffer::Direct,
+        in_restored_sessions: true,
+    })
+    .await;
 }
 
 /// The agents that ordinary test runs leave out. `scripts/test-long agents` runs these tests.
@@ -249,6 +328,18 @@ mod more_agents {
     #[ignore = "its packages take a gigabyte: `scripts/test-long agents` runs it"]
     async fn claude_passes_agent_check() {
         assert_agent_is_usable(real_agents::claude, &[], RestoreOffer::Resume, true).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    #[ignore = "its packages take a gigabyte: `scripts/test-long agents` runs it"]
+    async fn claude_calls_each_tool() {
+        assert_agent_calls_each_tool(ToolUser {
+            start: real_agents::claude,
+            options: &["--own-tools", "mcp__matins__{tool}"],
+            offer: ToolOffer::AfterSearch,
+            in_restored_sessions: true,
+        })
+        .await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -265,8 +356,37 @@ mod more_agents {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     #[ignore = "its packages take a gigabyte: `scripts/test-long agents` runs it"]
+    async fn gemini_calls_each_tool() {
+        assert_agent_calls_each_tool(ToolUser {
+            start: real_agents::gemini,
+            options: &[
+                "--restore-after",
+                "60",
+                "--own-tools",
+                "{tool} (matins MCP Server)",
+            ],
+            offer: ToolOffer::Direct,
+            in_restored_sessions: false,
+        })
+        .await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    #[ignore = "its packages take a gigabyte: `scripts/test-long agents` runs it"]
     async fn kimi_passes_agent_check() {
         assert_agent_is_usable(real_agents::kimi, &[], RestoreOffer::Resume, true).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    #[ignore = "its packages take a gigabyte: `scripts/test-long agents` runs it"]
+    async fn kimi_calls_each_tool() {
+        assert_agent_calls_each_tool(ToolUser {
+            start: real_agents::kimi,
+            options: &["--own-tools", "mcp__matins__{tool}"],
+            offer: ToolOffer::Direct,
+            in_restored_sessions: true,
+        })
+        .await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -277,7 +397,67 @@ mod more_agents {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     #[ignore = "its packages take a gigabyte: `scripts/test-long agents` runs it"]
+    async fn opencode_calls_each_tool() {
+        assert_agent_calls_each_tool(ToolUser {
+            start: real_agents::opencode,
+            options: &[],
+            offer: ToolOffer::Direct,
+            in_restored_sessions: true,
+        })
+        .await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    #[ignore = "its packages take a gigabyte: `scripts/test-long agents` runs it"]
     async fn qwen_passes_agent_check() {
         assert_agent_is_usable(real_agents::qwen, &[], RestoreOffer::Resume, false).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    #[ignore = "its packages take a gigabyte: `scripts/test-long agents` runs it"]
+    async fn qwen_calls_each_tool() {
+        assert_agent_calls_each_tool(ToolUser {
+            start: real_agents::qwen,
+            options: &["--allow", "other", "--allow", "read"],
+            offer: ToolOffer::ThroughCall,
+            in_restored_sessions: true,
+        })
+        .await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    #[ignore = "it needs a newer Python than Debian 12 has: `scripts/test-long agents` runs it"]
+    async fn vibe_passes_agent_check() {
+        assert_agent_is_usable(real_agents::vibe, &[], RestoreOffer::Load, false).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    #[ignore = "it needs a newer Python than Debian 12 has: `scripts/test-long agents` runs it"]
+    async fn vibe_calls_each_tool() {
+        assert_agent_calls_each_tool(ToolUser {
+            start: real_agents::vibe,
+            options: &["--own-tools", "mcp_matins.{tool}"],
+            offer: ToolOffer::ThroughProgram,
+            in_restored_sessions: true,
+        })
+        .await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    #[ignore = "it needs a newer Python than Debian 12 has: `scripts/test-long agents` runs it"]
+    async fn fast_agent_passes_agent_check() {
+        assert_agent_is_usable(real_agents::fast_agent, &[], RestoreOffer::Resume, false).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    #[ignore = "it needs a newer Python than Debian 12 has: `scripts/test-long agents` runs it"]
+    async fn fast_agent_calls_each_tool() {
+        assert_agent_calls_each_tool(ToolUser {
+            start: real_agents::fast_agent,
+            options: &["--own-tools", "matins/{tool}"],
+            offer: ToolOffer::Direct,
+            in_restored_sessions: true,
+        })
+        .await;
     }
 }

@@ -1,8 +1,9 @@
-//! Real agents, pinned by `scripts/agents` and `scripts/more-agents`, that use a local [`ModelServer`] as their model.
+//! Real agents, pinned by folders of `scripts` (`agents`, `more-agents`, `vibe`, `fast-agent`), that use a local [`ModelServer`] as their model.
 //!
 //! The first use installs the agents. If the installation fails, the test fails, because a skipped test proves nothing.
 
 mod more;
+mod python;
 
 use std::{
     fs,
@@ -13,6 +14,7 @@ use std::{
 use anyhow::{Context, bail};
 
 pub use more::{claude, gemini, kimi, opencode, qwen};
+pub use python::{fast_agent, vibe};
 
 use crate::{acp_lines::AgentCommand, model_server::ModelServer};
 
@@ -67,7 +69,7 @@ wire_api = "responses"
 }
 
 /// Installs a set of agents if needed, which has the name of its folder in `scripts`. Returns the folder of their
-/// packages.
+/// packages: `node_modules`, or the virtual environment of a set with a list of Python packages.
 fn install(set: &str) -> anyhow::Result<PathBuf> {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
@@ -85,7 +87,13 @@ fn install(set: &str) -> anyhow::Result<PathBuf> {
             String::from_utf8_lossy(&output.stderr)
         );
     }
-    Ok(repository.join("target").join(set).join("node_modules"))
+    let target = repository.join("target").join(set);
+    let environment = target.join("venv");
+    Ok(if environment.is_dir() {
+        environment
+    } else {
+        target.join("node_modules")
+    })
 }
 
 /// Returns a search path with the pinned Node.js before the system's folders.

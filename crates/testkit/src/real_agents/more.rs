@@ -31,7 +31,8 @@ pub fn claude(server: &ModelServer, home: &Path) -> anyhow::Result<AgentCommand>
 pub fn gemini(server: &ModelServer, home: &Path) -> anyhow::Result<AgentCommand> {
     let modules = install("more-agents")?;
     let settings = json!({
-        "security": {"auth": {"selectedType": "gemini-api-key"}},
+        // gemini starts no MCP server in a folder that no person has called trusted.
+        "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": false}},
         "privacy": {"usageStatisticsEnabled": false},
     });
     write_json(&home.join(".gemini/settings.json"), &settings)?;
