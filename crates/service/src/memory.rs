@@ -315,8 +315,6 @@ fn validate_ttl(hours: Option<u32>, now: Timestamp) -> Result<Option<Timestamp>,
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     #[test]

@@ -188,10 +188,9 @@ impl World {
             agent,
             settings: SeatSettings::default(),
         };
-        self.store()
-            .create_session(self.tenant, &new, self.clock.now())
-            .await
-            .unwrap();
+        let now = self.clock.now();
+        let created = self.store().create_session(self.tenant, &new, now);
+        created.await.unwrap();
         id
     }
 

@@ -24,8 +24,8 @@ impl Stage {
         other
     }
 
-    /// Claims on an instance.
-    async fn claim_on(&self, instance: model::InstanceId) -> Vec<RunId> {
+    /// Claims at an instance, and returns the runs.
+    async fn claim_at(&self, instance: model::InstanceId) -> Vec<RunId> {
         let claimed = self
             .store
             .claim(&self.worker, instance, 9, None, self.now());
@@ -64,7 +64,7 @@ pub(crate) async fn placed_runs_are_claimed_on_their_instance_alone(db: &TestSto
     expected.push(stage.send_message(session, "hello").await.run_id);
     let free = stage.session().await;
     let free = stage.send_message(free, "anywhere").await.run_id;
-    assert_eq!(stage.claim_on(stage.instance).await, [free]);
+    assert_eq!(stage.claim_at(stage.instance).await, [free]);
     for run in &expected {
         let one = stage
             .store
@@ -77,7 +77,7 @@ pub(crate) async fn placed_runs_are_claimed_on_their_instance_alone(db: &TestSto
         queued.collect::<Vec<_>>(),
         [(stage.instance, 0), (other, 3)]
     );
-    assert_eq!(stage.claim_on(other).await, expected);
+    assert_eq!(stage.claim_at(other).await, expected);
 }
 
 pub(crate) async fn retry_of_placed_run_stays_on_its_instance(db: &TestStore) {
@@ -95,10 +95,10 @@ pub(crate) async fn retry_of_placed_run_stays_on_its_instance(db: &TestStore) {
     stage.advance_seconds(3600);
     stage.store.promote_due(stage.now()).await.unwrap();
     // The retry that nobody placed may move, because no turn of its seat has ended.
-    let moved = stage.claim_on(here).await;
+    let moved = stage.claim_at(here).await;
     assert_eq!(stage.run(moved[0]).await.session_id, Some(free));
     assert_eq!(moved.len(), 1);
-    let stayed = stage.claim_on(other).await;
+    let stayed = stage.claim_at(other).await;
     assert_eq!(stage.run(stayed[0]).await.session_id, Some(placed));
 }
 

@@ -207,12 +207,8 @@ pub(super) async fn print_details(app: &App, view: &AutomationView) -> Result<()
         (Some(session), None) => format!("{}, now {}", automation.session_mode, session.id),
         (None, None) => automation.session_mode.to_string(),
     };
-    let state = match &automation.pause_reason {
-        Some(reason) => format!("{}: {reason}", automation.state),
-        None => automation.state.to_string(),
-    };
     for (name, value) in [
-        ("state", Some(state)),
+        ("state", Some(format_state(automation))),
         (
             "schedule",
             Some(format_schedules(&view.triggers).join(", ")),
@@ -288,6 +284,13 @@ pub(super) async fn print_details(app: &App, view: &AutomationView) -> Result<()
     }
     print_upcoming_runs(app, view)?;
     print_last_runs(app, view)
+}
+
+fn format_state(automation: &Automation) -> String {
+    match &automation.pause_reason {
+        Some(reason) => format!("{}: {reason}", automation.state),
+        None => automation.state.to_string(),
+    }
 }
 
 /// Formats the instance on which the turns are placed. Returns `None` if they are not placed.
