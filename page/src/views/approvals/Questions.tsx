@@ -15,7 +15,7 @@ import { StatusGlyph } from "../../kit/Status";
 import { Countdown } from "../../kit/Time";
 import { addressOfQuestion, addressOfRun, addressOfSession } from "../addresses";
 import { useRefusal } from "../refusal";
-import { type Answer, answerQuestion, answerText, endText } from "./answering";
+import { type Answer, answerQuestion, answerText, declineQuestion, endText } from "./answering";
 import css from "./approvals.module.css";
 import { useInert } from "./decision";
 import { answerOf, type FormField, fieldsOf, type Values } from "./form";
@@ -191,12 +191,17 @@ function FieldsForm({ question }: { question: Question }) {
   const refusal = useRefusal()("approvals:write");
   const fields = useMemo(() => fieldsOf(question.form), [question.form]);
   const [values, setValues] = useState<Values>({});
-  const [busy, setBusy] = useState(false);
+  const [busy, setBusy] = useState<"answer" | "decline" | null>(null);
   const submit = async (event: FormEvent) => {
     event.preventDefault();
-    setBusy(true);
+    setBusy("answer");
     await answerQuestion(question.id, { form: answerOf(fields, values) });
-    setBusy(false);
+    setBusy(null);
+  };
+  const decline = async () => {
+    setBusy("decline");
+    await declineQuestion(question.id);
+    setBusy(null);
   };
   return (
     <form className={css.fields} onSubmit={submit}>
@@ -208,9 +213,14 @@ function FieldsForm({ question }: { question: Question }) {
           onChange={(value) => setValues({ ...values, [field.name]: value })}
         />
       ))}
-      <Button type="submit" kind="primary" refusal={refusal} busy={busy}>
-        Answer
-      </Button>
+      <div className={css.formActions}>
+        <Button type="submit" kind="primary" refusal={refusal} busy={busy === "answer"}>
+          Answer
+        </Button>
+        <Button refusal={refusal} busy={busy === "decline"} onClick={decline}>
+          Decline
+        </Button>
+      </div>
       <p className={css.otherwise}>
         {question.default == null
           ? `Declined at ${dayAndTime(question.deadline_at)} if nobody answers.`

@@ -8,6 +8,8 @@ const question = (fields: Partial<Question>): Question =>
 test("an answer names its author, and a default says that nobody answered", () => {
   const answered = question({ state: "answered", answered_by: "laptop", answer: "blue" });
   expect(endText(answered)).toBe("laptop answered: blue");
+  const declined = question({ state: "answered", answered_by: "laptop", declined: true });
+  expect(endText(declined)).toBe("laptop declined to answer.");
   const atServer = question({ state: "answered", answered_by: "socket", answer: "blue" });
   expect(endText(atServer)).toBe("A person at the server answered: blue");
   expect(endText(question({ state: "expired", answer: "red" }))).toBe(

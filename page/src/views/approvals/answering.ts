@@ -10,9 +10,14 @@ import { toast } from "../../kit/Toast";
 export type Answer = { text: string } | { option: number } | { form: Record<string, unknown> };
 
 /** Answers a question. The list then shows its new state, also if another person was faster. */
-export async function answerQuestion(id: string, answer: Answer): Promise<void> {
+export const answerQuestion = (id: string, answer: Answer) => close(id, "answer", { body: answer });
+
+/** Declines the form of an agent that waits in its turn. The list as with `answerQuestion`. */
+export const declineQuestion = (id: string) => close(id, "decline", {});
+
+async function close(id: string, how: "answer" | "decline", options: { body?: Answer }): Promise<void> {
   try {
-    await post(`/questions/${id}/answer`, { idempotencyKey: newKey(), body: answer });
+    await post(`/questions/${id}/${how}`, { idempotencyKey: newKey(), ...options });
   } catch (error) {
     if (!hasStatus(error, 409)) toast(`Not answered. ${errorText(error)}`);
   } finally {
@@ -32,6 +37,7 @@ export function endText(question: Question): string {
   const at = question.closed_at === null ? "" : ` at ${clock(question.closed_at)}`;
   switch (question.state) {
     case "answered":
+      if (question.declined) return `${who ?? "A person"} declined to answer${at}.`;
       return `${who ?? "A person"} answered${at}: ${answerText(question.answer)}`;
     case "expired":
       return question.answer === null

@@ -66,7 +66,8 @@ function Detail({ run }: { run: RunView }) {
   const [, navigate] = useLocation();
   const [busy, setBusy] = useState(false);
   const name = subjectOf(run);
-  const look = run.blocked_on?.for === "approval" ? "waits" : lookOfRun(run.status);
+  const waits = run.blocked_on?.for === "approval" || run.blocked_on?.for === "answer";
+  const look = waits ? "waits" : lookOfRun(run.status);
   const reason = run.message ?? run.reason;
   const advice = adviceOf(run, run.agent_name ?? null);
   const last = run.attempts.at(-1);
@@ -140,6 +141,10 @@ function blockedText(blocked: BlockedOn): string {
   switch (blocked.for) {
     case "worker":
       return "Until a server takes the turn.";
+    case "approval":
+      return "For a person, who allows or denies what the agent asks.";
+    case "answer":
+      return "For a person, who answers the question of the agent.";
     case "instance":
       return `Until a server serves the instance ${blocked.name} again.`;
     case "directory":
