@@ -312,6 +312,18 @@ async function play(turn, prompt) {
     });
     return turn.say(allowed ? "The branch is out." : "I did not push the branch.");
   }
+  if (prompt.includes("asks by a form")) {
+    const reply = await ask("elicitation/create", {
+      sessionId: turn.session,
+      mode: "form",
+      message: "Which server?",
+      requestedSchema: {
+        type: "object",
+        properties: { server: { type: "string", title: "Server", default: "green" } },
+      },
+    });
+    return turn.say(reply?.action === "accept" ? `I take ${reply.content.server}.` : "I take none.");
+  }
   if (prompt.includes("writes much")) {
     const content = `${"0123456789abcdef".repeat(1_500)} END`;
     const allowed = await turn.permission("write", "Write notes.txt", "edit", { path: "notes.txt", content });

@@ -119,6 +119,25 @@ test("viewer_sees_requests_and_decides_none", async ({ page, stack, signIn }) =>
   await expect(deny).toHaveAttribute("title", /approvals:write/);
 });
 
+for (const [button, said] of [
+  ["Answer", "I take green."],
+  ["Decline", "I take none."],
+] as const) {
+  test(`form_reaches_its_agent_by_${button.toLowerCase()}`, async ({ page, stack, signIn }) => {
+    await automation(stack, `form-${button.toLowerCase()}`, "This asks by a form.");
+    const run = await stack.api<Run>("POST", `/automations/form-${button.toLowerCase()}/fire`);
+    await signIn(page);
+    await page.goto(`/runs/${run.id}`);
+    await expect(page.getByText("For a person, who answers the question of the agent.")).toBeVisible();
+    await page.goto("/approvals");
+    await page.getByRole("link", { name: /Which server\?/ }).click();
+    await expect(page.getByLabel("Server")).toHaveValue("green");
+    await page.getByRole("button", { name: button, exact: true }).click();
+    await expect(page.getByText(/ (answered|declined to answer) at /)).toBeVisible();
+    expect(await answer(stack, run)).toBe(said);
+  });
+}
+
 test("list_of_automations_marks_the_one_that_waits", async ({ page, stack, signIn }) => {
   await automation(stack, "patient", "This asks to push.");
   const run = await fire(stack, "patient");
