@@ -2,8 +2,9 @@
 //! an agent to it.
 //!
 //! A connection begins with one line of JSON, the run and its secret ([`Hello`]); then the peer speaks MCP. The secret
-//! is what counts. A run has at most [`CONNECTIONS_PER_RUN`] connections, and they end with its turn. That the peer has the same user and runs this program is a second condition: it keeps out programs that
-//! read the file of a run by accident, but no program that means harm.
+//! is what counts. That the peer has the same user and runs this program is a second condition: it keeps out programs that
+//! read the file of a run by accident, but no program that means harm. A run has at most [`CONNECTIONS_PER_RUN`]
+//! connections, and they end with its turn.
 
 use std::{
     fs::{self, Metadata, Permissions},

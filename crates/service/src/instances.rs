@@ -32,6 +32,31 @@ impl Service {
         }
     }
 
+    /// Returns the instance on which turns are placed, by its name or its ID.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error that lists the instances if there is no such instance.
+    pub(crate) async fn find_placement(
+        &self,
+        given: Option<&str>,
+    ) -> Result<Option<InstanceId>, Error> {
+        let Some(given) = given else { return Ok(None) };
+        match self.instance(given).await {
+            Ok(instance) => Ok(Some(instance.id)),
+            Err(Error::NotFound { .. }) => {
+                let all = self.instances().await?;
+                let names: Vec<_> = all.into_iter().map(|instance| instance.name).collect();
+                let problem = format!(
+                    "there is no such instance; accepted are {}",
+                    names.join(", ")
+                );
+                Err(Error::invalid("placed_on", given, problem).with_name("instance"))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// Removes an instance. The agent memories in its data folder count as lost, and queued runs that need them fail.
     ///
     /// # Errors

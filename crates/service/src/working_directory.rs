@@ -1,4 +1,4 @@
-//! Validates the working directories of requests, and the instances on which their turns are placed.
+//! Validates the working directories of requests.
 
 use std::path::Path;
 
@@ -38,31 +38,6 @@ impl Service {
                 refuse("it does not exist; accepted is an existing directory")
             }
             Err(error) => refuse(&error.to_string()),
-        }
-    }
-
-    /// Returns the instance on which turns are placed, by its name or its ID.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error that lists the instances if there is no such instance.
-    pub(crate) async fn find_placement(
-        &self,
-        given: Option<&str>,
-    ) -> Result<Option<InstanceId>, Error> {
-        let Some(given) = given else { return Ok(None) };
-        match self.instance(given).await {
-            Ok(instance) => Ok(Some(instance.id)),
-            Err(Error::NotFound { .. }) => {
-                let all = self.instances().await?;
-                let names: Vec<_> = all.into_iter().map(|instance| instance.name).collect();
-                let problem = format!(
-                    "there is no such instance; accepted are {}",
-                    names.join(", ")
-                );
-                Err(Error::invalid("placed_on", given, problem).with_name("instance"))
-            }
-            Err(error) => Err(error),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use testkit::scripted::Step;
 
-use crate::{test_installation::TestInstallation, tools::run_files};
+use crate::{held_turn::run_files, test_installation::TestInstallation};
 
 /// The number of characters of a secret.
 const SECRET_CHARS: usize = 53;

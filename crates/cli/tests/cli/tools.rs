@@ -12,7 +12,10 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use testkit::scripted::{Event, PromptLog, Step};
 
-use crate::test_installation::{MATINS_PROGRAM, TestInstallation};
+use crate::{
+    held_turn::{HeldTurn, run_files},
+    test_installation::{MATINS_PROGRAM, TestInstallation},
+};
 
 fn add_cron() -> Step {
     let arguments = json!({
@@ -20,17 +23,6 @@ fn add_cron() -> Step {
         "message": "Check the build.",
     });
     Step::call_tool("cron", arguments)
-}
-
-/// Returns the files of runs in a data folder.
-pub(crate) fn run_files(data: &Path) -> Vec<PathBuf> {
-    let folders = fs::read_dir(data.join("runs"))
-        .into_iter()
-        .flatten()
-        .flatten();
-    let files =
-        folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten());
-    files.map(|file| file.path()).collect()
 }
 
 /// Returns the answer of the newest run, as the scripted agent repeats the answers of its tools.
@@ -186,20 +178,12 @@ fn secret_of_running_turn_is_in_its_file_alone_and_dies_with_it() {
 #[test]
 fn ninth_connection_of_turn_is_refused_until_another_is_closed() {
     let world = TestInstallation::new();
-    let (began, goes_on) = (world.path().join("began"), world.path().join("go"));
-    world.add_scripted_agent([vec![
-        Step::Touch(began.clone()),
-        Step::WaitFor(goes_on.clone()),
-    ]]);
-    let _server = world.serve();
-    let turn = world.start(&["session", "send", "--new", "--agent", "scripted", "hello"]);
-    world.wait_for("the turn", |_| began.exists());
-    let files = run_files(&world.data_folder());
-    let mut pipes: Vec<_> = (0..8).map(|_| connect(&world, &files[0])).collect();
+    let turn = HeldTurn::begin(&world);
+    let mut pipes: Vec<_> = (0..8).map(|_| connect(&world, &turn.file)).collect();
     for pipe in &mut pipes {
         initialize(pipe);
     }
-    let refused = connect(&world, &files[0]).wait();
+    let refused = connect(&world, &turn.file).wait();
     assert!(
         refused.contains("429 too_many_connections: the turn has 8 connections"),
         "{refused}"
@@ -208,7 +192,7 @@ fn ninth_connection_of_turn_is_refused_until_another_is_closed() {
     // The server counts a connection until it has noticed the end.
     let next = std::cell::RefCell::new(None);
     world.wait_for("room for a connection", |_| {
-        let mut pipe = connect(&world, &files[0]);
+        let mut pipe = connect(&world, &turn.file);
         pipe.send(&initialize_request(1));
         let replied = pipe.lines.next().is_some();
         next.replace(Some(pipe));
@@ -216,8 +200,7 @@ fn ninth_connection_of_turn_is_refused_until_another_is_closed() {
     });
     pipes.extend(next.take());
     // The end of the turn ends them all.
-    fs::write(&goes_on, "").unwrap();
-    assert_eq!(turn.end().code, 0);
+    let _server = turn.end();
     for mut pipe in pipes {
         assert!(pipe.lines.next().is_none());
         pipe.wait();
@@ -365,18 +348,10 @@ fn initialize(pipe: &mut Pipe) -> Value {
 async fn official_client_lists_and_calls_tools() {
     use rmcp::{ServiceExt as _, model::CallToolRequestParams};
     let world = TestInstallation::new();
-    let (began, goes_on) = (world.path().join("began"), world.path().join("go"));
-    world.add_scripted_agent([vec![
-        Step::Touch(began.clone()),
-        Step::WaitFor(goes_on.clone()),
-    ]]);
-    let _server = world.serve();
-    let turn = world.start(&["session", "send", "--new", "--agent", "scripted", "hello"]);
-    world.wait_for("the turn", |_| began.exists());
-    let files = run_files(&world.data_folder());
+    let turn = HeldTurn::begin(&world);
     let mut command = tokio::process::Command::from(world.command(&["mcp"]));
     let mut pipe = command
-        .env("MATINS_RUN_FILE", &files[0])
+        .env("MATINS_RUN_FILE", &turn.file)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -403,27 +378,18 @@ async fn official_client_lists_and_calls_tools() {
     let unknown = call("rm", json!({})).await;
     assert_eq!(unknown.is_error, Some(true));
     client.cancel().await.unwrap();
-    fs::write(&goes_on, "").unwrap();
-    assert_eq!(turn.end().code, 0);
+    let _server = turn.end();
 }
 
 /// The official inspector, which starts the pipe as agents do (`scripts/check-mcp`).
 #[test]
 fn official_inspector_lists_and_calls_tools() {
     let world = TestInstallation::new();
-    let (began, goes_on) = (world.path().join("began"), world.path().join("go"));
-    world.add_scripted_agent([vec![
-        Step::Touch(began.clone()),
-        Step::WaitFor(goes_on.clone()),
-    ]]);
-    let _server = world.serve();
-    let turn = world.start(&["session", "send", "--new", "--agent", "scripted", "hello"]);
-    world.wait_for("the turn", |_| began.exists());
-    let files = run_files(&world.data_folder());
+    let turn = HeldTurn::begin(&world);
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let arguments = json!({"key": "build", "value": "green"}).to_string();
     let inspected = Command::new(root.join("scripts/check-mcp"))
-        .args([MATINS_PROGRAM.as_ref(), files[0].as_os_str()])
+        .args([MATINS_PROGRAM.as_ref(), turn.file.as_os_str()])
         .args(["remember", &arguments])
         .output()
         .unwrap();
@@ -438,8 +404,7 @@ fn official_inspector_lists_and_calls_tools() {
     let names: Vec<_> = tools.map(|tool| tool["name"].as_str().unwrap()).collect();
     assert_eq!(names, model::permission::TOOL_NAMES);
     assert_eq!(called["structuredContent"]["ok"], true, "{called:#}");
-    fs::write(&goes_on, "").unwrap();
-    assert_eq!(turn.end().code, 0);
+    let _server = turn.end();
     let session = world.json(&["run", "list", "--limit", "1"])[0]["session_id"].clone();
     let kept = world.json(&["memory", "list", "--session", session.as_str().unwrap()]);
     assert_eq!(
