@@ -1,7 +1,7 @@
 //! Parses trigger files. The first line of an input is the name of the file, the rest is its content.
 #![no_main]
 
-use delivery::{Trigger, TriggerName};
+use delivery::{MAX_MCP_SERVERS, Trigger, TriggerName, TriggerRequest};
 use libfuzzer_sys::fuzz_target;
 
 /// More bytes than any error needs, because each part of it has at most 100 characters before they are escaped.
@@ -20,10 +20,16 @@ fuzz_target!(|bytes: &[u8]| {
         Err(error) => assert!(error.to_string().len() < MAX_ERROR_BYTES, "{error}"),
     }
     match Trigger::parse(content) {
-        Ok(read) => {
-            let written = read.to_json().expect("a parsed trigger serializes");
-            assert_eq!(Trigger::parse(written.as_bytes()), Ok(read));
+        Ok(Trigger {
+            request: TriggerRequest::Automation(read),
+            ..
+        }) => {
+            assert!(!read.automation.trim().is_empty(), "it names an automation");
+            assert!(read.mcp_server_count <= MAX_MCP_SERVERS, "{read:?}");
         }
+        Ok(_) => {}
         Err(error) => assert!(error.to_string().len() < MAX_ERROR_BYTES, "{error}"),
     }
+    let key = Trigger::idempotency_key(name.as_bytes(), content);
+    assert!(key.len() < 100, "the API accepts the key");
 });

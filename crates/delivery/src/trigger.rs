@@ -1,40 +1,68 @@
-//! The content of a trigger file.
+//! The content of a trigger file, as a reader sees it.
+//!
+//! A file with a run ID only names the run. A file without one, which any program may write, requests a run of an
+//! automation.
 
 use std::str::FromStr;
 
-use model::{RunId, Timestamp, limits, policy::SessionMode};
+use model::{RunId, Timestamp, artifact::ContentHash, limits, policy::SessionMode};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
 
 use crate::{
     MAX_MCP_SERVERS,
     untrusted_json::{self, MalformedContent, truncate},
 };
 
+/// The fields of a trigger file that this version reads.
+const FIELDS: [&str; 9] = [
+    "schedule",
+    "scheduleName",
+    "timestamp",
+    "task",
+    "type",
+    "sessionMode",
+    "params",
+    "mcpServers",
+    "runId",
+];
+
 /// The content of a trigger file.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Trigger {
-    /// The ID of the automation. `None` for a person's message and for a task.
-    pub schedule: Option<String>,
-    /// The name of the automation.
-    pub schedule_name: Option<String>,
-    /// The due instant, or the instant of the message.
-    pub timestamp: Timestamp,
-    /// The instruction for the agent.
-    pub task: String,
+    /// The work that the file requests.
+    pub request: TriggerRequest,
+    /// The fields that this version does not know, because a later version or another program wrote the file.
+    pub unknown_fields: Map<String, Value>,
+}
+
+/// The work that a trigger file requests.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TriggerRequest {
+    /// The turn of a run. The receiver reads everything else from the API, whatever the other fields say.
+    Run(RunId),
+    /// A run of an automation, which the receiver must request from the API.
+    Automation(ForeignTrigger),
+}
+
+/// The content of a file without a run ID. Any program may have written it, so all texts in it are untrusted data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ForeignTrigger {
+    /// The ID or the name of the automation.
+    pub automation: String,
+    /// The instant that the file names.
+    pub timestamp: Option<Timestamp>,
+    /// The text that the agent receives as data, beside the automation's own instruction.
+    pub task: Option<String>,
     /// The source of the trigger.
-    #[serde(rename = "type")]
-    pub kind: TriggerKind,
-    /// The session mode, which determines the session of the turn.
-    pub session_mode: SessionMode,
-    /// Additional parameters for the prompt.
+    pub kind: Option<TriggerKind>,
+    /// The session mode that the file names. The automation's own session mode applies.
+    pub session_mode: Option<SessionMode>,
+    /// The parameters that the agent receives as data.
     pub params: Map<String, Value>,
-    /// The MCP servers for the agent. The receiver must ignore them if `run_id` is present.
-    pub mcp_servers: Vec<Value>,
-    /// The run that the file delivers. If present, the receiver must read everything else from the API.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub run_id: Option<RunId>,
+    /// The number of MCP servers in the file. The receiver never starts them.
+    pub mcp_server_count: usize,
 }
 
 /// The source of a trigger.
@@ -43,6 +71,8 @@ pub struct Trigger {
 pub enum TriggerKind {
     /// A schedule of an automation.
     Cron,
+    /// A schedule of another program, by a recurrence rule.
+    Rrule,
     /// A message of a person.
     Message,
     /// A task of a goal.
@@ -58,12 +88,12 @@ pub enum InvalidTrigger {
     /// The content is not an object.
     #[error("invalid trigger: expected an object")]
     NotAnObject,
-    /// A required field is missing.
-    #[error("invalid trigger: the field `{0}` is missing")]
-    MissingField(&'static str),
-    /// A field has an unknown name.
-    #[error("invalid trigger: unknown field `{}`", .0.escape_debug())]
-    UnknownField(String),
+    /// The content names neither a run nor an automation.
+    #[error(
+        "invalid trigger: `runId`, `schedule` and `scheduleName` are all absent or empty: expected the ID of a run in \
+         `runId`, the ID or the name of an automation in `schedule`, or its name in `scheduleName`"
+    )]
+    NoAutomation,
     /// A field has a value that is not accepted.
     #[error("invalid trigger: `{field}` is `{given}`: {accepted}")]
     InvalidField {
@@ -74,6 +104,13 @@ pub enum InvalidTrigger {
         /// The accepted values.
         accepted: String,
     },
+}
+
+impl InvalidTrigger {
+    /// `true` if the content is not JSON, so that it may be the first part of a file that a program still writes.
+    pub fn may_be_incomplete(&self) -> bool {
+        matches!(self, Self::Malformed(MalformedContent::NotJson(_)))
+    }
 }
 
 /// The remaining fields of a document. Each method removes the field that it reads, so that only unknown fields
@@ -114,15 +151,6 @@ impl Fields {
         }
     }
 
-    fn required_text(
-        &mut self,
-        field: &'static str,
-        bytes: usize,
-    ) -> Result<String, InvalidTrigger> {
-        let text = self.text(field, bytes)?;
-        text.ok_or(InvalidTrigger::MissingField(field))
-    }
-
     /// Removes a text and parses it. Returns `None` if the field is null or absent.
     fn parsed_text<T: FromStr<Err: std::fmt::Display>>(
         &mut self,
@@ -136,6 +164,33 @@ impl Fields {
         });
         value.map(Some)
     }
+
+    /// Removes the parameters. They are empty if the field is null or absent.
+    fn params(&mut self) -> Result<Map<String, Value>, InvalidTrigger> {
+        match self.0.remove("params") {
+            None | Some(Value::Null) => Ok(Map::new()),
+            Some(Value::Object(params)) => Ok(params),
+            Some(other) => Err(invalid_field("params", &other, "expected an object")),
+        }
+    }
+
+    /// Removes the MCP servers, which are a list, or an object with a field for each server. Returns their number.
+    fn mcp_server_count(&mut self) -> Result<usize, InvalidTrigger> {
+        let count = match self.0.remove("mcpServers") {
+            None | Some(Value::Null) => 0,
+            Some(Value::Array(servers)) => servers.len(),
+            Some(Value::Object(servers)) => servers.len(),
+            Some(other) => {
+                let accepted = "expected a list or an object";
+                return Err(invalid_field("mcpServers", &other, accepted));
+            }
+        };
+        if count > MAX_MCP_SERVERS {
+            let accepted = format!("expected at most {MAX_MCP_SERVERS} servers");
+            return Err(invalid_field("mcpServers", &count.into(), accepted));
+        }
+        Ok(count)
+    }
 }
 
 impl FromStr for TriggerKind {
@@ -144,15 +199,16 @@ impl FromStr for TriggerKind {
     fn from_str(text: &str) -> Result<Self, &'static str> {
         match text {
             "cron" => Ok(Self::Cron),
+            "rrule" => Ok(Self::Rrule),
             "message" => Ok(Self::Message),
             "task" => Ok(Self::Task),
-            _ => Err("expected cron, message or task"),
+            _ => Err("expected cron, rrule, message or task"),
         }
     }
 }
 
 impl Trigger {
-    /// Parses the content of a file.
+    /// Parses the content of a file. If it names a run, ignores all other fields.
     ///
     /// # Errors
     ///
@@ -162,63 +218,48 @@ impl Trigger {
             return Err(InvalidTrigger::NotAnObject);
         };
         let mut fields = Fields(fields);
-        let schedule = fields.text("schedule", limits::NAME_BYTES)?;
-        let schedule_name = fields.text("scheduleName", limits::NAME_BYTES)?;
-        let timestamp = fields.parsed_text("timestamp")?;
-        let task = fields.required_text("task", limits::CONTENT_BYTES)?;
-        let kind = fields.parsed_text("type")?;
-        let session_mode = fields.parsed_text("sessionMode")?;
-        let params = match fields.0.remove("params") {
-            None => Map::new(),
-            Some(Value::Object(params)) => params,
-            Some(other) => return Err(invalid_field("params", &other, "expected an object")),
+        let request = match fields.parsed_text("runId")? {
+            Some(run) => TriggerRequest::Run(run),
+            None => TriggerRequest::Automation(ForeignTrigger::read(&mut fields)?),
         };
-        let mcp_servers = mcp_servers(fields.0.remove("mcpServers"))?;
-        let run_id = fields.parsed_text("runId")?;
-        // Every known field is removed by now. A misspelled field must be refused and not ignored.
-        if let Some(unknown) = fields.0.keys().next() {
-            return Err(InvalidTrigger::UnknownField(truncate(unknown)));
-        }
-        let kind = kind.ok_or(InvalidTrigger::MissingField("type"))?;
-        if (kind == TriggerKind::Cron) != schedule.is_some() {
-            let accepted = "expected an ID if the type is cron, and null for all other types";
-            return Err(invalid_field("schedule", &schedule.into(), accepted));
-        }
+        let mut unknown_fields = fields.0;
+        unknown_fields.retain(|name, _| !FIELDS.contains(&name.as_str()));
         Ok(Self {
-            schedule,
-            schedule_name,
-            timestamp: timestamp.ok_or(InvalidTrigger::MissingField("timestamp"))?,
-            task,
-            kind,
-            session_mode: session_mode.ok_or(InvalidTrigger::MissingField("sessionMode"))?,
-            params,
-            mcp_servers,
-            run_id,
+            request,
+            unknown_fields,
         })
     }
 
-    /// Formats the content of a file, with a line feed at the end.
-    pub fn to_json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self).map(|line| line + "\n")
+    /// Returns the idempotency key with which a receiver requests the run of a foreign file, so that it gets the same
+    /// run if it asks twice. `file_name` is the last part of the file's path.
+    ///
+    /// A program that drops the same content again must choose another name, or change the content, for example by a
+    /// timestamp.
+    pub fn idempotency_key(file_name: &[u8], content: &[u8]) -> String {
+        // The name of a file contains no NUL, so that no other name and content have the same input.
+        let digest = Sha256::new()
+            .chain_update(file_name)
+            .chain_update([0])
+            .chain_update(Sha256::digest(content))
+            .finalize();
+        format!("trigger-file-{}", ContentHash::new(digest.into()))
     }
 }
 
-fn mcp_servers(given: Option<Value>) -> Result<Vec<Value>, InvalidTrigger> {
-    let servers = match given {
-        None => return Ok(Vec::new()),
-        Some(Value::Array(servers)) => servers,
-        Some(other) => return Err(invalid_field("mcpServers", &other, "expected a list")),
-    };
-    if servers.len() > MAX_MCP_SERVERS {
-        let accepted = format!("expected at most {MAX_MCP_SERVERS} servers");
-        return Err(invalid_field("mcpServers", &servers.len().into(), accepted));
-    }
-    match servers.iter().find(|server| !server.is_object()) {
-        Some(other) => Err(invalid_field(
-            "mcpServers",
-            other,
-            "expected a list of objects",
-        )),
-        None => Ok(servers),
+impl ForeignTrigger {
+    fn read(fields: &mut Fields) -> Result<Self, InvalidTrigger> {
+        let schedule = fields.text("schedule", limits::NAME_BYTES)?;
+        let schedule_name = fields.text("scheduleName", limits::NAME_BYTES)?;
+        let mut names = [schedule, schedule_name].into_iter().flatten();
+        let automation = names.find(|name| !name.trim().is_empty());
+        Ok(Self {
+            automation: automation.ok_or(InvalidTrigger::NoAutomation)?,
+            timestamp: fields.parsed_text("timestamp")?,
+            task: fields.text("task", limits::CONTENT_BYTES)?,
+            kind: fields.parsed_text("type")?,
+            session_mode: fields.parsed_text("sessionMode")?,
+            params: fields.params()?,
+            mcp_server_count: fields.mcp_server_count()?,
+        })
     }
 }
