@@ -15,6 +15,8 @@
 //! - [`Permissions`] is the port that decides the agent's permission requests.
 //! - A [`Command`] is a program that speaks no protocol, such as a precheck. It runs under a guard in the same way.
 //! - [`guard`] is the process between the worker and the agent.
+//! - A [`WorkerLock`] proves to other workers of the same folder that a worker lives, and kills the processes that dead
+//!   ones have left.
 //!
 //! Read `agent.rs` first, then `guard/mod.rs`.
 //!
@@ -47,6 +49,7 @@ mod shutdown;
 mod tail;
 mod update;
 mod uptime;
+mod worker_lock;
 
 // The body of an `async fn` is compiled again in each crate that awaits it. A boxed future is compiled once, here.
 use async_recursion::async_recursion as boxed;
@@ -72,3 +75,4 @@ pub use update::{
     CompactionUpdate, Cost, Notice, PlanEntry, ToolCall, ToolCallUpdate, Update, Usage,
 };
 pub use uptime::uptime;
+pub use worker_lock::{WorkerLock, is_worker_dead};

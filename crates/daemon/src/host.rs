@@ -2,13 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
+use agent::WorkerLock;
 use artifacts::ContentFolder;
 use model::{Clock, Entropy, InstanceId, Timestamp, WorkerId, allowlist::Allowlist, limits};
 use store::Store;
 use telemetry::Metrics;
 use turn::AgentRuntime;
-
-use crate::WorkerLock;
 
 /// The settings of the loops.
 #[derive(Debug, Clone, PartialEq, Eq)]

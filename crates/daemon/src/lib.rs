@@ -14,7 +14,6 @@
 //! - [`Host`] holds the resources and [`Settings`] that the loops share.
 //! - [`LoopSignals`] wakes the loops after a change in the database.
 //! - [`WorkerTurnStore`] is the storage of a turn over the store, fenced by the run and the worker.
-//! - [`WorkerLock`] proves to other workers of the instance that this worker lives.
 //! - [`FleetClock`] is the clock that all servers of one database share.
 //!
 //! Read this file first, then `loop_runner.rs` and the loop in question.
@@ -43,7 +42,6 @@ mod standalone;
 mod turn_store;
 mod turns;
 pub mod watchdog;
-mod worker_lock;
 
 // The body of an `async fn` is compiled again in each crate that awaits it. A boxed future is compiled once, here.
 use async_recursion::async_recursion as boxed;
@@ -65,7 +63,6 @@ pub use loop_signals::LoopSignals;
 pub use pool::StopSummary;
 pub use standalone::take_standalone_turn;
 pub use turn_store::WorkerTurnStore;
-pub use worker_lock::{WorkerLock, is_worker_dead};
 
 use crate::{
     housekeeping::{Housekeeper, TrimProgress},

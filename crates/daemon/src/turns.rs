@@ -23,7 +23,8 @@ pub(crate) async fn claim(
     }
     // Before each claim, kill leftover agents of dead workers. Otherwise the next turn of a session could run beside
     // the previous agent.
-    host.worker_lock.kill_leftovers().await?;
+    let swept = host.worker_lock.kill_leftovers().await;
+    swept.map_err(Error::LeftoverProcesses)?;
     let Host {
         store,
         worker,

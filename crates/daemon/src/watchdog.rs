@@ -213,7 +213,7 @@ impl LoopBody for Watchdog {
 pub(crate) mod tests {
     use std::{collections::BTreeMap, path::Path, sync::Arc};
 
-    use agent::{GracePeriods, GuardProgram};
+    use agent::{GracePeriods, GuardProgram, WorkerLock};
     use model::{
         ApprovalId, Clock as _, Entropy, InstanceId, SessionId, WorkerId,
         agent::AgentConfig,
@@ -228,7 +228,6 @@ pub(crate) mod tests {
     use turn::AgentRuntime;
 
     use super::*;
-    use crate::WorkerLock;
 
     /// So short that a lease is over by the second tick.
     const HEARTBEAT_STALE: Duration = Duration::from_micros(4);

@@ -320,7 +320,7 @@ async fn check_workers(
         running = runs.len();
         let lost: Vec<_> = runs
             .iter()
-            .filter(|(_, worker)| daemon::is_worker_dead(&folder.workers_path(), worker))
+            .filter(|(_, worker)| agent::is_worker_dead(&folder.workers_path(), worker))
             .map(|(run, _)| run.to_string())
             .collect();
         if !lost.is_empty() {

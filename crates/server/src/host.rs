@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use agent::GracePeriods;
-use daemon::{Host, WorkerLock, is_worker_dead};
+use agent::{GracePeriods, WorkerLock, is_worker_dead};
+use daemon::Host;
 use model::WorkerId;
 
 use crate::{

@@ -2,9 +2,9 @@
 
 use std::{path::Path, sync::Arc, time::Instant};
 
-use agent::{GracePeriods, GuardProgram};
+use agent::{GracePeriods, GuardProgram, WorkerLock};
 use anyhow::Result;
-use daemon::{Host, Settings, WorkerLock};
+use daemon::{Host, Settings};
 use model::{Clock, Timestamp};
 use turn::AgentRuntime;
 

@@ -7,8 +7,8 @@ use std::{
     time::Duration,
 };
 
-use agent::{GracePeriods, GuardProgram};
-use daemon::{Host, Settings, WorkerLock};
+use agent::{GracePeriods, GuardProgram, WorkerLock};
+use daemon::{Host, Settings};
 use model::{
     AgentId, Entropy, InstanceId, SessionId, TenantId, Timestamp, WorkerId,
     agent::AgentConfig,

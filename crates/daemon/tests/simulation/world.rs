@@ -3,9 +3,9 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
-use agent::{GracePeriods, GuardProgram};
+use agent::{GracePeriods, GuardProgram, WorkerLock};
 use anyhow::Context as _;
-use daemon::{Host, Settings, WorkerLock};
+use daemon::{Host, Settings};
 use model::{
     AgentId, AutomationId, Entropy, InstanceId, SessionId, TenantId, Timestamp, WorkerId,
     agent::AgentConfig,

@@ -4,9 +4,9 @@
 
 use std::{sync::Arc, time::Duration};
 
+use agent::WorkerLock;
 use daemon::{
-    Daemon, FleetClock, Host, LoopSignals, Settings, WorkerLock, scheduler,
-    watchdog::HeartbeatMonitor,
+    Daemon, FleetClock, Host, LoopSignals, Settings, scheduler, watchdog::HeartbeatMonitor,
 };
 use model::{
     Clock, InstanceId, RunId, SessionId, Timestamp, Uptime as _, WorkerId, policy::SessionMode,

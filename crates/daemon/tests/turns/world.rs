@@ -10,8 +10,8 @@ use std::{
     time::Duration,
 };
 
-use agent::{GracePeriods, GuardProgram};
-use daemon::{Daemon, Host, Settings, WorkerLock};
+use agent::{GracePeriods, GuardProgram, WorkerLock};
+use daemon::{Daemon, Host, Settings};
 use model::{
     AgentId, AutomationId, Clock, Entropy, InstanceId, RunId, SessionId, TenantId, Timestamp,
     WorkerId,

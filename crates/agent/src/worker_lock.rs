@@ -15,7 +15,7 @@ use std::{
 
 use model::WorkerId;
 
-use crate::Error;
+use crate::guard;
 
 /// The lock that proves that a worker lives, for as long as this value is kept.
 #[derive(Debug)]
@@ -64,14 +64,14 @@ impl WorkerLock {
     /// number of its lock file. In a copy of the data folder the lock file has another inode, and no process holds
     /// its lock although the worker lives; because the numbers differ, a server on the copy does not kill the
     /// processes of this worker.
-    pub(crate) fn mark(&self) -> &str {
+    pub fn mark(&self) -> &str {
         &self.mark
     }
 
     /// `true` if another worker of the instance is known to be dead. Returns `false` if that worker has no lock file,
     /// because it may belong to another folder or an older version; the watchdog then waits for its heartbeat to
     /// become stale.
-    pub(crate) fn is_dead(&self, other: &WorkerId) -> bool {
+    pub fn is_dead(&self, other: &WorkerId) -> bool {
         let path = lock_path(&self.folder, other);
         path != self.path && is_lock_free(&path)
     }
@@ -82,10 +82,14 @@ impl WorkerLock {
     /// The caller must do this before each claim: another server may have given up the runs of a dead worker long
     /// ago, so that no run leads to the processes any more, and the next turn would run beside them. If no worker has
     /// died since the last call, this costs one listing of the folder.
-    pub(crate) async fn kill_leftovers(&self) -> Result<Vec<PathBuf>, Error> {
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the folder cannot be read, or if processes cannot be found or killed.
+    pub async fn kill_leftovers(&self) -> io::Result<Vec<PathBuf>> {
         let mut dead = Vec::new();
-        for entry in fs::read_dir(&self.folder).map_err(Error::LeftoverProcesses)? {
-            let path = entry.map_err(Error::LeftoverProcesses)?.path();
+        for entry in fs::read_dir(&self.folder)? {
+            let path = entry?.path();
             if path != self.path && is_lock_free(&path) {
                 dead.push(path);
             }
@@ -98,10 +102,9 @@ impl WorkerLock {
         let (folder, own_path) = (self.folder.clone(), self.path.clone());
         // The sweep reads `/proc` and waits for the killed processes to end, so it must not block the runtime.
         let swept = tokio::task::spawn_blocking(move || {
-            agent::guard::sweep_workers(|mark| is_mark_of_dead_worker(&folder, &own_path, mark))
+            guard::sweep_workers(|mark| is_mark_of_dead_worker(&folder, &own_path, mark))
         });
-        let killed = swept.await.map_err(io::Error::other).flatten();
-        let killed = killed.map_err(Error::LeftoverProcesses)?;
+        let killed = swept.await.map_err(io::Error::other).flatten()?;
         if killed > 0 {
             tracing::warn!(killed, "killed {killed} leftover processes of dead workers");
         }
@@ -110,9 +113,34 @@ impl WorkerLock {
         Ok(dead)
     }
 
+    /// Returns the workers of the instance that are known to be dead, by the names of their lock files.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the folder cannot be read.
+    pub fn dead_workers(&self) -> io::Result<Vec<WorkerId>> {
+        let mut dead = Vec::new();
+        for entry in fs::read_dir(&self.folder)? {
+            let path = entry?.path();
+            let name = path.file_name().and_then(|name| name.to_str());
+            let name = name.and_then(|name| name.strip_suffix(".lock"));
+            if let Some(name) = name
+                && path != self.path
+                && is_lock_free(&path)
+            {
+                dead.push(WorkerId::from_stored(name.to_owned()));
+            }
+        }
+        Ok(dead)
+    }
+
     /// Removes the lock files of dead workers once their processes are killed, except for the workers in `with_runs`.
     /// The file outlives its worker so that other workers can see its death at once.
-    pub(crate) async fn remove_stale_files(&self, with_runs: &[WorkerId]) -> Result<(), Error> {
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`Self::kill_leftovers`].
+    pub async fn remove_stale_files(&self, with_runs: &[WorkerId]) -> io::Result<()> {
         let needed: Vec<_> = with_runs
             .iter()
             .map(|worker| lock_path(&self.folder, worker))
@@ -210,6 +238,8 @@ mod tests {
         let path = other.path.clone();
         drop(other);
         assert!(own.is_dead(&worker("host-1-00000002")));
+        let dead = own.dead_workers().unwrap();
+        assert_eq!(dead, [worker("host-1-00000002")]);
         own.remove_stale_files(&[worker("host-1-00000002")])
             .await
             .unwrap();
