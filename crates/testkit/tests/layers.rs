@@ -11,14 +11,15 @@ use serde_json::Value;
 const LAYERS: [&[&str]; 9] = [
     // The demonstration agent is in the lowest layer, because it imports no other crate of the workspace.
     &["model", "failpoint", "demo-agent", "tls"],
-    &["db"],
+    // `delivery` is below the folders that hold its files.
+    &["db", "delivery"],
     &[
         "store",
         "agent",
         "artifacts",
         "config",
-        "delivery",
         "telemetry",
+        "trigger-folder",
         "webhook",
         "api-types",
     ],

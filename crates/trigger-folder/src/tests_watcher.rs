@@ -1,0 +1,116 @@
+use std::fs;
+
+use tempfile::TempDir;
+use tokio::time::timeout;
+
+use super::*;
+
+/// Shorter than the poll interval, so that a report within it comes from an event.
+const EVENT_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// A watcher that has made its first report, and its folder.
+async fn watched_folder() -> (TempDir, PathBuf, FolderWatcher) {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("triggers");
+    fs::create_dir(&folder).unwrap();
+    let mut watcher = FolderWatcher::new(&folder);
+    watcher.changed().await;
+    assert!(watcher.watch.is_some());
+    (home, folder, watcher)
+}
+
+async fn expect_event(watcher: &mut FolderWatcher) {
+    let reported = timeout(EVENT_TIMEOUT, watcher.changed()).await;
+    reported.expect("an event");
+}
+
+#[tokio::test]
+async fn idle_watcher_reports_once_in_ten_seconds() {
+    let (_home, folder, mut watcher) = watched_folder().await;
+    let pause = watcher.next_poll - Instant::now();
+    assert!(pause > Duration::from_secs(9), "{pause:?}");
+    // A folder that is missing is polled once a second.
+    fs::remove_dir(&folder).unwrap();
+    while watcher.watch.is_some() {
+        expect_event(&mut watcher).await;
+    }
+    let pause = watcher.next_poll - Instant::now();
+    assert!(pause > Duration::from_millis(500), "{pause:?}");
+}
+
+#[tokio::test]
+async fn temporary_file_is_no_change_but_its_rename_is() {
+    let (_home, folder, mut watcher) = watched_folder().await;
+    let temporary = folder.join(".tmp-1-0-a.json");
+    fs::write(&temporary, "{}").unwrap();
+    let events = wait_for_events(watcher.queue.as_deref()).await;
+    assert_eq!(events, Events::Irrelevant);
+    fs::rename(temporary, folder.join("a.json")).unwrap();
+    expect_event(&mut watcher).await;
+}
+
+#[tokio::test]
+async fn file_written_in_place_and_linked_file_are_changes() {
+    let (home, folder, mut watcher) = watched_folder().await;
+    fs::write(folder.join("a.json"), "{}").unwrap();
+    expect_event(&mut watcher).await;
+    let outside = home.path().join("b.json");
+    fs::write(&outside, "{}").unwrap();
+    fs::hard_link(outside, folder.join("b.json")).unwrap();
+    expect_event(&mut watcher).await;
+}
+
+#[tokio::test]
+async fn folder_that_vanishes_and_returns_is_watched_again() {
+    let (_home, folder, mut watcher) = watched_folder().await;
+    fs::remove_dir(&folder).unwrap();
+    while watcher.watch.is_some() {
+        expect_event(&mut watcher).await;
+    }
+    fs::create_dir(&folder).unwrap();
+    while watcher.watch.is_none() {
+        watcher.changed().await;
+    }
+    fs::write(folder.join("a.json"), "{}").unwrap();
+    expect_event(&mut watcher).await;
+}
+
+#[tokio::test]
+async fn folder_that_another_one_replaces_is_watched() {
+    let (home, folder, mut watcher) = watched_folder().await;
+    let before = watcher.watch;
+    fs::rename(&folder, home.path().join("old")).unwrap();
+    fs::create_dir(&folder).unwrap();
+    while watcher.watch.is_none() || watcher.watch == before {
+        watcher.changed().await;
+    }
+    // Drain the end of the old watch.
+    while wait_for_events(watcher.queue.as_deref()).await != Events::WatchEnded {}
+    fs::write(folder.join("a.json"), "{}").unwrap();
+    let events = wait_for_events(watcher.queue.as_deref()).await;
+    assert_eq!(events, Events::Changed);
+}
+
+#[tokio::test]
+async fn overflow_of_events_is_one_change() {
+    let (_home, folder, mut watcher) = watched_folder().await;
+    let limit = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
+    let limit: u32 = limit.trim().parse().unwrap();
+    // Two events that differ, for each pair of files, so that the kernel merges none.
+    for number in 0..limit {
+        fs::write(folder.join(format!("{}.json", number % 2)), "{}").unwrap();
+    }
+    expect_event(&mut watcher).await;
+    fs::write(folder.join("last.json"), "{}").unwrap();
+    expect_event(&mut watcher).await;
+}
+
+#[tokio::test]
+async fn folder_without_events_is_polled() {
+    let (_home, _folder, mut watcher) = watched_folder().await;
+    watcher.queue = None;
+    watcher.next_poll = Instant::now();
+    watcher.changed().await;
+    assert!(watcher.watch.is_none());
+    timeout(EVENT_TIMEOUT, watcher.changed()).await.unwrap();
+}

@@ -1,0 +1,175 @@
+//! Reports changes of a trigger folder, by events of the kernel and by polling.
+//!
+//! **Invariant:** a report only means that the folder may have changed: the reader lists the folder again. So a lost
+//! event, an overflow of the kernel's queue, a folder without events and a folder that vanished and returned need no
+//! treatment of their own.
+
+use std::{mem::MaybeUninit, os::fd::OwnedFd, path::PathBuf, sync::Arc, time::Duration};
+
+use rustix::{
+    fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags},
+    io::Errno,
+};
+use tokio::{
+    io::{Interest, unix::AsyncFd},
+    time::{Instant, sleep_until},
+};
+
+/// The time between two polls. Network volumes send no events for the changes of other machines.
+const POLL_INTERVAL: Duration = Duration::from_secs(10);
+/// The time between two polls while the folder cannot be watched, usually because it is missing.
+const UNWATCHED_POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// The size of the buffer for events. One event takes at most 272 bytes.
+const EVENT_BUFFER_BYTES: usize = 4096;
+
+/// The events after which a folder is listed: a file was renamed into it, linked into it, or closed after writing, and
+/// the folder itself was removed or renamed.
+const EVENTS: WatchFlags = WatchFlags::MOVED_TO
+    .union(WatchFlags::CREATE)
+    .union(WatchFlags::CLOSE_WRITE)
+    .union(WatchFlags::DELETE_SELF)
+    .union(WatchFlags::MOVE_SELF)
+    .union(WatchFlags::ONLYDIR)
+    .union(WatchFlags::DONT_FOLLOW);
+/// The events after which the watch no longer belongs to the path.
+const WATCH_ENDS: ReadFlags = ReadFlags::IGNORED
+    .union(ReadFlags::DELETE_SELF)
+    .union(ReadFlags::MOVE_SELF)
+    .union(ReadFlags::UNMOUNT);
+
+/// Reports that a folder may have changed.
+#[derive(Debug)]
+pub struct FolderWatcher {
+    folder: PathBuf,
+    /// The queue of events. `None` if the kernel gives this process none; the folder is then only polled.
+    queue: Option<Arc<AsyncFd<OwnedFd>>>,
+    /// The watch of the folder. `None` while the folder cannot be watched.
+    watch: Option<i32>,
+    next_poll: Instant,
+}
+
+impl FolderWatcher {
+    /// Starts to watch a folder, which may be missing. The first report comes at once.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        let folder = folder.into();
+        let queue = match open_queue() {
+            Ok(queue) => Some(Arc::new(queue)),
+            Err(error) => {
+                let error: &(dyn std::error::Error + 'static) = &error;
+                let folder = folder.display();
+                tracing::warn!(error, "cannot watch `{folder}` by events: it is polled");
+                None
+            }
+        };
+        Self {
+            folder,
+            queue,
+            watch: None,
+            next_poll: Instant::now(),
+        }
+    }
+
+    /// Waits until the folder may have changed. May be dropped and called again without losing a report.
+    ///
+    /// While nothing changes, it reports once in 10 s, or once a second while the folder cannot be watched.
+    pub async fn changed(&mut self) {
+        loop {
+            let events = wait_for_events(self.queue.as_deref());
+            tokio::select! {
+                events = events => match events {
+                    Events::Irrelevant => {}
+                    Events::Changed => return,
+                    // Poll at once, in case that another folder has the name already.
+                    Events::WatchEnded => self.next_poll = Instant::now(),
+                    Events::Broken => self.queue = None,
+                },
+                () = sleep_until(self.next_poll) => {
+                    self.renew_watch().await;
+                    let interval = match self.watch {
+                        Some(_) => POLL_INTERVAL,
+                        None => UNWATCHED_POLL_INTERVAL,
+                    };
+                    self.next_poll = Instant::now() + interval;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Watches the folder that the path names now, which may be another one than before. The kernel keeps one watch for
+    /// each folder, so that this changes nothing if the folder is the same.
+    async fn renew_watch(&mut self) {
+        let Some(queue) = self.queue.clone() else {
+            self.watch = None;
+            return;
+        };
+        let (folder, before) = (self.folder.clone(), self.watch);
+        let renew = move || {
+            let watch = inotify::add_watch(queue.get_ref(), &folder, EVENTS).ok();
+            if let Some(before) = before.filter(|_| watch != before) {
+                // An error means that the kernel has removed the watch already.
+                inotify::remove_watch(queue.get_ref(), before).ok();
+            }
+            watch
+        };
+        self.watch = tokio::task::spawn_blocking(renew).await.ok().flatten();
+    }
+}
+
+#[expect(
+    deprecated,
+    reason = "the successor is an unsafe function, and its condition holds: an `OwnedFd` always has one descriptor"
+)]
+fn open_queue() -> std::io::Result<AsyncFd<OwnedFd>> {
+    let queue = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
+    AsyncFd::with_interest(queue, Interest::READABLE)
+}
+
+/// The meaning of the events that have been read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Events {
+    /// No event concerns a file that may be a trigger.
+    Irrelevant,
+    /// The folder may have changed.
+    Changed,
+    /// The path may name another folder now, or none.
+    WatchEnded,
+    /// The queue cannot be read.
+    Broken,
+}
+
+/// Waits for events and reads all of them. Never returns without a queue.
+async fn wait_for_events(queue: Option<&AsyncFd<OwnedFd>>) -> Events {
+    let Some(queue) = queue else {
+        return std::future::pending().await;
+    };
+    let Ok(mut ready) = queue.readable().await else {
+        return Events::Broken;
+    };
+    // From here on nothing waits, so that a dropped future loses no event.
+    let mut buffer = [const { MaybeUninit::uninit() }; EVENT_BUFFER_BYTES];
+    let mut reader = Reader::new(queue.get_ref(), &mut buffer);
+    let mut found = Events::Irrelevant;
+    loop {
+        match reader.next() {
+            Ok(event) => {
+                let name = event.file_name().map_or(&b""[..], |name| name.to_bytes());
+                if event.events().intersects(WATCH_ENDS) {
+                    found = Events::WatchEnded;
+                } else if !name.starts_with(b".") && found == Events::Irrelevant {
+                    // An overflow has no name, and counts as a change. Hidden files are written by deliveries.
+                    found = Events::Changed;
+                }
+            }
+            Err(Errno::WOULDBLOCK) => break,
+            Err(Errno::INTR) => {}
+            Err(_) => return Events::Broken,
+        }
+    }
+    ready.clear_ready();
+    found
+}
+
+#[cfg(test)]
+#[path = "tests_watcher.rs"]
+mod tests;
