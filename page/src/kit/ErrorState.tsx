@@ -31,6 +31,15 @@ export function ErrorState({ error, onRetry }: { error: unknown; onRetry?: () =>
   );
 }
 
+/** One line that says why an action failed, beside its button. */
+export function FailureLine({ id, children }: { id?: string; children: ReactNode }) {
+  return (
+    <div id={id} className={css.failureLine} role="alert">
+      {children}
+    </div>
+  );
+}
+
 export function Callout(props: {
   kind?: "plain" | "failed" | "waits";
   title?: string;

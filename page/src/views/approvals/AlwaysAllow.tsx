@@ -3,8 +3,7 @@ import { request } from "../../api/client";
 import { hasStatus } from "../../api/problem";
 import { keys, queryClient } from "../../api/queries";
 import type { Approval, AutomationView, PermissionRule } from "../../api/types";
-import { Button } from "../../kit/Button";
-import { Dialog } from "../../kit/Dialog";
+import { ActionDialog } from "../../kit/ActionDialog";
 import { errorText } from "../../kit/ErrorState";
 import { toast } from "../../kit/Toast";
 import css from "./approvals.module.css";
@@ -33,53 +32,33 @@ export function AlwaysAllow(props: {
   onClose(): void;
 }) {
   const { approval, rule, comment, onClose } = props;
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<string | null>(null);
   const [shown] = useState(rule);
   const store = async () => {
     if (approval.automation_id === null) return;
-    setBusy(true);
-    setError(null);
-    try {
-      const automation = await addRule(approval.automation_id, shown);
-      queryClient.invalidateQueries({ queryKey: keys.automations });
-      await decide(approval.id, "allow", comment);
-      toast(`${automation.name} may do this from now on`);
-      onClose();
-    } catch (problem) {
-      setError(
-        hasStatus(problem, 412)
-          ? "Another person has changed the automation just now. Try again."
-          : errorText(problem),
-      );
-    } finally {
-      setBusy(false);
-    }
+    const automation = await addRule(approval.automation_id, shown);
+    queryClient.invalidateQueries({ queryKey: keys.automations });
+    await decide(approval.id, "allow", comment);
+    toast(`${automation.name} may do this from now on`);
   };
   return (
-    <Dialog
-      open
-      onClose={onClose}
+    <ActionDialog
       title="Always allow this?"
       note="The automation gets one more rule. It holds for exactly these words, in each of its runs."
-      foot={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button busy={busy} onClick={store}>
-            Add the rule and allow
-          </Button>
-        </>
+      action="Add the rule and allow"
+      kind="ordinary"
+      dismiss="Cancel"
+      act={store}
+      onClose={onClose}
+      renderFailure={(error) =>
+        hasStatus(error, 412)
+          ? "Another person has changed the automation just now. Try again."
+          : errorText(error)
       }
     >
       <pre className={css.rule}>
         <ins>+ allow {ruleText(shown)}</ins>
       </pre>
       <p className={css.small}>A rule reads the agent’s own words and is no sandbox.</p>
-      {error && (
-        <p className={css.failure} role="alert">
-          {error}
-        </p>
-      )}
-    </Dialog>
+    </ActionDialog>
   );
 }

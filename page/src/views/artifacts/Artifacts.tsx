@@ -6,7 +6,7 @@ import { keys } from "../../api/queries";
 import type { Artifact, AutomationView, Page, RunView, Session } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { Copy } from "../../kit/Copy";
-import { ErrorState, errorText } from "../../kit/ErrorState";
+import { ErrorState, errorText, FailureLine } from "../../kit/ErrorState";
 import { plural, shortId } from "../../kit/format";
 import { EmptyState, Panel, Skeleton } from "../../kit/layout";
 import { Time } from "../../kit/Time";
@@ -253,11 +253,7 @@ function Version(props: { artifact: Artifact; run: string | undefined; children:
           details
         </button>
       </p>
-      {error && (
-        <p className={css.failure} role="alert">
-          {error}
-        </p>
-      )}
+      {error && <FailureLine>{error}</FailureLine>}
       {open && (
         <dl className={css.details}>
           <dt>ID</dt>

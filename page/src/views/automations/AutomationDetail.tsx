@@ -6,9 +6,9 @@ import { get, post } from "../../api/client";
 import { hasStatus } from "../../api/problem";
 import { keys, queryClient } from "../../api/queries";
 import type { AutomationView, BudgetUsage, Page, RunItem, Session } from "../../api/types";
+import { ActionDialog } from "../../kit/ActionDialog";
 import { Button, IconButton } from "../../kit/Button";
-import { Dialog } from "../../kit/Dialog";
-import { Callout, ErrorState, errorText, sentence } from "../../kit/ErrorState";
+import { Callout, ErrorState, sentence } from "../../kit/ErrorState";
 import {
   briefReason,
   count,
@@ -237,41 +237,21 @@ function Detail({ automation }: { automation: AutomationView }) {
 }
 
 function ResetDialog({ automation, onClose }: { automation: AutomationView; onClose(): void }) {
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<string | null>(null);
   const reset = async () => {
-    setBusy(true);
-    try {
-      await post(`/automations/${automation.id}/reset`);
-      queryClient.invalidateQueries({ queryKey: keys.automations });
-      toast(`${automation.name}: the next run begins a new conversation`);
-      onClose();
-    } catch (problem) {
-      setError(errorText(problem));
-      setBusy(false);
-    }
+    await post(`/automations/${automation.id}/reset`);
+    queryClient.invalidateQueries({ queryKey: keys.automations });
+    toast(`${automation.name}: the next run begins a new conversation`);
   };
   return (
-    <Dialog
-      open
-      onClose={onClose}
+    <ActionDialog
       title={`Reset ${automation.name}?`}
       note="The next run begins a new conversation and remembers nothing of this one. This one stays."
-      foot={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button busy={busy} onClick={reset}>
-            Reset
-          </Button>
-        </>
-      }
-    >
-      {error && (
-        <p className={css.failure} role="alert">
-          {error}
-        </p>
-      )}
-    </Dialog>
+      action="Reset"
+      kind="ordinary"
+      dismiss="Cancel"
+      act={reset}
+      onClose={onClose}
+    />
   );
 }
 

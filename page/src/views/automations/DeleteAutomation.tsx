@@ -3,9 +3,7 @@ import { useState } from "react";
 import { get, request } from "../../api/client";
 import { keys, queryClient } from "../../api/queries";
 import type { AutomationDeleted, AutomationView, Page, Session } from "../../api/types";
-import { Button } from "../../kit/Button";
-import { Dialog } from "../../kit/Dialog";
-import { errorText } from "../../kit/ErrorState";
+import { ActionDialog } from "../../kit/ActionDialog";
 import { plural } from "../../kit/format";
 import { toast } from "../../kit/Toast";
 import css from "./automations.module.css";
@@ -17,8 +15,6 @@ export function DeleteAutomation(props: { automation: AutomationView; onClose():
   // A refetch must not change the dialog under the pointer.
   const [automation] = useState(props.automation);
   const [withSessions, setWithSessions] = useState(false);
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<string | null>(null);
   const sessions = useQuery({
     queryKey: [...keys.automations, "count-sessions", automation.id],
     queryFn: ({ signal }) =>
@@ -27,41 +23,28 @@ export function DeleteAutomation(props: { automation: AutomationView; onClose():
   const number = sessions.data?.items.length ?? 0;
   const words = `${plural(number, "session")}${sessions.data?.next != null ? " and more" : ""}`;
   const remove = async () => {
-    setBusy(true);
-    setError(null);
-    try {
-      const { data } = await request<AutomationDeleted>("DELETE", `/automations/${automation.id}`, {
-        query: withSessions ? { with_sessions: true } : {},
-      });
-      queryClient.removeQueries({ queryKey: [...keys.automations, "one", automation.name] });
-      queryClient.invalidateQueries({ queryKey: keys.automations });
-      queryClient.invalidateQueries({ queryKey: keys.overview });
-      const kept = data.sessions_kept.length;
-      toast(
-        `${data.name} is deleted${withSessions ? `, with ${plural(data.sessions_deleted, "session")}` : ""}${
-          kept > 0 ? `. ${plural(kept, "session")} stayed, because other automations speak there` : ""
-        }`,
-      );
-      props.onDeleted();
-    } catch (problem) {
-      setError(errorText(problem));
-      setBusy(false);
-    }
+    const { data } = await request<AutomationDeleted>("DELETE", `/automations/${automation.id}`, {
+      query: withSessions ? { with_sessions: true } : {},
+    });
+    queryClient.removeQueries({ queryKey: [...keys.automations, "one", automation.name] });
+    queryClient.invalidateQueries({ queryKey: keys.automations });
+    queryClient.invalidateQueries({ queryKey: keys.overview });
+    const kept = data.sessions_kept.length;
+    toast(
+      `${data.name} is deleted${withSessions ? `, with ${plural(data.sessions_deleted, "session")}` : ""}${
+        kept > 0 ? `. ${plural(kept, "session")} stayed, because other automations speak there` : ""
+      }`,
+    );
+    props.onDeleted();
   };
   return (
-    <Dialog
-      open
-      onClose={props.onClose}
+    <ActionDialog
       title={`Delete ${automation.name}?`}
       note="Its triggers and its settings go for good. Its runs stay in the list of runs."
-      foot={
-        <>
-          <Button onClick={props.onClose}>Keep</Button>
-          <Button kind="danger" busy={busy} disabled={sessions.data === undefined} onClick={remove}>
-            {withSessions && number > 0 ? `Delete automation and ${words}` : "Delete automation"}
-          </Button>
-        </>
-      }
+      action={withSessions && number > 0 ? `Delete automation and ${words}` : "Delete automation"}
+      disabled={sessions.data === undefined}
+      act={remove}
+      onClose={props.onClose}
     >
       {number > 0 && (
         <fieldset className={css.choice}>
@@ -76,11 +59,6 @@ export function DeleteAutomation(props: { automation: AutomationView; onClose():
           </label>
         </fieldset>
       )}
-      {error && (
-        <p className={css.failure} role="alert">
-          {error}
-        </p>
-      )}
-    </Dialog>
+    </ActionDialog>
   );
 }

@@ -3,7 +3,7 @@ import { useEffect, useState } from "react";
 import { request } from "../../api/client";
 import { keys } from "../../api/queries";
 import type { AutomationRequest, AutomationView, DryRun, Preview } from "../../api/types";
-import { Callout, errorText } from "../../kit/ErrorState";
+import { Callout, errorText, FailureLine } from "../../kit/ErrorState";
 import { dayAndTime, readerZone } from "../../kit/format";
 import { ruleText } from "../approvals/rules";
 import { titleOf } from "../conversations/names";
@@ -54,9 +54,7 @@ export function EditorPreview({ form, before }: { form: Form; before: Automation
         {timed.length === 0 ? (
           <p className={css.note}>It runs on demand or when a webhook comes.</p>
         ) : preview.error && !stale ? (
-          <p className={css.failure} role="alert">
-            {errorText(preview.error)}
-          </p>
+          <FailureLine>{errorText(preview.error)}</FailureLine>
         ) : (
           <>
             <ol data-stale={stale || undefined}>

@@ -1,6 +1,7 @@
 /** A row of the editor: a label, a control, the problem with it, and the stored value if another one is there now. */
 import { ChevronRight } from "lucide-react";
 import { type ReactNode, useEffect, useId, useRef } from "react";
+import { FailureLine } from "../../kit/ErrorState";
 import css from "./automations.module.css";
 import type { Form } from "./form";
 
@@ -84,9 +85,7 @@ export function Row(props: {
       <div ref={box}>
         {children}
         {error !== null ? (
-          <p id={`${id}-note`} className={css.failure} role="alert">
-            {error}
-          </p>
+          <FailureLine id={`${id}-note`}>{error}</FailureLine>
         ) : (
           note && (
             <p id={`${id}-note`} className={css.note}>

@@ -2,7 +2,7 @@ import { useState } from "react";
 import type { Automation, BoundAutomation, SessionView } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { Dialog } from "../../kit/Dialog";
-import { errorText } from "../../kit/ErrorState";
+import { errorText, FailureLine } from "../../kit/ErrorState";
 import { dayAndTime, plural } from "../../kit/format";
 import { StatusGlyph } from "../../kit/Status";
 import { deleteSession } from "./actions";
@@ -46,11 +46,7 @@ export function DeleteDialog({ view, automations, onClose, onDeleted }: DeleteDi
       Stays: {path ? <code>{path}</code> : "the folder of the session"} and the files of the agent.
     </p>
   );
-  const failed = error && (
-    <p className={css.sendError} role="alert">
-      {error}
-    </p>
-  );
+  const failed = error && <FailureLine>{error}</FailureLine>;
   if (bound === null) {
     return (
       <Dialog

@@ -3,7 +3,7 @@ import { ApiProblem } from "../../api/problem";
 import type { MemoryEntry } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { Dialog } from "../../kit/Dialog";
-import { errorText, sentence } from "../../kit/ErrorState";
+import { errorText, FailureLine, sentence } from "../../kit/ErrorState";
 import { dayAndTime, readerZone } from "../../kit/format";
 import { Field } from "../../kit/layout";
 import { TextWithCode } from "../../kit/TextWithCode";
@@ -159,11 +159,7 @@ export function EntryDialog(props: { owner: MemoryOwner; entry: MemoryEntry | nu
             onChange={(event) => set("expires", event.target.value)}
           />
         </div>
-        {failure?.field === null && (
-          <p className={css.failure} role="alert">
-            {failure.text}
-          </p>
-        )}
+        {failure?.field === null && <FailureLine>{failure.text}</FailureLine>}
         <button type="submit" className="visually-hidden" tabIndex={-1} aria-hidden="true">
           Save
         </button>

@@ -65,13 +65,16 @@ export async function deleteEntry(owner: MemoryOwner, key: string): Promise<void
     const undo = entry.run_id === null ? () => writeEntry(owner, key, requestOfEntry(entry), null) : null;
     toast(`“${key}” is deleted`, undo);
   } catch (error) {
-    if (hasStatus(error, 404)) void refetch(owner);
     toast(errorText(error));
   }
 }
 
 export async function removeEntry(owner: MemoryOwner, key: string): Promise<MemoryEntry> {
-  const { data } = await request<MemoryEntry>("DELETE", entryPath(owner, key));
-  void refetch(owner);
-  return data;
+  try {
+    const { data } = await request<MemoryEntry>("DELETE", entryPath(owner, key));
+    return data;
+  } finally {
+    // Also after a failure, because another person may have deleted it.
+    void refetch(owner);
+  }
 }

@@ -4,9 +4,8 @@ import { get, newKey, post } from "../../api/client";
 import { hasStatus } from "../../api/problem";
 import { keys } from "../../api/queries";
 import type { RunCounts, RunFilter, RunsCancelled, RunsRetried } from "../../api/types";
+import { ActionDialog } from "../../kit/ActionDialog";
 import { Button } from "../../kit/Button";
-import { Dialog } from "../../kit/Dialog";
-import { errorText } from "../../kit/ErrorState";
 import { plural } from "../../kit/format";
 import { toast } from "../../kit/Toast";
 import { useRefusal } from "../refusal";
@@ -69,12 +68,8 @@ export function MatchingRuns(props: { filter: RunFilter; from(): string | null; 
 
 function Confirm({ action, filter, count, onClose }: Question & { onClose(): void }) {
   const [key] = useState(newKey);
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<string | null>(null);
   const runs = plural(count.count, "run");
   const act = async () => {
-    setBusy(true);
-    setError(null);
     try {
       const options = { body: { filter, expected: count.count }, idempotencyKey: key };
       if (action === "retry") {
@@ -85,18 +80,14 @@ function Confirm({ action, filter, count, onClose }: Question & { onClose(): voi
         toast(result(`${plural(cancelled.length, "run")} cancelled`, refused));
       }
       refetchRuns();
-      onClose();
     } catch (problem) {
       // The number has changed: the ledger shows the present one.
       if (hasStatus(problem, 409)) refetchRuns();
-      setError(errorText(problem));
-      setBusy(false);
+      throw problem;
     }
   };
   return (
-    <Dialog
-      open
-      onClose={onClose}
+    <ActionDialog
       title={action === "retry" ? `Retry ${runs}?` : `Cancel ${runs}?`}
       note={
         count.more
@@ -105,26 +96,12 @@ function Confirm({ action, filter, count, onClose }: Question & { onClose(): voi
             ? "Each gets one more attempt, the oldest first. If another number of runs matches by then, nothing happens."
             : "Those that wait end at once, the others when their agents have stopped. If another number of runs matches by then, nothing happens."
       }
-      foot={
-        <>
-          <Button onClick={onClose}>Keep</Button>
-          <Button
-            kind={action === "retry" ? "primary" : "danger"}
-            busy={busy}
-            disabled={count.more}
-            onClick={act}
-          >
-            {action === "retry" ? `Retry ${runs}` : `Cancel ${runs}`}
-          </Button>
-        </>
-      }
-    >
-      {error && (
-        <p className={css.failure} role="alert">
-          {error}
-        </p>
-      )}
-    </Dialog>
+      action={action === "retry" ? `Retry ${runs}` : `Cancel ${runs}`}
+      kind={action === "retry" ? "primary" : "danger"}
+      disabled={count.more}
+      act={act}
+      onClose={onClose}
+    />
   );
 }
 

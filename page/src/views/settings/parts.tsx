@@ -5,10 +5,11 @@ import { get } from "../../api/client";
 import { ApiProblem } from "../../api/problem";
 import { queryClient } from "../../api/queries";
 import type { Page } from "../../api/types";
+import { ActionDialog } from "../../kit/ActionDialog";
 import { Button } from "../../kit/Button";
 import { Copy } from "../../kit/Copy";
 import { Dialog } from "../../kit/Dialog";
-import { Callout, ErrorState, errorText } from "../../kit/ErrorState";
+import { Callout, ErrorState, errorText, FailureLine } from "../../kit/ErrorState";
 import { EmptyState, Skeleton } from "../../kit/layout";
 import css from "./settings.module.css";
 
@@ -89,10 +90,10 @@ export function FormDialog(props: {
       >
         {props.children}
         {error !== null && (
-          <p className={css.failure} role="alert">
+          <FailureLine>
             {error instanceof ApiProblem && error.problem.field ? `${error.problem.field}: ` : ""}
             {errorText(error)}
-          </p>
+          </FailureLine>
         )}
         <button type="submit" className="visually-hidden" tabIndex={-1} aria-hidden="true">
           {props.action}
@@ -102,7 +103,7 @@ export function FormDialog(props: {
   );
 }
 
-/** An irreversible action. The dialog says what goes. */
+/** Asks before an irreversible action. A refusal names the automations and sessions that stand against it. */
 export function ConfirmDialog(props: {
   title: string;
   note: ReactNode;
@@ -110,21 +111,19 @@ export function ConfirmDialog(props: {
   confirm(): Promise<void>;
   onClose(): void;
 }) {
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>(null);
-  // A refetch must not change the dialog under the pointer.
-  const [shown] = useState({ title: props.title, note: props.note });
-  const confirm = async () => {
-    setBusy(true);
-    setError(null);
-    try {
-      await props.confirm();
-      props.onClose();
-    } catch (problem) {
-      setError(problem);
-      setBusy(false);
-    }
-  };
+  return (
+    <ActionDialog
+      title={props.title}
+      note={props.note}
+      action={props.action}
+      act={props.confirm}
+      onClose={props.onClose}
+      renderFailure={(error) => <Refusal error={error} />}
+    />
+  );
+}
+
+function Refusal({ error }: { error: unknown }) {
   const users =
     error instanceof ApiProblem
       ? [
@@ -133,33 +132,16 @@ export function ConfirmDialog(props: {
         ]
       : [];
   return (
-    <Dialog
-      open
-      onClose={props.onClose}
-      title={shown.title}
-      note={shown.note}
-      foot={
-        <>
-          <Button onClick={props.onClose}>Keep</Button>
-          <Button kind="danger" busy={busy} onClick={confirm}>
-            {props.action}
-          </Button>
-        </>
-      }
-    >
-      {error !== null && (
-        <div role="alert" className={css.failure}>
-          <p>{errorText(error)}</p>
-          {users.length > 0 && (
-            <ul>
-              {users.map((name) => (
-                <li key={name}>{name}</li>
-              ))}
-            </ul>
-          )}
-        </div>
+    <>
+      <p>{errorText(error)}</p>
+      {users.length > 0 && (
+        <ul>
+          {users.map((name) => (
+            <li key={name}>{name}</li>
+          ))}
+        </ul>
       )}
-    </Dialog>
+    </>
   );
 }
 

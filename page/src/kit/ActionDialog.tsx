@@ -1,0 +1,61 @@
+import { type ReactNode, useState } from "react";
+import { Button } from "./Button";
+import { Dialog } from "./Dialog";
+import { errorText, FailureLine } from "./ErrorState";
+
+export interface ActionDialogProps {
+  title: string;
+  note: ReactNode;
+  /** The word of the button, such as "Delete". */
+  action: string;
+  kind?: "ordinary" | "primary" | "danger";
+  /** The word of the button that closes the dialog and does nothing. */
+  dismiss?: string;
+  disabled?: boolean;
+  act(): Promise<void>;
+  onClose(): void;
+  /** Shows an error in another way than as its text. */
+  renderFailure?(error: unknown): ReactNode;
+  children?: ReactNode;
+}
+
+/**
+ * Asks before an action. The dialog closes when the action succeeds, and shows the failure otherwise. Its title and its
+ * note stay as they were when it opened, so that no live refresh changes the question under the pointer.
+ */
+export function ActionDialog(props: ActionDialogProps) {
+  const { action, kind = "danger", dismiss = "Keep", disabled, onClose, renderFailure = errorText } = props;
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const [shown] = useState({ title: props.title, note: props.note });
+  const act = async () => {
+    setBusy(true);
+    setError(null);
+    try {
+      await props.act();
+      onClose();
+    } catch (problem) {
+      setError(problem);
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title={shown.title}
+      note={shown.note}
+      foot={
+        <>
+          <Button onClick={onClose}>{dismiss}</Button>
+          <Button kind={kind} busy={busy} disabled={disabled} onClick={act}>
+            {action}
+          </Button>
+        </>
+      }
+    >
+      {props.children}
+      {error !== null && <FailureLine>{renderFailure(error)}</FailureLine>}
+    </Dialog>
+  );
+}
