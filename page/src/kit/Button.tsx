@@ -1,4 +1,5 @@
 import type { ComponentProps, ReactNode } from "react";
+import { Link } from "wouter";
 import css from "./kit.module.css";
 
 type Kind = "ordinary" | "primary" | "danger" | "plain";
@@ -13,6 +14,9 @@ export interface ButtonProps extends ComponentProps<"button"> {
   refusal?: string | null | undefined;
 }
 
+const classOf = (kind: Kind, size: Size, className?: string) =>
+  [css.button, css[size], css[kind], className].filter(Boolean).join(" ");
+
 export function Button({
   kind = "ordinary",
   size = "medium",
@@ -21,13 +25,12 @@ export function Button({
   className,
   ...rest
 }: ButtonProps) {
-  const classes = [css.button, css[size], css[kind], className].filter(Boolean).join(" ");
   const disabled = rest.disabled || busy || refusal != null;
   return (
     <button
       type="button"
       {...rest}
-      className={classes}
+      className={classOf(kind, size, className)}
       disabled={disabled}
       aria-busy={busy || undefined}
       title={refusal ?? rest.title}
@@ -36,6 +39,22 @@ export function Button({
       {rest.children}
     </button>
   );
+}
+
+export interface ButtonLinkProps extends ComponentProps<"a"> {
+  href: string;
+  kind?: Kind;
+  size?: Size;
+  /** `true` if the address is not one of the page. It opens in a tab of its own, which learns nothing of this one. */
+  foreign?: boolean;
+}
+
+/** A link that looks like a button. */
+export function ButtonLink({ kind = "ordinary", size = "medium", foreign, ref, ...rest }: ButtonLinkProps) {
+  const className = classOf(kind, size);
+  if (foreign)
+    return <a ref={ref} {...rest} className={className} target="_blank" rel="noopener noreferrer" />;
+  return <Link {...rest} className={className} />;
 }
 
 export interface IconButtonProps extends ComponentProps<"button"> {

@@ -9,7 +9,9 @@ import type { Approval, Page, RunView } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { Callout, ErrorState } from "../../kit/ErrorState";
 import { dayAndTime, longTime } from "../../kit/format";
+import { Chips, ShowMore } from "../../kit/List";
 import { EmptyState, Skeleton } from "../../kit/layout";
+import listCss from "../../kit/list.module.css";
 import { type Look, StatusGlyph } from "../../kit/Status";
 import { Countdown } from "../../kit/Time";
 import { addressOfApproval, addressOfRun, addressOfSession } from "../addresses";
@@ -59,14 +61,15 @@ export function Approvals({ params }: { params: { id?: string } }) {
       <section className={css.list} aria-label="Requests">
         <header>
           <h1>Approvals</h1>
-          <div className={css.tabs}>
-            <button type="button" aria-pressed={!decided} onClick={() => setTab("")}>
-              Waiting {waiting.length + questions.length > 0 && waiting.length + questions.length}
-            </button>
-            <button type="button" aria-pressed={decided} onClick={() => setTab("decided")}>
-              Decided
-            </button>
-          </div>
+          <Chips
+            label="State"
+            value={decided ? "decided" : ""}
+            options={[
+              { value: "", label: `Waiting ${waiting.length + questions.length || ""}` },
+              { value: "decided", label: "Decided" },
+            ]}
+            onChange={setTab}
+          />
         </header>
         {query.error ? (
           <ErrorState error={query.error} onRetry={() => query.refetch()} />
@@ -78,7 +81,7 @@ export function Approvals({ params }: { params: { id?: string } }) {
             command={decided ? "matins approval list --all" : "matins approval list"}
           />
         ) : (
-          <ul>
+          <ul className={listCss.lines}>
             {list.map((approval) => (
               <li key={approval.id}>
                 <ListRow approval={approval} current={approval.id === open} tab={tab} />
@@ -91,11 +94,7 @@ export function Approvals({ params }: { params: { id?: string } }) {
             ))}
           </ul>
         )}
-        {decided && past.hasNextPage && (
-          <button type="button" className={css.more} onClick={() => past.fetchNextPage()}>
-            Show more
-          </button>
-        )}
+        {decided && past.hasNextPage && <ShowMore onClick={() => past.fetchNextPage()} />}
       </section>
       {open !== null &&
         (isQuestion(open) ? <QuestionPane key={open} id={open} /> : <Request key={open} id={open} />)}

@@ -4,11 +4,13 @@ import { Link } from "wouter";
 import { get } from "../../api/client";
 import { keys } from "../../api/queries";
 import type { Artifact, AutomationView, Page, RunView, Session } from "../../api/types";
-import { Button } from "../../kit/Button";
+import { Button, ButtonLink } from "../../kit/Button";
 import { Copy } from "../../kit/Copy";
 import { ErrorState, errorText, FailureLine } from "../../kit/ErrorState";
 import { plural, shortId } from "../../kit/format";
+import { NoLines, ShowMore } from "../../kit/List";
 import { EmptyState, Panel, Skeleton } from "../../kit/layout";
+import listCss from "../../kit/list.module.css";
 import { Time } from "../../kit/Time";
 import { addressOfRun, addressOfSession } from "../addresses";
 import css from "./artifacts.module.css";
@@ -46,16 +48,8 @@ export function SessionArtifacts({ session }: { session: string }) {
       </h2>
       {list.error && <ErrorState error={list.error} onRetry={() => list.refetch()} />}
       <Rows groups={shown} />
-      {shown.length < groups.length && (
-        <button type="button" className={css.more} onClick={() => setAll(true)}>
-          Show all {number}
-        </button>
-      )}
-      {all && list.hasNextPage && (
-        <button type="button" className={css.more} onClick={() => list.fetchNextPage()}>
-          Show more
-        </button>
-      )}
+      {shown.length < groups.length && <ShowMore onClick={() => setAll(true)}>Show all {number}</ShowMore>}
+      {all && list.hasNextPage && <ShowMore onClick={() => list.fetchNextPage()} />}
     </section>
   );
 }
@@ -124,7 +118,7 @@ export function AutomationArtifacts({ automation }: { automation: AutomationView
   return (
     <Panel title={bound ? "Artifacts of its conversation" : "Artifacts"}>
       {error && (
-        <div className={css.problem}>
+        <div className={listCss.problem}>
           <ErrorState error={error} onRetry={retry} />
         </div>
       )}
@@ -141,15 +135,13 @@ export function AutomationArtifacts({ automation }: { automation: AutomationView
       )}
       <Rows groups={groups} />
       {cut.map((session) => (
-        <p key={session.id} className={css.nothing}>
+        <NoLines key={session.id}>
           The newest {PAGE} of a session are shown.{" "}
           <Link href={addressOfSession(session.id)}>All are in its conversation</Link>
-        </p>
+        </NoLines>
       ))}
       {bound === null && sessionList.hasNextPage && (
-        <button type="button" className={css.more} onClick={() => sessionList.fetchNextPage()}>
-          Show those of older sessions
-        </button>
+        <ShowMore onClick={() => sessionList.fetchNextPage()}>Show those of older sessions</ShowMore>
       )}
     </Panel>
   );
@@ -158,7 +150,7 @@ export function AutomationArtifacts({ automation }: { automation: AutomationView
 function Rows({ groups, run }: { groups: ArtifactVersions[]; run?: string }) {
   if (groups.length === 0) return null;
   return (
-    <ul className={css.rows}>
+    <ul className={listCss.lines}>
       {groups.map(({ newest, older }) => (
         <li key={newest.id} className={css.artifact}>
           <Version artifact={newest} run={run}>
@@ -215,15 +207,9 @@ function Version(props: { artifact: Artifact; run: string | undefined; children:
           </Button>
         ) : (
           host !== null && (
-            <a
-              className={css.open}
-              href={artifact.uri}
-              target="_blank"
-              rel="noopener noreferrer"
-              aria-label={`Open ${label}, at ${host}`}
-            >
+            <ButtonLink size="small" foreign href={artifact.uri} aria-label={`Open ${label}, at ${host}`}>
               Open
-            </a>
+            </ButtonLink>
           )
         )}
       </div>
@@ -232,7 +218,7 @@ function Version(props: { artifact: Artifact; run: string | undefined; children:
           <bdi>{artifact.uri}</bdi>
         </code>
       )}
-      <p className={css.facts}>
+      <p className={`${listCss.facts} ${css.facts}`}>
         {artifact.size !== null && (
           <>
             <span>{sizeText(artifact.size)}</span>

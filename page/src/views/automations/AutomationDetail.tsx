@@ -7,7 +7,7 @@ import { hasStatus } from "../../api/problem";
 import { keys, queryClient } from "../../api/queries";
 import type { AutomationView, BudgetUsage, Page, RunItem, Session } from "../../api/types";
 import { ActionDialog } from "../../kit/ActionDialog";
-import { Button, IconButton } from "../../kit/Button";
+import { Button, ButtonLink, IconButton } from "../../kit/Button";
 import { Callout, ErrorState, sentence } from "../../kit/ErrorState";
 import {
   briefReason,
@@ -19,7 +19,9 @@ import {
   plural,
   readerZone,
 } from "../../kit/format";
+import { NoLines, ShowMore } from "../../kit/List";
 import { EmptyState, Panel, Skeleton, Tabs } from "../../kit/layout";
+import listCss from "../../kit/list.module.css";
 import { Menu } from "../../kit/Menu";
 import { OutcomeStrip } from "../../kit/OutcomeStrip";
 import { lookOfListedRun, Status, StatusGlyph, wordOf } from "../../kit/Status";
@@ -112,9 +114,9 @@ function Detail({ automation }: { automation: AutomationView }) {
         {paused ? <Status look="paused" /> : <span className={css.summary}>active</span>}
         <span className={css.space} />
         {session && automation.session_mode !== "fresh" && (
-          <Link className={css.linkButton} href={addressOfSession(session.id)}>
+          <ButtonLink size="large" href={addressOfSession(session.id)}>
             Conversation
-          </Link>
+          </ButtonLink>
         )}
         <Button size="large" busy={busy} refusal={refusal} onClick={fire}>
           Run now
@@ -169,9 +171,9 @@ function Detail({ automation }: { automation: AutomationView }) {
           }
           action={
             budget !== null && (
-              <Link className={css.linkButton} href={budget}>
+              <ButtonLink size="large" href={budget}>
                 Raise budget
-              </Link>
+              </ButtonLink>
             )
           }
         >
@@ -288,7 +290,7 @@ function RunsTab({ automation }: { automation: AutomationView }) {
         </>
       }
     >
-      <ul className={css.history}>
+      <ul className={`${listCss.lines} ${css.history}`}>
         {only === "" &&
           [...automation.upcoming_runs].reverse().map((run) => (
             <li key={run.at} className={css.upcoming}>
@@ -323,13 +325,9 @@ function RunsTab({ automation }: { automation: AutomationView }) {
       {list.error && <ErrorState error={list.error} onRetry={() => list.refetch()} />}
       {list.data === undefined && !list.error && <Skeleton rows={6} />}
       {list.data !== undefined && rows.length === 0 && (
-        <p className={css.nothing}>{only === "" ? "It has not run yet." : "No failure."}</p>
+        <NoLines>{only === "" ? "It has not run yet." : "No failure."}</NoLines>
       )}
-      {list.hasNextPage && (
-        <button type="button" className={css.more} onClick={() => list.fetchNextPage()}>
-          Show more
-        </button>
-      )}
+      {list.hasNextPage && <ShowMore onClick={() => list.fetchNextPage()} />}
     </Panel>
   );
 }
@@ -347,7 +345,7 @@ function SessionsTab({ automation }: { automation: AutomationView }) {
   if (automation.session_mode === "bound" && session) {
     return (
       <Panel title="Its conversation">
-        <ul className={css.history}>
+        <ul className={`${listCss.lines} ${css.history}`}>
           <li>
             <Link href={addressOfSession(session.id)}>{titleOf(session)}</Link>
           </li>
@@ -359,10 +357,8 @@ function SessionsTab({ automation }: { automation: AutomationView }) {
     <Panel title="Sessions, the newest first">
       {list.error && <ErrorState error={list.error} onRetry={() => list.refetch()} />}
       {list.data === undefined && !list.error && <Skeleton rows={4} />}
-      {list.data !== undefined && rows.length === 0 && (
-        <p className={css.nothing}>Its first run begins one.</p>
-      )}
-      <ul className={css.history}>
+      {list.data !== undefined && rows.length === 0 && <NoLines>Its first run begins one.</NoLines>}
+      <ul className={`${listCss.lines} ${css.history}`}>
         {rows.map((each) => (
           <li key={each.id}>
             <time dateTime={each.created_at} title={longTime(each.created_at)}>
@@ -375,11 +371,7 @@ function SessionsTab({ automation }: { automation: AutomationView }) {
           </li>
         ))}
       </ul>
-      {list.hasNextPage && (
-        <button type="button" className={css.more} onClick={() => list.fetchNextPage()}>
-          Show more
-        </button>
-      )}
+      {list.hasNextPage && <ShowMore onClick={() => list.fetchNextPage()} />}
     </Panel>
   );
 }
@@ -456,9 +448,9 @@ function SettingsTab({ automation }: { automation: AutomationView }) {
           ))}
         </dl>
       </Panel>
-      <p className={css.nothing}>
+      <NoLines>
         {plural(automation.permissions.length, "rule")} of its own. Created {longTime(automation.created_at)}.
-      </p>
+      </NoLines>
     </>
   );
 }

@@ -8,7 +8,9 @@ import type { Automation, AutomationCounts, AutomationPage } from "../../api/typ
 import { Button, IconButton } from "../../kit/Button";
 import { Callout, ErrorState } from "../../kit/ErrorState";
 import { briefReason, dayAndTime, longTime, readerZone } from "../../kit/format";
+import { Chips } from "../../kit/List";
 import { EmptyState, Skeleton } from "../../kit/layout";
+import listCss from "../../kit/list.module.css";
 import { Menu } from "../../kit/Menu";
 import { OutcomeStrip } from "../../kit/OutcomeStrip";
 import { lookOfRun, StatusGlyph, wordOf } from "../../kit/Status";
@@ -83,22 +85,22 @@ export default function Automations() {
     </Button>
   );
   return (
-    <div className={css.list}>
-      <header className={css.head}>
+    <div className={listCss.listView}>
+      <header className={`${listCss.head} ${css.head}`}>
         <h1>Automations</h1>
-        <fieldset className={css.chips}>
-          <legend className="visually-hidden">State</legend>
-          {TABS.map((each) => (
-            <button
-              key={each.value}
-              type="button"
-              aria-pressed={tab === each.value}
-              onClick={() => setTab(each.value)}
-            >
-              {each.label} {counts && <small>{countText(counts[each.count])}</small>}
-            </button>
-          ))}
-        </fieldset>
+        <Chips
+          label="State"
+          value={tab}
+          options={TABS.map(({ value, label, count }) => ({
+            value,
+            label: (
+              <>
+                {label} {counts && <small>{countText(counts[count])}</small>}
+              </>
+            ),
+          }))}
+          onChange={setTab}
+        />
         <span className={css.space} />
         <input
           ref={search}
@@ -118,12 +120,12 @@ export default function Automations() {
         {counts && !none && create}
       </header>
       {list.error && (
-        <div className={css.problem}>
+        <div className={listCss.headProblem}>
           <ErrorState error={list.error} onRetry={() => list.refetch()} />
         </div>
       )}
       {unreadable.map((broken) => (
-        <div key={broken.id} className={css.problem}>
+        <div key={broken.id} className={listCss.headProblem}>
           <Callout kind="failed" title={`${broken.name} cannot be read.`}>
             {broken.unreadable}
           </Callout>
@@ -141,7 +143,7 @@ export default function Automations() {
         <EmptyState text="No automation matches." />
       ) : (
         <>
-          <div className={css.columns} aria-hidden="true">
+          <div className={`${listCss.columns} ${css.columns}`} aria-hidden="true">
             <span>Name</span>
             <span>Next run</span>
             <span>Last runs</span>
@@ -149,7 +151,7 @@ export default function Automations() {
           </div>
           <VirtualList
             label="Automations"
-            className={css.rows ?? ""}
+            className={listCss.rows ?? ""}
             items={shown}
             rowHeight={48}
             keyOf={(automation) => automation.id}
@@ -195,8 +197,8 @@ function Row({ automation, waitsForYou }: { automation: Automation; waitsForYou:
   const write = refusal("automations:write");
   const address = addressOfAutomation(automation.name);
   return (
-    <div className={css.row}>
-      <Link href={address} className={css.rowLink}>
+    <div className={listCss.row}>
+      <Link href={address} className={`${listCss.rowLink} ${css.rowLink}`}>
         {look ? <StatusGlyph look={look} title={wordOf(look)} /> : <span className={css.noGlyph} />}
         <span className={css.name}>
           <strong className="truncate">{automation.name}</strong>

@@ -6,7 +6,9 @@ import { Button } from "../../kit/Button";
 import { Copy } from "../../kit/Copy";
 import { errorText } from "../../kit/ErrorState";
 import { dayAndTime } from "../../kit/format";
+import { NoLines } from "../../kit/List";
 import { Panel } from "../../kit/layout";
+import listCss from "../../kit/list.module.css";
 import { toast } from "../../kit/Toast";
 import { useRefusal } from "../refusal";
 import css from "./automations.module.css";
@@ -40,8 +42,8 @@ export function Triggers({ automation }: { automation: AutomationView }) {
         </Button>
       }
     >
-      {shown.length === 0 && <p className={css.nothing}>None: it runs on demand.</p>}
-      <ul className={css.history}>
+      {shown.length === 0 && <NoLines>None: it runs on demand.</NoLines>}
+      <ul className={`${listCss.lines} ${css.history}`}>
         {shown.map((trigger) => (
           <TriggerRow key={trigger.id} automation={automation} trigger={trigger} refusal={refusal} />
         ))}

@@ -8,7 +8,9 @@ import type { MemoryEntry, Page } from "../../api/types";
 import { Button, IconButton } from "../../kit/Button";
 import { ErrorState } from "../../kit/ErrorState";
 import { shortId } from "../../kit/format";
+import { NoLines, ShowMore } from "../../kit/List";
 import { EmptyState, Panel, Skeleton } from "../../kit/layout";
+import listCss from "../../kit/list.module.css";
 import { Menu } from "../../kit/Menu";
 import { Time } from "../../kit/Time";
 import { useKey } from "../../shell/keys";
@@ -79,7 +81,7 @@ export default function MemoryTab({ owner }: { owner: MemoryOwner }) {
       }
     >
       <Loaded list={list} rows={4}>
-        {isEmpty && text !== "" && <p className={css.nothing}>No key and no value has “{text}”.</p>}
+        {isEmpty && text !== "" && <NoLines>No key and no value has “{text}”.</NoLines>}
         {isEmpty && text === "" && (
           <EmptyState
             text="Nothing yet. Its agent can keep facts here with the tool remember, and recalls them in later runs."
@@ -88,11 +90,7 @@ export default function MemoryTab({ owner }: { owner: MemoryOwner }) {
           />
         )}
         <Entries owner={owner} entries={entries} refusal={refusal} onOpen={setOpened} />
-        {list.hasNextPage && (
-          <button type="button" className={css.more} onClick={() => list.fetchNextPage()}>
-            Show more
-          </button>
-        )}
+        {list.hasNextPage && <ShowMore onClick={() => list.fetchNextPage()} />}
       </Loaded>
       <Dialogs owner={owner} opened={opened} onClose={() => setOpened(null)} />
     </Panel>
@@ -129,15 +127,11 @@ export function MemorySection({ owner, links }: { owner: MemoryOwner; links: Rea
         )}
         <Entries owner={owner} entries={shown} refusal={refusal} onOpen={setOpened} />
         {shown.length < entries.length && (
-          <button type="button" className={css.more} onClick={() => setAll(true)}>
+          <ShowMore onClick={() => setAll(true)}>
             Show all {list.hasNextPage ? `${entries.length}+` : entries.length}
-          </button>
+          </ShowMore>
         )}
-        {all && list.hasNextPage && (
-          <button type="button" className={css.more} onClick={() => list.fetchNextPage()}>
-            Show more
-          </button>
-        )}
+        {all && list.hasNextPage && <ShowMore onClick={() => list.fetchNextPage()} />}
       </Loaded>
       <Dialogs owner={owner} opened={opened} onClose={() => setOpened(null)} />
     </section>
@@ -154,7 +148,7 @@ function Loaded(props: {
   return (
     <>
       {list.error != null && (
-        <div className={css.problem}>
+        <div className={`${listCss.problem} ${css.problem}`}>
           <ErrorState error={list.error} onRetry={() => list.refetch()} />
         </div>
       )}
@@ -182,7 +176,7 @@ function Entries(props: {
   const { owner, entries, refusal, onOpen } = props;
   if (entries.length === 0) return null;
   return (
-    <ul className={css.entries} aria-label="Memory entries">
+    <ul className={listCss.lines} aria-label="Memory entries">
       {entries.map((entry) => (
         <Entry key={entry.key} owner={owner} entry={entry} refusal={refusal} onOpen={onOpen} />
       ))}
@@ -241,7 +235,7 @@ function Entry(props: {
         />
       </div>
       <Value value={entry.value} />
-      <p className={css.facts}>
+      <p className={`${listCss.facts} ${css.facts}`}>
         <span>confidence {entry.confidence}</span>
         <span>
           by {entry.author}

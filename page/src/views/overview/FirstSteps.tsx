@@ -1,5 +1,6 @@
-import { Link } from "wouter";
 import { useAgents } from "../../api/queries";
+import { ButtonLink } from "../../kit/Button";
+import listCss from "../../kit/list.module.css";
 import { views } from "../registry";
 import css from "./overview.module.css";
 
@@ -34,7 +35,7 @@ export function FirstSteps() {
       <header>
         <h2>First steps</h2>
       </header>
-      <ol className={css.steps}>
+      <ol className={`${listCss.lines} ${css.steps}`}>
         {steps.map((step, index) => (
           <li key={step.title}>
             <span aria-hidden="true">{index + 1}</span>
@@ -44,9 +45,9 @@ export function FirstSteps() {
               <code>{step.command}</code>
             </div>
             {step.link && (
-              <Link className={index === 1 ? css.primaryLink : css.ordinaryLink} href={step.link.href}>
+              <ButtonLink kind={index === 1 ? "primary" : "ordinary"} href={step.link.href}>
                 {step.link.word}
-              </Link>
+              </ButtonLink>
             )}
           </li>
         ))}

@@ -1,5 +1,4 @@
 import { type ReactNode, useState } from "react";
-import { Link } from "wouter";
 import type {
   Automation,
   FailureGroup,
@@ -7,9 +6,10 @@ import type {
   WaitingApproval,
   WaitingQuestion,
 } from "../../api/types";
-import { Button } from "../../kit/Button";
+import { Button, ButtonLink } from "../../kit/Button";
 import { sentence } from "../../kit/ErrorState";
 import { briefReason, clock, dayAndTime, localTimes, plural } from "../../kit/format";
+import listCss from "../../kit/list.module.css";
 import { type Look, lookOfRun, StatusGlyph, wordOf } from "../../kit/Status";
 import { Countdown } from "../../kit/Time";
 import { addressOfApproval, addressOfAutomation, addressOfQuestion, addressOfRun } from "../addresses";
@@ -63,7 +63,7 @@ export function Needs({ needs }: { needs: NeedsData }) {
           <StatusGlyph look="succeeded" /> Nothing needs you.
         </p>
       )}
-      <ul className={css.needs}>
+      <ul className={listCss.lines}>
         {shown.map(({ key, row }) => (
           <li key={key}>{row}</li>
         ))}
@@ -128,9 +128,9 @@ function ApprovalRow({ approvals }: { approvals: WaitingApproval[] }) {
       <span className={css.left}>
         <Countdown until={first.deadline_at} /> left
       </span>
-      <Link className={css.primaryLink} href={addressOfApproval(first.id)}>
+      <ButtonLink kind="primary" href={addressOfApproval(first.id)}>
         Review
-      </Link>
+      </ButtonLink>
     </Row>
   );
 }
@@ -151,9 +151,9 @@ function QuestionRow({ question }: { question: WaitingQuestion }) {
       <span className={css.left}>
         <Countdown until={question.deadline_at} /> left
       </span>
-      <Link className={css.primaryLink} href={addressOfQuestion(question.id)}>
+      <ButtonLink kind="primary" href={addressOfQuestion(question.id)}>
         Answer
-      </Link>
+      </ButtonLink>
     </Row>
   );
 }
@@ -206,13 +206,9 @@ function FailureRow({ group }: { group: FailureGroup }) {
           Retry
         </Button>
       )}
-      <Link
-        className={css.ordinaryLink}
-        href={addressOfRun(group.last.run_id)}
-        aria-label={`Open the run of ${name}`}
-      >
+      <ButtonLink href={addressOfRun(group.last.run_id)} aria-label={`Open the run of ${name}`}>
         Open
-      </Link>
+      </ButtonLink>
     </Row>
   );
 }
@@ -238,23 +234,15 @@ function StoppedRow({ automation }: { automation: Automation }) {
       note={localTimes(sentence(automation.attention?.replace(/^paused itself: /, "")))}
     >
       {/* Resumed with the same budget, it would pause itself again. */}
-      {budget !== null && (
-        <Link className={css.ordinaryLink} href={budget}>
-          Raise budget
-        </Link>
-      )}
+      {budget !== null && <ButtonLink href={budget}>Raise budget</ButtonLink>}
       {paused && budget === null && (
         <Button refusal={refusal("automations:write")} onClick={() => resumeAutomation(automation)}>
           {isProposed(automation) ? "Accept" : "Resume"}
         </Button>
       )}
-      <Link
-        className={css.ordinaryLink}
-        href={addressOfAutomation(automation.name)}
-        aria-label={`Open ${automation.name}`}
-      >
+      <ButtonLink href={addressOfAutomation(automation.name)} aria-label={`Open ${automation.name}`}>
         Open
-      </Link>
+      </ButtonLink>
     </Row>
   );
 }

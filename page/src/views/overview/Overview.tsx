@@ -7,6 +7,7 @@ import type { NextRun, Overview as OverviewData, Timeline } from "../../api/type
 import { Callout, ErrorState } from "../../kit/ErrorState";
 import { clock, dayAndTime, dayHeading, plural, readerZone, sameDay } from "../../kit/format";
 import { Skeleton } from "../../kit/layout";
+import listCss from "../../kit/list.module.css";
 import { type Look, StatusGlyph, wordOf } from "../../kit/Status";
 import { useNow } from "../../kit/Time";
 import { addressOfAutomation } from "../addresses";
@@ -199,7 +200,7 @@ function NextRuns({ runs, now }: { runs: NextRun[]; now: string }) {
         <h2>Next runs</h2>
       </header>
       {runs.length === 0 && <p className={css.nothing}>No automation is due.</p>}
-      <ol className={css.next}>
+      <ol className={`${listCss.lines} ${css.next}`}>
         {runs.map((run) => (
           <li key={run.automation_id}>
             <time dateTime={run.at} title={run.display}>

@@ -15,10 +15,11 @@ import type {
   RunRecordView,
   RunView,
 } from "../../api/types";
-import { Button } from "../../kit/Button";
+import { Button, ButtonLink } from "../../kit/Button";
 import { Callout, ErrorState, sentence } from "../../kit/ErrorState";
 import { clockWithSeconds, dayAndTime, longTime, plural, shortId } from "../../kit/format";
 import { EmptyState, Panel, Skeleton } from "../../kit/layout";
+import listCss from "../../kit/list.module.css";
 import { lookOfRun, Status, StatusGlyph, wordOf } from "../../kit/Status";
 import { useNow } from "../../kit/Time";
 import { addressOfAutomation, addressOfRun, addressOfSession } from "../addresses";
@@ -94,9 +95,9 @@ function Detail({ run }: { run: RunView }) {
         <Status look={look} />
         <span className={css.space} />
         {run.session_id && (
-          <Link className={css.linkButton} href={`${addressOfSession(run.session_id)}?run=${run.id}`}>
+          <ButtonLink size="large" href={`${addressOfSession(run.session_id)}?run=${run.id}`}>
             Conversation
-          </Link>
+          </ButtonLink>
         )}
         {isOpen(run.status) && (
           <Button size="large" refusal={refusal("runs:write")} onClick={() => cancelRun(run.id, name)}>
@@ -297,7 +298,7 @@ function Requests({ run }: { run: RunView }) {
   if (tools.length === 0 && requests.length === 0) return null;
   return (
     <Panel title="What it did" aside={<span className={css.sums}>{plural(tools.length, "tool call")}</span>}>
-      <ul className={css.steps}>
+      <ul className={`${listCss.lines} ${css.steps}`}>
         {tools.map((message) => (
           <li key={message.seq}>
             <code className="truncate">{message.content}</code>

@@ -8,7 +8,9 @@ import type { Page, RunItem, RunStatus } from "../../api/types";
 import { IconButton } from "../../kit/Button";
 import { ErrorState } from "../../kit/ErrorState";
 import { dayAndTime, longTime } from "../../kit/format";
+import { Chips, ShowMore } from "../../kit/List";
 import { EmptyState, Skeleton } from "../../kit/layout";
+import listCss from "../../kit/list.module.css";
 import { Menu } from "../../kit/Menu";
 import { lookOfListedRun, Status } from "../../kit/Status";
 import { useNow } from "../../kit/Time";
@@ -81,22 +83,10 @@ function Ledger() {
   const rows = list.data?.pages.flatMap((page) => page.items) ?? [];
   const filtered = statuses !== "" || automation !== "" || hours !== null || reason !== "";
   return (
-    <div className={css.ledger}>
-      <header className={css.head}>
+    <div className={listCss.listView}>
+      <header className={listCss.head}>
         <h1>Runs</h1>
-        <fieldset className={css.chips}>
-          <legend className="visually-hidden">Status</legend>
-          {STATUSES.map((each) => (
-            <button
-              key={each.value}
-              type="button"
-              aria-pressed={(chosen?.value ?? "") === each.value}
-              onClick={() => setStatus(each.value)}
-            >
-              {each.label}
-            </button>
-          ))}
-        </fieldset>
+        <Chips label="Status" value={chosen?.value ?? ""} options={STATUSES} onChange={setStatus} />
         <select
           aria-label="Automation"
           value={automation}
@@ -151,7 +141,7 @@ function Ledger() {
         )}
       </header>
       {list.error && (
-        <div className={css.problem}>
+        <div className={listCss.headProblem}>
           <ErrorState error={list.error} onRetry={() => list.refetch()} />
         </div>
       )}
@@ -165,8 +155,8 @@ function Ledger() {
           }
         />
       ) : (
-        <div className={css.table} data-stale={list.isPlaceholderData || undefined}>
-          <div className={css.columns} aria-hidden="true">
+        <div className={listCss.table} data-stale={list.isPlaceholderData || undefined}>
+          <div className={`${listCss.columns} ${css.columns}`} aria-hidden="true">
             <span>Status</span>
             <span>What</span>
             <span>Result</span>
@@ -176,21 +166,16 @@ function Ledger() {
           </div>
           <VirtualList
             label="Runs"
-            className={css.rows ?? ""}
+            className={listCss.rows ?? ""}
             items={rows}
             rowHeight={40}
             keyOf={(run) => run.id}
             render={(run) => <RunRow run={run} attempts={attempts === "all"} />}
           />
           {list.hasNextPage && (
-            <button
-              type="button"
-              className={css.more}
-              disabled={list.isFetchingNextPage}
-              onClick={() => list.fetchNextPage()}
-            >
+            <ShowMore disabled={list.isFetchingNextPage} onClick={() => list.fetchNextPage()}>
               {list.isFetchingNextPage ? "Loading…" : `${rows.length} shown. Show more`}
-            </button>
+            </ShowMore>
           )}
         </div>
       )}
@@ -211,8 +196,8 @@ function RunRow({ run, attempts }: { run: RunItem; attempts: boolean }) {
     attempt,
   ];
   return (
-    <div className={css.row}>
-      <Link href={addressOfRun(run.id)} className={css.rowLink}>
+    <div className={listCss.row}>
+      <Link href={addressOfRun(run.id)} className={`${listCss.rowLink} ${css.rowLink}`}>
         <Status look={look} />
         <span className={css.what}>
           <strong className="truncate">{name}</strong>
