@@ -2,7 +2,7 @@ import { useState } from "react";
 import { request } from "../../api/client";
 import type { Instance } from "../../api/types";
 import { Button } from "../../kit/Button";
-import { dayAndTime, plural } from "../../kit/format";
+import { dayAndTime } from "../../kit/format";
 import { Status } from "../../kit/Status";
 import { toast } from "../../kit/Toast";
 import { useRefusal } from "../refusal";
@@ -21,6 +21,29 @@ export function Instances() {
   );
 }
 
+/** Returns what waits for an instance, and why. Empty if nothing does. */
+export function waitText({ state, waiting_runs: runs, automations_too_new: tooNew }: Instance): string {
+  const run = runs === 1 ? "1 run waits" : `${runs} runs wait`;
+  const automation = tooNew === 1 ? "1 automation needs" : `${tooNew} automations need`;
+  return [
+    runs > 0 &&
+      (state === "online"
+        ? `${run} for ${runs === 1 ? "its turn" : "their turns"} there.`
+        : `${run} until a server serves it again.`),
+    tooNew > 0 && `${automation} a later version.`,
+  ]
+    .filter(Boolean)
+    .join(" ");
+}
+
+/** Returns what goes with an instance. */
+export function lossText({ waiting_runs: runs }: Instance): string {
+  const lost = "The memories of agents in its data folder count as lost";
+  return runs === 0
+    ? `${lost}.`
+    : `${lost}, and ${runs === 1 ? "1 waiting run fails" : `${runs} waiting runs fail`}.`;
+}
+
 function InstanceRow({ instance }: { instance: Instance }) {
   const refusal = useRefusal()("instances:write");
   const [removing, setRemoving] = useState(false);
@@ -33,9 +56,7 @@ function InstanceRow({ instance }: { instance: Instance }) {
         <small>
           {instance.version && `version ${instance.version}. `}
           {instance.last_seen_at && `Last seen ${dayAndTime(instance.last_seen_at)}. `}
-          {instance.waiting_runs > 0 && `${plural(instance.waiting_runs, "run")} waits for it. `}
-          {instance.automations_too_new > 0 &&
-            `${plural(instance.automations_too_new, "automation")} needs a later version.`}
+          {waitText(instance)}
         </small>
       </div>
       <Button
@@ -49,9 +70,7 @@ function InstanceRow({ instance }: { instance: Instance }) {
       {removing && (
         <ConfirmDialog
           title={`Remove the instance ${instance.name}?`}
-          note={`The memories of agents in its data folder count as lost${
-            instance.waiting_runs > 0 ? `, and ${plural(instance.waiting_runs, "waiting run")} fails` : ""
-          }.`}
+          note={lossText(instance)}
           action="Remove"
           confirm={async () => {
             await request("DELETE", `/instances/${instance.id}`);
