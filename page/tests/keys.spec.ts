@@ -14,6 +14,76 @@ test("palette_goes_to_a_conversation", async ({ page, stack, signIn }) => {
   await expect(page.getByRole("dialog")).toBeHidden();
 });
 
+test("keys_right_after_opening_of_palette_land_in_it", async ({ page, stack, signIn }) => {
+  const id = await converse(stack, "Winter newsletter", "Hello.");
+  await signIn(page);
+  await page.goto(`/conversations/${id}`);
+  await expect(composer(page)).toBeFocused();
+  // All in one task of the page, so that no frame is between them.
+  const typed = await page.evaluate(() => {
+    const press = (key: string, ctrlKey = false) =>
+      document.activeElement?.dispatchEvent(
+        new KeyboardEvent("keydown", { key, ctrlKey, bubbles: true, cancelable: true }),
+      );
+    press("k", true);
+    const field = document.activeElement as HTMLInputElement;
+    document.execCommand("insertText", false, "settings");
+    const text = field.value;
+    press("Enter");
+    return { role: field.getAttribute("role"), text };
+  });
+  expect(typed).toEqual({ role: "combobox", text: "settings" });
+  await expect(page).toHaveURL(/\/settings/);
+  await expect(page.getByRole("dialog")).toBeHidden();
+});
+
+test("palette_moves_through_rows_and_gives_the_focus_back", async ({ page, stack, signIn }) => {
+  const id = await converse(stack, "Autumn newsletter", "Hello.");
+  await signIn(page);
+  await page.goto(`/conversations/${id}`);
+  await expect(composer(page)).toBeFocused();
+  await page.keyboard.press("Control+k");
+  const rows = page.getByRole("dialog", { name: "Find or do" }).getByRole("option");
+  await expect(rows.first()).toHaveAttribute("aria-selected", "true");
+  await page.keyboard.press("ArrowUp");
+  await expect(rows.last()).toHaveAttribute("aria-selected", "true");
+  await expect(rows.last()).toBeInViewport();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  await expect(rows.nth(1)).toHaveAttribute("aria-selected", "true");
+  const activeId = await rows.nth(1).getAttribute("id");
+  const input = page.getByRole("combobox", { name: "Find or do" });
+  await expect(input).toHaveAttribute("aria-activedescendant", activeId ?? "");
+  await page.keyboard.press("Tab");
+  await expect(input).toBeFocused();
+  await page.keyboard.type("no such name");
+  await expect(page.getByText("Nothing is called like this.")).toBeVisible();
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Escape");
+  await expect(page.getByRole("dialog")).toBeHidden();
+  await expect(composer(page)).toBeFocused();
+});
+
+test("palette_stays_closed_while_a_dialog_is_open", async ({ page, signIn }) => {
+  await signIn(page);
+  await page.goto("/runs");
+  await expect(page.getByRole("heading", { name: "Runs" })).toBeVisible();
+  await page.keyboard.press("?");
+  const help = page.getByRole("dialog", { name: "Keys" });
+  await expect(help).toBeVisible();
+  await page.keyboard.press("Control+k");
+  await expect(page.getByRole("dialog", { name: "Find or do" })).toBeHidden();
+  await page.keyboard.press("Escape");
+  await expect(help).toBeHidden();
+  await page.keyboard.press("Control+k");
+  await expect(page.getByRole("dialog", { name: "Find or do" })).toBeVisible();
+  await page
+    .getByRole("presentation")
+    .first()
+    .click({ position: { x: 5, y: 5 } });
+  await expect(page.getByRole("dialog")).toBeHidden();
+});
+
 test("palette_begins_with_the_newest_and_finds_all", async ({ page, stack, signIn }) => {
   for (const title of ["Oldest of all", "Two", "Three", "Four", "Five", "Six"])
     await stack.api("POST", "/sessions", { agent: "claude", title });

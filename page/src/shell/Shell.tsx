@@ -14,7 +14,7 @@ import { type View, views } from "../views/registry";
 import { useConnection, useNewerVersion } from "./connection";
 import { KeyHelp } from "./KeyHelp";
 import { useKey, useShellKeys } from "./keys";
-import { Palette } from "./Palette";
+import { Palette, type PaletteHandle } from "./Palette";
 import { Brand } from "./SignIn";
 import { useScrollMemory } from "./scroll";
 import css from "./shell.module.css";
@@ -25,10 +25,10 @@ const isCurrent = (view: View, location: string) =>
 
 export function Shell({ children }: { children: ReactNode }) {
   const [location] = useLocation();
-  const [paletteOpen, setPaletteOpen] = useState(false);
+  const palette = useRef<PaletteHandle>(null);
   const [helpOpen, setHelpOpen] = useState(false);
   const main = useRef<HTMLElement>(null);
-  const openPalette = useCallback(() => setPaletteOpen(true), []);
+  const openPalette = useCallback(() => palette.current?.open(), []);
   useShellKeys(openPalette);
   useKey("?", () => setHelpOpen(true));
   useScrollMemory(main, location + window.location.search);
@@ -71,7 +71,7 @@ export function Shell({ children }: { children: ReactNode }) {
           <span>{inNavigation.length > 4 ? "More" : "Find"}</span>
         </button>
       </nav>
-      {paletteOpen && <Palette onClose={() => setPaletteOpen(false)} />}
+      <Palette ref={palette} />
       {helpOpen && <KeyHelp onClose={() => setHelpOpen(false)} />}
       <TabTitle location={location} />
     </div>

@@ -12,7 +12,7 @@ function inTextField(target: EventTarget | null): boolean {
 }
 
 function dialogIsOpen(): boolean {
-  return document.querySelector('[role="dialog"], [role="alertdialog"]') !== null;
+  return document.querySelector('[role="dialog"], [role="alertdialog"], dialog[open]') !== null;
 }
 
 /** Calls the handler when the key is pressed outside text fields. */
@@ -39,8 +39,9 @@ export function useShellKeys(openPalette: () => void): void {
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
       if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+        // The browser would search in its address line.
         event.preventDefault();
-        openPalette();
+        if (!dialogIsOpen()) openPalette();
         return;
       }
       if (event.ctrlKey || event.metaKey || event.altKey || inTextField(event.target) || dialogIsOpen())
