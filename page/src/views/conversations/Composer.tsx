@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { ArrowUp, Pencil, Square, X } from "lucide-react";
-import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { type KeyboardEvent, memo, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { Link } from "wouter";
 import { newKey, post } from "../../api/client";
 import { hasStatus } from "../../api/problem";
@@ -29,7 +29,8 @@ export interface ComposerProps {
   sent: string[];
 }
 
-export function Composer({ view, agent, approvals, automations, sent }: ComposerProps) {
+export const Composer = memo(function Composer(props: ComposerProps) {
+  const { view, agent, approvals, automations, sent } = props;
   const client = useQueryClient();
   const may = usePermission();
   const { online } = useConnection();
@@ -197,7 +198,7 @@ export function Composer({ view, agent, approvals, automations, sent }: Composer
       )}
     </div>
   );
-}
+});
 
 function placeholder(view: SessionView, agent: string, running: boolean): string {
   if (view.state === "draft") return `Message ${agent}. It waits until the conversation is enabled.`;

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { X } from "lucide-react";
-import { useEffect, useMemo, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useLocation, useSearchParams } from "wouter";
 import { get } from "../../api/client";
 import { hasStatus } from "../../api/problem";
@@ -14,7 +14,7 @@ import { Composer, useFocusOnOpen } from "./Composer";
 import css from "./conversation.module.css";
 import { DeleteDialog } from "./DeleteDialog";
 import { Header } from "./Header";
-import { automationOf, itemsOf, latestPlan } from "./items";
+import { automationOf, type Item, itemsOf, keepEqual, latestPlan } from "./items";
 import { titleOf } from "./names";
 import { SideLine, SidePanel } from "./SidePanel";
 import { markSeen } from "./seen";
@@ -68,7 +68,11 @@ function Open({ conversation, view }: { conversation: Loaded; view: SessionView 
     const own = (allApprovals.data?.items ?? []).filter((approval) => approval.session_id === view.id);
     return own.sort((a, b) => a.deadline_at.localeCompare(b.deadline_at));
   }, [allApprovals.data, view.id]);
-  const items = useMemo(() => itemsOf(transcript, runs), [transcript, runs]);
+  const shown = useRef<Item[]>([]);
+  const items = useMemo(() => {
+    shown.current = keepEqual(shown.current, itemsOf(transcript, runs));
+    return shown.current;
+  }, [transcript, runs]);
   const plan = useMemo(() => latestPlan(transcript), [transcript]);
   const sent = useMemo(
     () =>
@@ -103,6 +107,10 @@ function Open({ conversation, view }: { conversation: Loaded; view: SessionView 
     return index < 0 ? null : index;
   }, [items, transcript.rows, linkedRun, linkedSeq]);
 
+  // All but the transcript is drawn again only when it changes, because live text comes up to 60 times a second.
+  const askDelete = useCallback(() => setDeleting(true), []);
+  const openPanel = useCallback(() => setPanelOpen(true), []);
+  const togglePanel = useCallback(() => setPanelOpen((open) => !open), []);
   const side = {
     view,
     automations,
@@ -118,12 +126,12 @@ function Open({ conversation, view }: { conversation: Loaded; view: SessionView 
         view={view}
         agent={agent}
         waitsForYou={approvals.length > 0}
-        onDelete={() => setDeleting(true)}
-        onPanel={() => setPanelOpen(!panelOpen)}
+        onDelete={askDelete}
+        onPanel={togglePanel}
       />
       <div className={css.body}>
         <div className={css.talk}>
-          <SideLine {...side} onOpen={() => setPanelOpen(true)} />
+          <SideLine {...side} onOpen={openPanel} />
           {error !== null && (
             <div className={css.column}>
               <ErrorState error={error} onRetry={refetch} />

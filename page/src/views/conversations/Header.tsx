@@ -12,7 +12,7 @@ import {
   Square,
   Trash2,
 } from "lucide-react";
-import { type FormEvent, useEffect, useRef, useState } from "react";
+import { type FormEvent, memo, useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
 import { request } from "../../api/client";
 import { hasStatus } from "../../api/problem";
@@ -38,7 +38,8 @@ export interface HeaderProps {
   onPanel(): void;
 }
 
-export function Header({ view, agent, waitsForYou, onDelete, onPanel }: HeaderProps) {
+export const Header = memo(function Header(props: HeaderProps) {
+  const { view, agent, waitsForYou, onDelete, onPanel } = props;
   const may = usePermission();
   const { online } = useConnection();
   const [confirm, setConfirm] = useState<"complete" | "archive" | null>(null);
@@ -179,7 +180,7 @@ export function Header({ view, agent, waitsForYou, onDelete, onPanel }: HeaderPr
       )}
     </header>
   );
-}
+});
 
 /** Shortens a path to its last two parts. Returns `null` for the folder that Matins made for the session. */
 export function shortPath(path: string): string | null {

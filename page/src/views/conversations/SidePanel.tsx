@@ -1,5 +1,5 @@
 import { ChevronDown } from "lucide-react";
-import { lazy, Suspense } from "react";
+import { lazy, memo, Suspense } from "react";
 import { Link } from "wouter";
 import { usePermission } from "../../api/queries";
 import type { Approval, Automation, Message, OpenRun, Run, SessionView } from "../../api/types";
@@ -34,7 +34,7 @@ export interface SidePanelProps {
   unified: boolean;
 }
 
-export function SidePanel(props: SidePanelProps) {
+export const SidePanel = memo(function SidePanel(props: SidePanelProps) {
   const { view, automations, approvals, plan, rows, lastRun, unified } = props;
   return (
     <>
@@ -65,7 +65,7 @@ export function SidePanel(props: SidePanelProps) {
       <UsageSection view={view} lastRun={lastRun} />
     </>
   );
-}
+});
 
 /** The state of an automation in one glyph: what waits or runs now, else the last outcome. */
 export function lookOfAutomation(
@@ -256,8 +256,8 @@ function UsageSection({ view, lastRun }: { view: SessionView; lastRun: Run | nul
 const SHOWN_IN_LINE = 2;
 
 /** The same in one line, for narrow screens. */
-export function SideLine({ onOpen, ...props }: SidePanelProps & { onOpen(): void }) {
-  const { automations, approvals, view } = props;
+export const SideLine = memo(function SideLine(props: SidePanelProps & { onOpen(): void }) {
+  const { automations, approvals, view, onOpen } = props;
   return (
     <button type="button" className={css.sideLine} onClick={onOpen}>
       {automations.length > 0 ? (
@@ -282,4 +282,4 @@ export function SideLine({ onOpen, ...props }: SidePanelProps & { onOpen(): void
       <ChevronDown size={16} aria-hidden />
     </button>
   );
-}
+});

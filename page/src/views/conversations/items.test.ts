@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Message, Run } from "../../api/types";
-import { itemsOf } from "./items";
+import { itemsOf, keepEqual } from "./items";
 import { EMPTY } from "./transcript";
 
 let seq = 0;
@@ -124,5 +124,44 @@ describe("itemsOf", () => {
       (item) => item.key,
     );
     expect(new Set(keys).size).toBe(keys.length);
+  });
+});
+
+describe("keepEqual", () => {
+  const rows = [
+    row("run_9", "message", "user"),
+    row("run_9", "thought", "assistant"),
+    row("run_9", "tool_call", "tool", { status: "completed" }),
+  ];
+  const at = (text: string, more: Message[] = []) =>
+    itemsOf(
+      { ...EMPTY, rows: [...rows, ...more], live: new Map([["run_9", { text, end: text.length }]]) },
+      new Map([["run_9", run("run_9", "running")]]),
+      "UTC",
+    );
+
+  test("a piece of live text replaces its own item alone", () => {
+    const before = at("The");
+    const after = keepEqual(before, at("The train"));
+    expect(after.map((item) => before.includes(item))).toEqual([true, true, true, false]);
+    expect(after.at(-1)).toMatchObject({ kind: "answer", text: "The train" });
+  });
+
+  test("a changed row replaces its item", () => {
+    const before = at("The");
+    const last = rows[2] as Message;
+    const changed = { ...last, metadata: { status: "failed" } } as Message;
+    const after = keepEqual(
+      before,
+      itemsOf({ ...EMPTY, rows: [...rows.slice(0, 2), changed] }, new Map(), "UTC"),
+    );
+    expect(before).not.toContain(after.find((item) => item.kind === "work"));
+  });
+
+  test("a further row replaces the item of its work", () => {
+    const before = at("The");
+    const after = keepEqual(before, at("The", [row("run_9", "thought", "assistant")]));
+    const work = after.find((item) => item.kind === "work");
+    expect(work).toMatchObject({ work: { thoughts: [{}, {}] } });
   });
 });

@@ -195,6 +195,32 @@ export function itemsOf(transcript: Transcript, runs: ReadonlyMap<string, Run>, 
   return items;
 }
 
+/** `true` if the values are the same, or objects or lists of equal values down to a depth. */
+function isEqual(a: unknown, b: unknown, depth: number): boolean {
+  if (Object.is(a, b)) return true;
+  if (depth === 0 || typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+  const [left, right] = [Object.entries(a), b as Record<string, unknown>];
+  return (
+    left.length === Object.keys(right).length &&
+    left.every(([field, value]) => field in right && isEqual(value, right[field], depth - 1))
+  );
+}
+
+/** The rows are this deep in an item of work: item, work, list. Rows are the same objects as long as they stay. */
+const ROW_DEPTH = 3;
+
+/**
+ * Returns `items` with those of `before` in place of equal ones, so that a piece of live text draws no row again but its
+ * own.
+ */
+export function keepEqual(before: readonly Item[], items: readonly Item[]): Item[] {
+  const known = new Map(before.map((item) => [item.key, item]));
+  return items.map((item) => {
+    const old = known.get(item.key);
+    return old !== undefined && isEqual(old, item, ROW_DEPTH) ? old : item;
+  });
+}
+
 /** Returns the plan of the last turn that has one. */
 export function latestPlan(transcript: Transcript): Message | null {
   return transcript.rows.findLast((row) => row.kind === "plan") ?? null;
