@@ -27,6 +27,10 @@ describe("shortTime", () => {
     expect(shortTime(at, NOW, ZONE)).toBe(text);
   });
 
+  it("invalid_instant_throws_no_error", () => {
+    expect(shortTime("soon", NOW, ZONE)).toBe("an unknown time");
+  });
+
   it("day_is_that_of_the_reader", () => {
     // 00:30 in Prague is still the day before in UTC.
     expect(shortTime("2026-11-18T23:30:00Z", NOW, ZONE)).toBe("00:30");

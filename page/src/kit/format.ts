@@ -1,32 +1,69 @@
 /** Formats times, durations and amounts. All instants come from the server; the browser computes no schedule. */
 
-/** The zone of the reader, such as `Europe/Prague`. */
-export const readerZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
+const ZONE_LASTS_MS = 60_000;
+let readerZoneNow = { zone: "", until: 0 };
 
-const LOCALE = "en-GB";
-
-function parts(at: Date, zone: string): { day: string } {
-  return { day: at.toLocaleDateString("sv-SE", { timeZone: zone }) };
+/** The zone of the reader, such as `Europe/Prague`. A change of it is noticed within a minute. */
+export function readerZone(): string {
+  const now = Date.now();
+  if (now >= readerZoneNow.until || now < readerZoneNow.until - ZONE_LASTS_MS) {
+    const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    readerZoneNow = { zone, until: now + ZONE_LASTS_MS };
+  }
+  return readerZoneNow.zone;
 }
 
-export function clock(at: string, zone = readerZone()): string {
-  return new Date(at).toLocaleTimeString(LOCALE, { hour: "2-digit", minute: "2-digit", timeZone: zone });
+const TIME = { hour: "2-digit", minute: "2-digit" } as const;
+const FORMS = {
+  // Swedes write dates as ISO 8601 does.
+  isoDay: { locale: "sv-SE", options: {} },
+  time: { locale: "en-GB", options: TIME },
+  timeWithSeconds: { locale: "en-GB", options: { ...TIME, second: "2-digit" } },
+  weekday: { locale: "en-GB", options: { weekday: "short" } },
+  date: { locale: "en-GB", options: { day: "numeric", month: "short" } },
+  dateWithYear: { locale: "en-GB", options: { day: "numeric", month: "short", year: "numeric" } },
+  dateWithWeekday: { locale: "en-GB", options: { weekday: "short", day: "numeric", month: "short" } },
+  whole: {
+    locale: "en-GB",
+    options: {
+      weekday: "short",
+      day: "numeric",
+      month: "short",
+      year: "numeric",
+      ...TIME,
+      second: "2-digit",
+    },
+  },
+} satisfies Record<string, { locale: string; options: Intl.DateTimeFormatOptions }>;
+
+/** The formatters in use. To make one takes a hundred times as long as to format with it. */
+const formatters = new Map<string, Intl.DateTimeFormat>();
+
+function format(at: string | number, form: keyof typeof FORMS, zone: string): string {
+  const date = new Date(at);
+  // A formatter would throw, and with it the whole view.
+  if (Number.isNaN(date.getTime())) return "an unknown time";
+  const key = `${form} ${zone}`;
+  let formatter = formatters.get(key);
+  if (formatter === undefined) {
+    const { locale, options } = FORMS[form];
+    formatter = new Intl.DateTimeFormat(locale, { ...options, timeZone: zone });
+    formatters.set(key, formatter);
+  }
+  return formatter.format(date);
 }
 
-export function clockWithSeconds(at: number, zone = readerZone()): string {
-  return new Date(at).toLocaleTimeString(LOCALE, { timeZone: zone });
-}
+export const clock = (at: string, zone = readerZone()): string => format(at, "time", zone);
+
+export const clockWithSeconds = (at: number, zone = readerZone()): string =>
+  format(at, "timeWithSeconds", zone);
 
 /** Returns the time of an instant today, the weekday within six days, and else the date. */
 export function shortTime(at: string, now = Date.now(), zone = readerZone()): string {
-  const then = new Date(at);
-  const today = new Date(now);
-  if (parts(then, zone).day === parts(today, zone).day) return clock(at, zone);
-  const days = Math.abs(now - then.getTime()) / 86_400_000;
-  if (days < 6) return then.toLocaleDateString(LOCALE, { weekday: "short", timeZone: zone });
-  const sameYear = parts(then, zone).day.slice(0, 4) === parts(today, zone).day.slice(0, 4);
-  const year = sameYear ? {} : { year: "numeric" as const };
-  return then.toLocaleDateString(LOCALE, { day: "numeric", month: "short", timeZone: zone, ...year });
+  const [day, today] = [format(at, "isoDay", zone), format(now, "isoDay", zone)];
+  if (day === today) return clock(at, zone);
+  if (Math.abs(now - Date.parse(at)) / 86_400_000 < 6) return format(at, "weekday", zone);
+  return format(at, day.slice(0, 4) === today.slice(0, 4) ? "date" : "dateWithYear", zone);
 }
 
 /** As `shortTime`, and with the time of other days: `Wed 09:00`, `12 Nov 09:00`. */
@@ -46,32 +83,12 @@ export function localTimes(text: string, now = Date.now(), zone = readerZone()):
   return text.replace(/\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z/g, (at) => dayAndTime(at, now, zone));
 }
 
-export function longTime(at: string, zone = readerZone()): string {
-  const text = new Date(at).toLocaleString(LOCALE, {
-    weekday: "short",
-    day: "numeric",
-    month: "short",
-    year: "numeric",
-    hour: "2-digit",
-    minute: "2-digit",
-    second: "2-digit",
-    timeZone: zone,
-  });
-  return `${text}, ${zone}`;
-}
+export const longTime = (at: string, zone = readerZone()): string => `${format(at, "whole", zone)}, ${zone}`;
 
-export function dayHeading(at: string, zone = readerZone()): string {
-  return new Date(at).toLocaleDateString(LOCALE, {
-    weekday: "short",
-    day: "numeric",
-    month: "short",
-    timeZone: zone,
-  });
-}
+export const dayHeading = (at: string, zone = readerZone()): string => format(at, "dateWithWeekday", zone);
 
-export function sameDay(a: string, b: string, zone = readerZone()): boolean {
-  return parts(new Date(a), zone).day === parts(new Date(b), zone).day;
-}
+export const sameDay = (a: string, b: string, zone = readerZone()): boolean =>
+  format(a, "isoDay", zone) === format(b, "isoDay", zone);
 
 export function duration(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
