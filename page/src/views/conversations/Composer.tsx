@@ -51,7 +51,10 @@ export const Composer = memo(function Composer(props: ComposerProps) {
     element.style.height = `${Math.min(MAX_HEIGHT_PX, element.scrollHeight)}px`;
   }, [draft]);
 
-  const running = view.open_runs.find((run) => run.status === "running" || run.status === "delivered");
+  // A run whose file waits in a folder has not begun.
+  const running = view.open_runs.find(
+    (run) => run.status === "running" || (run.status === "delivered" && run.blocked_on?.for !== "runtime"),
+  );
   const waiting = view.open_runs.filter((run) => run !== running);
   const offline = online ? null : "There is no connection. The draft is kept.";
   const mayWrite = may("sessions:write");
@@ -275,6 +278,10 @@ export function waitReason(run: OpenRun): string {
       return "waits for a free place";
     case "instance":
       return `waits for ${run.blocked_on.name}, which is offline`;
+    case "delivery":
+      return `waits for its file on ${run.blocked_on.name}`;
+    case "runtime":
+      return `delivered to ${run.blocked_on.name} at ${clock(run.blocked_on.delivered_at)}, not begun`;
     default:
       return "";
   }

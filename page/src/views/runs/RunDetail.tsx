@@ -5,19 +5,10 @@ import { Link, useLocation } from "wouter";
 import { get } from "../../api/client";
 import { hasStatus } from "../../api/problem";
 import { keys, usePermission } from "../../api/queries";
-import type {
-  Approval,
-  BlockedOn,
-  Message,
-  Messages,
-  Page,
-  Run,
-  RunRecordView,
-  RunView,
-} from "../../api/types";
+import type { Approval, Message, Messages, Page, Run, RunRecordView, RunView } from "../../api/types";
 import { Button, ButtonLink } from "../../kit/Button";
 import { Callout, ErrorState, sentence } from "../../kit/ErrorState";
-import { clockWithSeconds, dayAndTime, longTime, plural, shortId } from "../../kit/format";
+import { clockWithSeconds, longTime, plural, shortId } from "../../kit/format";
 import { EmptyState, Panel, Skeleton } from "../../kit/layout";
 import listCss from "../../kit/list.module.css";
 import { lookOfRun, Status, StatusGlyph, wordOf } from "../../kit/Status";
@@ -29,7 +20,7 @@ import { useRefusal } from "../refusal";
 import { cancelRun, retryRun } from "../run-actions";
 import css from "./runs.module.css";
 import { phasesOf } from "./waterfall";
-import { adviceOf, canRetry, isOpen, originOf, subjectOf } from "./words";
+import { adviceOf, blockedText, canRetry, deliveryText, isOpen, originOf, subjectOf } from "./words";
 
 const RunArtifacts = lazy(() => import("../artifacts/Artifacts"));
 
@@ -138,31 +129,6 @@ function Detail({ run }: { run: RunView }) {
   );
 }
 
-function blockedText(blocked: BlockedOn): string {
-  switch (blocked.for) {
-    case "worker":
-      return "Until a server takes the turn.";
-    case "approval":
-      return "For a person, who allows or denies what the agent asks.";
-    case "answer":
-      return "For a person, who answers the question of the agent.";
-    case "instance":
-      return `Until a server serves the instance ${blocked.name} again.`;
-    case "directory":
-      return "Until a server that has its directory takes the turn.";
-    case "backoff":
-      return `Until ${dayAndTime(blocked.until)}, before the next attempt.`;
-    case "budget":
-      return `${sentence(blocked.reason)} Until ${dayAndTime(blocked.until)}.`;
-    case "session":
-      return `Until the conversation, which is ${blocked.state}, is active.`;
-    case "run":
-      return "Until the run before it has ended.";
-    default:
-      return "For its turn in the queue.";
-  }
-}
-
 function Facts({ run }: { run: RunView }) {
   const rows: [string, string | null | undefined][] = [
     ["Due", run.scheduled_for ? longTime(run.scheduled_for) : null],
@@ -171,6 +137,8 @@ function Facts({ run }: { run: RunView }) {
     ["Came from", originOf(run)],
     ["Agent", run.agent_name],
     ["Instance", run.instance_name],
+    ["File", run.delivery?.file],
+    ["Delivered", run.delivery && deliveryText(run.delivery)],
     ["Usage", run.started_at ? usageText(run.usage) : null],
     ["Tools", run.flags.tool_calls > 0 ? plural(run.flags.tool_calls, "call") : null],
     ["Denied", run.flags.permissions_denied > 0 ? plural(run.flags.permissions_denied, "request") : null],

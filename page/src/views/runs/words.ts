@@ -1,6 +1,7 @@
 /** What a run is about, in words for people. */
-import type { Run, RunItem, RunStatus } from "../../api/types";
-import { duration, shortId } from "../../kit/format";
+import type { BlockedOn, Run, RunDelivery, RunItem, RunStatus } from "../../api/types";
+import { sentence } from "../../kit/ErrorState";
+import { dayAndTime, duration, longTime, plural, shortId } from "../../kit/format";
 
 export type Named = Pick<RunItem, "automation_name" | "session_title" | "automation_id" | "session_id">;
 
@@ -62,4 +63,46 @@ export function adviceOf(run: Pick<Run, "reason" | "status">, agent: string | nu
     default:
       return null;
   }
+}
+
+/** Says what a run waits for. */
+export function blockedText(blocked: BlockedOn): string {
+  switch (blocked.for) {
+    case "worker":
+      return "Until a server takes the turn.";
+    case "approval":
+      return "For a person, who allows or denies what the agent asks.";
+    case "answer":
+      return "For a person, who answers the question of the agent.";
+    case "instance":
+      return `Until a server serves the instance ${blocked.name} again.`;
+    case "delivery":
+      return blocked.reason === null
+        ? `Until its file is in the folder of ${blocked.name}.`
+        : `Its file cannot be written into the folder of ${blocked.name}. ${sentence(blocked.reason)}${
+            blocked.until === null ? "" : ` The next attempt is at ${dayAndTime(blocked.until)}.`
+          }`;
+    case "runtime":
+      return `Delivered to ${blocked.name} at ${dayAndTime(blocked.delivered_at)}, not begun. ${
+        blocked.online ? "Its runtime takes it in its turn." : "No runtime watches the folder now."
+      }`;
+    case "directory":
+      return "Until a server that has its directory takes the turn.";
+    case "backoff":
+      return `Until ${dayAndTime(blocked.until)}, before the next attempt.`;
+    case "budget":
+      return `${sentence(blocked.reason)} Until ${dayAndTime(blocked.until)}.`;
+    case "session":
+      return `Until the conversation, which is ${blocked.state}, is active.`;
+    case "run":
+      return "Until the run before it has ended.";
+    default:
+      return "For its turn in the queue.";
+  }
+}
+
+/** Says when the trigger file of a run was written; null if it was not written yet. */
+export function deliveryText({ delivered_at: at, writes }: RunDelivery): string | null {
+  if (at === null) return null;
+  return writes > 1 ? `${longTime(at)}, written ${plural(writes, "time")}` : longTime(at);
 }

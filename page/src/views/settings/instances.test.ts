@@ -14,6 +14,15 @@ test.each([
     { waiting_runs: 1, automations_too_new: 2 },
     "1 run waits until a server serves it again. 2 automations need a later version.",
   ],
+  [{ waiting_runs: 1, kind: "directory" as const }, "1 run waits until a runtime watches its folder again."],
+  [
+    { waiting_runs: 1, delivered_runs: 1, kind: "directory" as const },
+    "1 run waits until a runtime watches its folder again, delivered as a file.",
+  ],
+  [
+    { waiting_runs: 3, delivered_runs: 2, kind: "directory" as const, state: "online" as const },
+    "3 runs wait for their turns there, 2 of them delivered as files.",
+  ],
 ])("wait_text_of_%j", (more, text) => {
   expect(waitText(instance(more))).toBe(text);
 });

@@ -1,0 +1,39 @@
+import { expect, test } from "vitest";
+import type { BlockedOn, RunDelivery } from "../../api/types";
+import { dayAndTime, longTime } from "../../kit/format";
+import { blockedText, deliveryText } from "./words";
+
+const AT = "2026-11-19T08:00:00Z";
+const laptop = { instance: "ins_1", name: "laptop" };
+
+test.each<[BlockedOn, string]>([
+  [{ for: "delivery", ...laptop, reason: null, until: null }, "Until its file is in the folder of laptop."],
+  [
+    { for: "delivery", ...laptop, reason: "the folder is full", until: AT },
+    `Its file cannot be written into the folder of laptop. The folder is full. The next attempt is at ${dayAndTime(AT)}.`,
+  ],
+  [
+    { for: "runtime", ...laptop, online: false, delivered_at: AT },
+    `Delivered to laptop at ${dayAndTime(AT)}, not begun. No runtime watches the folder now.`,
+  ],
+  [
+    { for: "runtime", ...laptop, online: true, delivered_at: AT },
+    `Delivered to laptop at ${dayAndTime(AT)}, not begun. Its runtime takes it in its turn.`,
+  ],
+])("text_of_wait_for_%j", (blocked, text) => {
+  expect(blockedText(blocked)).toBe(text);
+});
+
+test("delivery_names_each_further_write", () => {
+  const delivery = {
+    instance: "ins_1",
+    file: "x.json",
+    delivered_at: AT,
+    writes: 1,
+    failures: 0,
+    error: null,
+  };
+  expect(deliveryText({ ...delivery, delivered_at: null, writes: 0 } as RunDelivery)).toBeNull();
+  expect(deliveryText(delivery)).toBe(longTime(AT));
+  expect(deliveryText({ ...delivery, writes: 3 })).toBe(`${longTime(AT)}, written 3 times`);
+});
