@@ -145,6 +145,19 @@ test("deletion_of_an_agents_entry_asks_first", async ({ page, stack, signIn }) =
   await expect(page.getByText(/^Nothing yet/)).toBeVisible();
 });
 
+test("deletion_of_an_entry_that_is_gone_counts_as_done", async ({ page, stack, signIn }) => {
+  await fireNew(stack, "twice", call("remember", { key: "fact", value: "from a run" }));
+  await signIn(page);
+  await open(page, "twice");
+  await choose(page, "fact", "Delete…");
+  const dialog = page.getByRole("dialog", { name: "Delete “fact”?" });
+  await expect(dialog).toBeVisible();
+  await stack.api("DELETE", "/automations/twice/memory/fact");
+  await dialog.getByRole("button", { name: "Delete" }).click();
+  await expect(dialog).toBeHidden();
+  await expect(page.getByText(/^Nothing yet/)).toBeVisible();
+});
+
 test("refused_field_gets_the_focus_and_nothing_is_lost", async ({ page, stack, signIn }) => {
   await stack.api("POST", "/automations", { name: "refused", prompt: "x", agent: "claude" });
   await signIn(page);

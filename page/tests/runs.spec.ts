@@ -40,6 +40,28 @@ test("matching_runs_are_retried_after_a_question", async ({ page, stack, signIn 
   await expect(page.getByText("2 runs", { exact: true })).toBeVisible();
 });
 
+test("retry_of_another_number_of_runs_says_so_and_keeps_the_dialog", async ({ page, stack, signIn }) => {
+  const session = await stack.api<{ id: string }>("POST", "/sessions", { agent: "claude", title: "Counted" });
+  await stack.api("POST", `/sessions/${session.id}/pause`);
+  const cancelOne = async (text: string) => {
+    const run = await stack.api<Run>("POST", `/sessions/${session.id}/messages`, { text });
+    await stack.api("POST", `/runs/${run.id}/cancel`);
+  };
+  await cancelOne("One.");
+  await signIn(page);
+  await page.goto("/runs?status=other");
+  await page.getByRole("button", { name: /^Retry/ }).click();
+  const dialog = page.getByRole("dialog", { name: /^Retry \d+ runs?\?$/ });
+  await expect(dialog).toBeVisible();
+  await cancelOne("Two.");
+  const button = dialog.getByRole("button", { name: /^Retry/ });
+  await button.click();
+  await expect(dialog.getByRole("alert")).toBeVisible();
+  await expect(button).toBeEnabled();
+  await dialog.getByRole("button", { name: "Keep" }).click();
+  await expect(dialog).toBeHidden();
+});
+
 test("failed_run_is_retried_and_has_one_row", async ({ page, stack, signIn }) => {
   await stack.api("POST", "/automations", {
     name: "build",
