@@ -55,6 +55,7 @@ impl From<access::Token> for Token {
             name,
             kind,
             role,
+            instance_id: _,
             scopes,
             secret_prefix,
             parent_id,

@@ -22,6 +22,28 @@ pub enum BlockedOn {
         /// The name of the instance.
         name: String,
     },
+    /// The run waits until a server has written its trigger file into the folder of its instance.
+    Delivery {
+        /// The ID of the instance.
+        instance: InstanceId,
+        /// The name of the instance.
+        name: String,
+        /// The error of the last attempt, as text for people. Null if there was none.
+        reason: Option<String>,
+        /// The instant of the next attempt. Null if there was no attempt.
+        until: Option<Timestamp>,
+    },
+    /// The trigger file of the run is in the folder of its instance, and waits for the runtime there.
+    Runtime {
+        /// The ID of the instance.
+        instance: InstanceId,
+        /// The name of the instance.
+        name: String,
+        /// `true` if a runtime watches the folder now.
+        online: bool,
+        /// The instant at which the file was written.
+        delivered_at: Timestamp,
+    },
     /// The run waits for a server that has the directory of its session.
     Directory {
         /// The directory that is not there, as text for people.

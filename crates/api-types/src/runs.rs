@@ -1,8 +1,8 @@
 //! Runs, their internal records, and the text of running turns.
 
 use model::{
-    AutomationId, InputId, RunId, SeatId, SessionId, TenantId, Timestamp, TriggerId, WorkerId,
-    entity, prompt,
+    AutomationId, InputId, InstanceId, RunId, SeatId, SessionId, TenantId, Timestamp, TriggerId,
+    WorkerId, entity, prompt,
     run::{self, Origin, RunSource, RunState, RunStatus},
     tools::ToolAccess,
 };
@@ -315,9 +315,32 @@ pub struct RunView {
     /// version answers.
     #[serde(default)]
     pub own_tools: Option<OwnToolsRule>,
+    /// The delivery of the run into the folder of its instance. Null if the run was not delivered as a file.
+    #[serde(default)]
+    pub delivery: Option<RunDelivery>,
     /// The names of the run's objects, and its answer.
     #[serde(flatten)]
     pub names: RunNames,
+}
+
+/// The delivery of a run into the folder of its instance, as a trigger file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RunDelivery {
+    /// The ID of the instance.
+    pub instance: InstanceId,
+    /// The name of the file.
+    pub file: String,
+    /// The instant at which the file was written last. Null if it was not written yet.
+    pub delivered_at: Option<Timestamp>,
+    /// The number of times that the file was written. More than one if it was removed before the turn began, or if the run
+    /// had to wait again.
+    #[schema(minimum = 0)]
+    pub writes: i64,
+    /// The number of failed attempts since the last one that succeeded.
+    #[schema(minimum = 0)]
+    pub failures: i64,
+    /// The error of the last failed attempt. Null if the last attempt succeeded.
+    pub error: Option<String>,
 }
 
 /// The built-in rule that allows an agent's permission requests for the tools of Matins, as the agent and the automation

@@ -98,33 +98,44 @@ impl FromRequestParts<Api> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, ApiError> {
-        let private = parts.extensions.get::<Peer>() == Some(&Peer::Private);
-        let secret = match bearer_token(&parts.headers)? {
-            Some(secret) => secret,
-            None if private => {
-                return Ok(Self {
-                    api: api.clone(),
-                    tenant: api.shared.tenant,
-                    token: None,
-                });
-            }
-            None => cookie_token(&parts.method, &parts.headers)?,
-        };
-        // The store looks tokens of all tenants up by a hash, so that the tenant follows from the secret, and no
-        // client can name one. An unknown, an expired and a revoked token get the same response.
-        let now = api.shared.clock.now();
-        let found = api.shared.store.token_by_hash(&secret.hash(), now).await?;
-        let token =
-            found.ok_or_else(|| unauthenticated("the token is unknown, expired or revoked"))?;
-        api.shared
-            .token_uses
-            .record(&api.shared.store, token.id, now);
+        let token = authenticate(parts, api).await?;
+        // The roles of processes have no permission, and some operations need none.
+        if let Some(Role::Runtime | Role::Run) = token.as_ref().map(|token| token.role) {
+            return Err(ApiError::forbidden(
+                "the token of a runtime has no permission for this operation: it takes the turns of its instance alone",
+            ));
+        }
         Ok(Self {
             api: api.clone(),
-            tenant: token.tenant_id,
-            token: Some(token),
+            tenant: token
+                .as_ref()
+                .map_or(api.shared.tenant, |token| token.tenant_id),
+            token,
         })
     }
+}
+
+/// Returns the token of a request. Returns `None` if the request came over the private socket without a token.
+///
+/// # Errors
+///
+/// Returns 401 if the request shows no valid token.
+pub(crate) async fn authenticate(parts: &Parts, api: &Api) -> Result<Option<Token>, ApiError> {
+    let private = parts.extensions.get::<Peer>() == Some(&Peer::Private);
+    let secret = match bearer_token(&parts.headers)? {
+        Some(secret) => secret,
+        None if private => return Ok(None),
+        None => cookie_token(&parts.method, &parts.headers)?,
+    };
+    // The store looks tokens of all tenants up by a hash, so that the tenant follows from the secret, and no client can
+    // name one. An unknown, an expired and a revoked token get the same response.
+    let now = api.shared.clock.now();
+    let found = api.shared.store.token_by_hash(&secret.hash(), now).await?;
+    let token = found.ok_or_else(|| unauthenticated("the token is unknown, expired or revoked"))?;
+    api.shared
+        .token_uses
+        .record(&api.shared.store, token.id, now);
+    Ok(Some(token))
 }
 
 /// Reads the token of the header `Authorization`.

@@ -17,7 +17,7 @@ use crate::{problem::ApiError, query_params, strict_json::StrictJson};
 
 /// The longest body that the server reads, in bytes: four times the longest text ([`model::limits::CONTENT_BYTES`]),
 /// which leaves room for JSON escapes and for other fields.
-const MAX_BODY_BYTES: usize = 4 << 20;
+pub(crate) const MAX_BODY_BYTES: usize = 4 << 20;
 
 /// A JSON body: its value, and its bytes, from which the digest of an idempotent request is computed.
 pub(crate) struct Json<T> {
@@ -30,7 +30,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         require_json(request.headers())?;
-        let bytes = read_body(request).await?;
+        let bytes = read_body(request, MAX_BODY_BYTES).await?;
         let value = parse_json(&bytes)?;
         Ok(Self { value, bytes })
     }
@@ -45,7 +45,7 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJ
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         // Judge the content type after the body: a request without a body needs none.
         let json = require_json(request.headers());
-        let bytes = read_body(request).await?;
+        let bytes = read_body(request, MAX_BODY_BYTES).await?;
         if bytes.is_empty() {
             return Ok(Self(T::default()));
         }
@@ -59,15 +59,15 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJ
 ///
 /// # Errors
 ///
-/// Returns 413 if the body has more than [`MAX_BODY_BYTES`], and 400 if the client breaks off.
-pub(crate) async fn read_body(request: Request) -> Result<Bytes, ApiError> {
-    let limited = http_body_util::Limited::new(request.into_body(), MAX_BODY_BYTES);
+/// Returns 413 if the body has more than `limit` bytes, and 400 if the client breaks off.
+pub(crate) async fn read_body(request: Request, limit: usize) -> Result<Bytes, ApiError> {
+    let limited = http_body_util::Limited::new(request.into_body(), limit);
     match http_body_util::BodyExt::collect(limited).await {
         Ok(body) => Ok(body.to_bytes()),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(ApiError::new(
             ProblemKind::Invalid,
             StatusCode::PAYLOAD_TOO_LARGE,
-            format!("the body is too long: accepted are up to {MAX_BODY_BYTES} bytes"),
+            format!("the body is too long: accepted are up to {limit} bytes"),
         )),
         Err(error) => Err(ApiError::malformed(format!(
             "cannot read the body: {error}"
@@ -77,7 +77,7 @@ pub(crate) async fn read_body(request: Request) -> Result<Bytes, ApiError> {
 
 /// Requires the content type `application/json`. Without this check, a form of a foreign page could send JSON as
 /// `text/plain`, which browsers allow without asking the server (CORS).
-fn require_json(headers: &HeaderMap) -> Result<(), ApiError> {
+pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), ApiError> {
     let given = headers
         .get(header::CONTENT_TYPE)
         .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());

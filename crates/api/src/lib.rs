@@ -42,6 +42,7 @@ mod query_params;
 mod request_guard;
 mod request_metrics;
 mod routes;
+mod runtime_caller;
 mod sign_in_limiter;
 mod state;
 mod strict_json;
@@ -59,7 +60,7 @@ use tower::ServiceBuilder;
 
 pub use listen::{Listener, PeerCheck, ServerHandle, serve};
 pub use openapi::document;
-pub use state::{Api, ApiBuilder, LivenessCheck, Peer, WakeCallback};
+pub use state::{Api, ApiBuilder, LivenessCheck, Peer, TurnTiming, WakeCallback};
 
 /// Returns all routes of an API, behind the middleware that every request passes.
 pub fn router(api: Api) -> Router {
@@ -82,6 +83,7 @@ pub fn router(api: Api) -> Router {
             timeout::limit_request_time,
         ));
     routes
+        .merge(routes::runtime::routes())
         .merge(pages::routes())
         .merge(health::routes())
         .fallback(pages::show_not_found)

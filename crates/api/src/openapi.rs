@@ -68,6 +68,9 @@ impl Modify for Security {
 }
 
 /// Returns the routes together with the generated part of the document.
+///
+/// The document omits the operations of runtimes ([`crate::routes::runtime`]): they are a protocol between two programs of
+/// Matins with versions of its own, and no token of a person may call them.
 pub(crate) fn routes() -> OpenApiRouter<Api> {
     OpenApiRouter::with_openapi(Head::openapi()).nest("/api/v1", routes::all())
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use model::{Clock, Entropy, TenantId, allowlist::Allowlist};
+use model::{Clock, Entropy, TenantId, allowlist::Allowlist, limits};
 use service::{ArtifactFiles, Probe, Service};
 use store::Store;
 use telemetry::Metrics;
@@ -67,10 +67,32 @@ pub(crate) struct ApiState {
     pub(crate) by_tls: bool,
     /// The time limit of a request that starts no agent.
     pub(crate) request_timeout: Duration,
+    pub(crate) turn_timing: TurnTiming,
     pub(crate) traces: Hub,
     pub(crate) token_uses: TokenUses,
     pub(crate) sign_in_limiter: SignInLimiter,
     pub(crate) keys_in_progress: KeysInProgress,
+}
+
+/// The times by which the server judges the workers of turns, and which runtimes follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TurnTiming {
+    /// The period of heartbeats.
+    pub heartbeat: Duration,
+    /// The time that an agent may live after a heartbeat. It is shorter than the age from which a heartbeat is stale.
+    pub lease: Duration,
+    /// The highest uncertainty of the clock at which the server dates a claim or a heartbeat.
+    pub clock_uncertainty: Duration,
+}
+
+impl Default for TurnTiming {
+    fn default() -> Self {
+        Self {
+            heartbeat: limits::HEARTBEAT_INTERVAL,
+            lease: limits::HEARTBEAT_STALE_AFTER.saturating_sub(limits::LEASE_MARGIN),
+            clock_uncertainty: limits::MAX_CLOCK_UNCERTAINTY,
+        }
+    }
 }
 
 /// The time limit of a request that starts no agent.
@@ -110,6 +132,7 @@ impl Api {
             artifact_files: None,
             by_tls: false,
             request_timeout: REQUEST_TIMEOUT,
+            turn_timing: TurnTiming::default(),
             token_uses: TokenUses::default(),
             sign_in_limiter: SignInLimiter::default(),
             keys_in_progress: KeysInProgress::default(),
@@ -179,6 +202,13 @@ impl ApiBuilder {
     #[must_use]
     pub fn with_unified_mode(mut self, unified: bool) -> Self {
         self.0.unified = unified;
+        self
+    }
+
+    /// Sets the times by which the server judges the workers of turns.
+    #[must_use]
+    pub fn with_turn_timing(mut self, timing: TurnTiming) -> Self {
+        self.0.turn_timing = timing;
         self
     }
 

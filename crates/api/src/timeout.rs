@@ -55,7 +55,11 @@ pub(crate) async fn limit_request_time(
 /// Returns the errors of [`extract::read_body`].
 async fn buffer_body(request: Request) -> Result<Request, ApiError> {
     let (parts, body) = request.into_parts();
-    let bytes = extract::read_body(Request::from_parts(parts.clone(), body)).await?;
+    let bytes = extract::read_body(
+        Request::from_parts(parts.clone(), body),
+        extract::MAX_BODY_BYTES,
+    )
+    .await?;
     Ok(Request::from_parts(parts, bytes.into()))
 }
 

@@ -5,8 +5,8 @@ use clap::{Parser, Subcommand};
 use crate::{
     commands::{
         agent, approval, artifact, automation, completions, config, demo, demo_agent, doctor,
-        endpoint, instance, login, man, mcp, memory, open, question, run, serve, session, sign_in,
-        status, tenant, token, trace,
+        endpoint, instance, login, man, mcp, memory, open, question, run, runtime, serve, session,
+        sign_in, status, tenant, token, trace,
     },
     error::EXIT_CODES,
     global::Global,
@@ -26,6 +26,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Demo(demo::Args),
     Serve(serve::Args),
+    Runtime(runtime::Args),
     #[command(flatten)]
     Api(ApiCommand),
     Login(login::Args),

@@ -27,6 +27,7 @@ mod local_zone;
 mod logging;
 mod login;
 mod output;
+mod secret_file;
 mod signals;
 
 use std::process::ExitCode;
@@ -100,6 +101,10 @@ fn run(cli: Cli, output: Output) -> Result<Exit, CliError> {
         Command::Serve(args) => {
             let config = load_config(&global, "info,rmcp=warn")?;
             block_on(commands::serve::run(args, &config, output))
+        }
+        Command::Runtime(args) => {
+            let config = load_config(&global, "info")?;
+            block_on(commands::runtime::run(args, &config, output))
         }
         Command::Login(args) => {
             let config = load_config(&global, "warn")?;

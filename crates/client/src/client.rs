@@ -39,12 +39,7 @@ impl Client {
     ) -> Result<Self, Error> {
         let url = parse_address(address)?;
         let server = url.as_str().trim_end_matches('/').to_owned();
-        let mut authorization =
-            HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| Error::Invalid {
-                what: "token".to_owned(),
-                reason: "accepted are letters, digits and `_`, such as mat_...".to_owned(),
-            })?;
-        authorization.set_sensitive(true);
+        let authorization = bearer(token)?;
         Ok(Self {
             transport: Transport::network(&url)?,
             base_url: format!("{server}/api/v1").into(),
@@ -87,6 +82,16 @@ impl Client {
         }
     }
 
+    /// Returns the same client with a token, such as for routes in this process.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Invalid`] if the token has a wrong form.
+    pub fn with_token(mut self, token: &str) -> Result<Self, Error> {
+        self.authorization = Some(bearer(token)?);
+        Ok(self)
+    }
+
     /// Returns the name of the server in error messages: its address, or a description if it has none.
     pub fn server_name(&self) -> &str {
         &self.server
@@ -98,6 +103,17 @@ impl fmt::Debug for Client {
         let mut output = f.debug_struct("Client");
         output.field("server", &self.server).finish_non_exhaustive()
     }
+}
+
+/// Returns the header that shows a token.
+fn bearer(token: &str) -> Result<HeaderValue, Error> {
+    let mut authorization =
+        HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| Error::Invalid {
+            what: "token".to_owned(),
+            reason: "accepted are letters, digits and `_`, such as mat_...".to_owned(),
+        })?;
+    authorization.set_sensitive(true);
+    Ok(authorization)
 }
 
 /// Parses the address of a server.

@@ -33,7 +33,8 @@ use async_recursion::async_recursion as boxed;
 
 pub use calls::{
     ApprovalFilter, ApprovalStates, AutomationFilter, MemoryOf, MessageRange, PageParams,
-    QuestionFilter, QuestionStates, RunFilter, SessionFilter, SessionMove, Tagged, TimelineFilter,
+    QuestionFilter, QuestionStates, RunFilter, RuntimeClient, SessionFilter, SessionMove, Tagged,
+    TimelineFilter,
 };
 pub use client::Client;
 pub use error::{BoxError, Error};

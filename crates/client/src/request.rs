@@ -41,6 +41,8 @@ pub(crate) struct Call<'a> {
     body: Bytes,
     headers: Vec<(HeaderName, HeaderValue)>,
     is_repeatable: bool,
+    /// `true` if the server may speak another version of the API.
+    with_any_version: bool,
     timeout: Option<Duration>,
 }
 
@@ -64,6 +66,7 @@ impl Client {
             has_query: false,
             body: Bytes::new(),
             headers: Vec::new(),
+            with_any_version: false,
             timeout: Some(REPLY_TIMEOUT),
         }
     }
@@ -149,6 +152,24 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// Marks the request as one that has its effect once, however often it is sent.
+    pub(crate) const fn repeatable(mut self) -> Self {
+        self.is_repeatable = true;
+        self
+    }
+
+    /// Accepts a response of a server that speaks another version of the API.
+    pub(crate) const fn with_any_version(mut self) -> Self {
+        self.with_any_version = true;
+        self
+    }
+
+    /// Sets the time limit of each try of the request.
+    pub(crate) const fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
     /// Removes the time limit of the request.
     pub(crate) fn without_timeout(mut self) -> Self {
         self.timeout = None;
@@ -169,9 +190,11 @@ impl<'a> Call<'a> {
     ///
     /// Returns [`Error::Problem`] if the server refuses the request.
     pub(crate) async fn send(self) -> Result<Answer, Error> {
-        let client = self.client;
+        let (client, with_any_version) = (self.client, self.with_any_version);
         let answer = self.send_with_retries().await?;
-        client.check_version(answer.status, &answer.head)?;
+        if !with_any_version {
+            client.check_version(answer.status, &answer.head)?;
+        }
         if answer.status.is_success() {
             return Ok(answer);
         }
@@ -188,7 +211,7 @@ impl<'a> Call<'a> {
                 None => attempt.await,
                 Some(limit) => {
                     let Ok(attempted) = timeout(limit, attempt).await else {
-                        let cause = format!("no response within {} s", limit.as_secs());
+                        let cause = format!("no response within {} s", limit.as_secs_f64());
                         return Err(self.client.unreachable(cause.into()));
                     };
                     attempted

@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use model::{
-    ApprovalId, QuestionId, RunId, SessionId,
+    ApprovalId, QuestionId, RunId,
     approval::ApprovalRequest,
     permission::Verdict,
     question::{Elicitation, QuestionStatus},
     turn::WriteOutcome,
 };
 use serde_json::Value;
-use store::{Changes, Error, Scope};
-use tokio::time::{Instant, sleep, sleep_until};
+use store::Error;
+use tokio::time::{Instant, sleep};
 
 use crate::Host;
 
@@ -31,7 +31,6 @@ const RETRY_PAUSE: Duration = Duration::from_secs(1);
 pub(crate) async fn request_approval(
     host: &Host,
     run: RunId,
-    session: Option<SessionId>,
     permission: &ApprovalRequest,
     decision_timeout: Duration,
 ) -> Result<Verdict, Error> {
@@ -43,9 +42,6 @@ pub(crate) async fn request_approval(
         ApprovalId::generate(now, &*host.entropy),
         now + decision_timeout,
     );
-    // Subscribe before the request is written. Otherwise a decision between the two would go unnoticed until the next
-    // poll.
-    let mut changes = store.changes();
     // The ID is chosen above, outside the retries, so that a retry after a lost reply does not create a second request.
     let requested = retry_transient(|| {
         Box::pin(store.request_approval(run, worker, id, permission, deadline, now))
@@ -56,16 +52,9 @@ pub(crate) async fn request_approval(
     }
     tracing::info!(%run, approval = %id, "{run} waits for the decision about {id}");
     // 2. Wait for the decision until the deadline.
-    loop {
-        let approval = retry_transient(|| Box::pin(store.approval(Scope::System, id))).await?;
-        // Read the status first and wait afterwards: a wake-up says only that the log of the session has grown.
-        if let Some(verdict) = approval.status().verdict() {
-            return Ok(verdict);
-        }
-        tokio::select! {
-            () = wait_for_log_change(&mut changes, session) => {}
-            () = sleep_until(deadline_instant) => break,
-        }
+    let state = retry_transient(|| Box::pin(store.wait_for_decision(id, deadline_instant))).await?;
+    if let Some(verdict) = state.verdict() {
+        return Ok(verdict);
     }
     // 3. Expire the request. `expire_approval` returns the decision if one was made at the last moment, and that
     // decision counts.
@@ -82,7 +71,6 @@ pub(crate) async fn request_approval(
 pub(crate) async fn request_answer(
     host: &Host,
     run: RunId,
-    session: Option<SessionId>,
     question: &Elicitation,
     answer_timeout: Duration,
 ) -> Result<Option<Value>, Error> {
@@ -94,7 +82,6 @@ pub(crate) async fn request_answer(
         QuestionId::generate(now, &*host.entropy),
         now + answer_timeout,
     );
-    let mut changes = store.changes();
     let requested = retry_transient(|| {
         Box::pin(store.request_answer(run, worker, id, question, deadline, now))
     })
@@ -104,30 +91,13 @@ pub(crate) async fn request_answer(
     }
     tracing::info!(%run, question = %id, "{run} waits for the answer to {id}");
     // 2. Wait for the answer until the deadline.
-    loop {
-        let asked = retry_transient(|| Box::pin(store.question(Scope::System, id))).await?;
-        if asked.status() != QuestionStatus::Pending {
-            return Ok(asked.state.answer().cloned());
-        }
-        tokio::select! {
-            () = wait_for_log_change(&mut changes, session) => {}
-            () = sleep_until(deadline_instant) => break,
-        }
+    let state = retry_transient(|| Box::pin(store.wait_for_answer(id, deadline_instant))).await?;
+    if state.status() != QuestionStatus::Pending {
+        return Ok(state.answer().cloned());
     }
     // 3. Expire the question. An answer of the last moment counts.
     let asked = retry_transient(|| Box::pin(store.expire_question(id, host.now()))).await?;
     Ok(asked.state.answer().cloned())
-}
-
-/// Waits until the log of the session may have grown. Without a session, any change ends the wait.
-async fn wait_for_log_change(changes: &mut Changes, session: Option<SessionId>) {
-    loop {
-        let changed = changes.next().await;
-        let grown = session.is_none_or(|session| changed.logs.contains(&session.uuid()));
-        if changed.everything || grown {
-            return;
-        }
-    }
 }
 
 /// Repeats a store call as long as its error is transient.

@@ -1,22 +1,9 @@
 //! Directories that persons gave sessions, and that may not be on this server.
 
-use std::path::PathBuf;
-
-use model::{Timestamp, limits};
-use tokio::{task::spawn_blocking, time::timeout};
+use model::Timestamp;
+use turn::is_directory_here;
 
 use crate::{Error, Host, boxed};
-
-/// Returns `true` if a directory is on this server.
-pub(crate) async fn is_here(directory: &str) -> bool {
-    let directory = PathBuf::from(directory);
-    // The check may block for long if a file server does not answer.
-    let check = spawn_blocking(move || directory.is_dir());
-    matches!(
-        timeout(limits::DIRECTORY_CHECK_TIMEOUT, check).await,
-        Ok(Ok(true))
-    )
-}
 
 /// Checks again for the directories that this server did not have, and fails the runs that no server can take. Returns the
 /// number of runs that this server may claim again.
@@ -29,7 +16,7 @@ pub(crate) async fn review(host: &Host, now: Timestamp) -> Result<u32, Error> {
             continue;
         }
         let is_here = match &refusal.directory {
-            Some(directory) => is_here(directory).await,
+            Some(directory) => is_directory_here(directory).await,
             None => true,
         };
         if is_here {

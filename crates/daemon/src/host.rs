@@ -7,7 +7,7 @@ use artifacts::ContentFolder;
 use model::{Clock, Entropy, InstanceId, Timestamp, WorkerId, allowlist::Allowlist, limits};
 use store::Store;
 use telemetry::Metrics;
-use turn::AgentRuntime;
+use turn::{AgentRuntime, TurnStore};
 
 /// The settings of the loops.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,6 +69,14 @@ impl Settings {
     }
 }
 
+/// Opens the storage of turns. Servers use [`DirectTurnStores`](crate::DirectTurnStores); tests also use the API, so that
+/// one suite holds both storages to the same behaviour.
+pub trait TurnStores: Send + Sync {
+    /// Returns the storage of turns of the worker of `host`. It refuses a run if `directory`, which a person gave the
+    /// session, is not on this machine.
+    fn open(&self, host: &Host, directory: Option<String>) -> Box<dyn TurnStore>;
+}
+
 /// The resources that the loops of one server share. Cheap to clone.
 #[derive(Clone)]
 pub struct Host {
@@ -84,6 +92,8 @@ pub struct Host {
     pub worker: WorkerId,
     /// The file lock that proves to other workers of the instance that this process lives.
     pub worker_lock: Arc<WorkerLock>,
+    /// Opens the storage of each turn.
+    pub turn_stores: Arc<dyn TurnStores>,
     /// The settings with which turns start agents.
     pub agent_runtime: AgentRuntime,
     /// The folder with the contents of artifacts. `None` if this process keeps none.

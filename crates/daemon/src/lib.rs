@@ -5,6 +5,7 @@
 //!        |-> worker pool    claims queued runs, takes their turns (crate `turn`)
 //!        |-> watchdog       gives up runs of lost workers
 //!        |-> notifier       sends notifications to endpoints
+//!        |-> dispatcher     writes trigger files into the folders of instances
 //!        |-> housekeeping   removes old rows
 //!        |-> presence       shows other servers that this server is online
 //!        `-> clock          follows the database's clock (PostgreSQL only)
@@ -13,7 +14,8 @@
 //! - [`Daemon`] starts and stops the loops. [`take_standalone_turn`] takes one turn without them.
 //! - [`Host`] holds the resources and [`Settings`] that the loops share.
 //! - [`LoopSignals`] wakes the loops after a change in the database.
-//! - [`WorkerTurnStore`] is the storage of a turn over the store, fenced by the run and the worker.
+//! - [`WorkerTurnStore`] is the storage of the turns of one worker, which [`TurnStores`] opens. [`DirectTurnStores`] opens
+//!   it over the store, fenced by the run and the worker.
 //! - [`FleetClock`] is the clock that all servers of one database share.
 //!
 //! Read this file first, then `loop_runner.rs` and the loop in question.
@@ -27,7 +29,9 @@
 mod approval_request;
 mod approval_waits;
 mod content_sweep;
+mod direct_turn_store;
 mod directories;
+pub mod dispatcher;
 mod error;
 mod fleet_clock;
 mod host;
@@ -56,16 +60,19 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+pub use direct_turn_store::DirectTurnStores;
 pub use error::Error;
 pub use fleet_clock::FleetClock;
-pub use host::{Host, Settings};
+pub use host::{Host, Settings, TurnStores};
 pub use loop_signals::LoopSignals;
 pub use pool::StopSummary;
 pub use standalone::take_standalone_turn;
 pub use turn_store::WorkerTurnStore;
 
 use crate::{
+    dispatcher::Dispatcher,
     housekeeping::{Housekeeper, TrimProgress},
+    loop_runner::LoopBody,
     notifier::Notifier,
     presence::PresenceReporter,
     scheduler::Scheduler,
@@ -87,7 +94,7 @@ pub struct Daemon {
     upkeep_stop: CancellationToken,
     /// Cancelled as soon as any loop has ended, whether by a stop or by a panic.
     loop_ended: CancellationToken,
-    /// The loops that end with `stop`: scheduler, watchdog, housekeeping and notifier.
+    /// The loops that end with `stop`: scheduler, watchdog, housekeeping, notifier and dispatcher.
     loops: Vec<JoinHandle<()>>,
     /// The tasks that running turns depend on; these tasks end with `upkeep_stop`.
     upkeep: Vec<JoinHandle<()>>,
@@ -133,48 +140,31 @@ impl Daemon {
             progress: TrimProgress::default(),
         };
         let delivery_tasks = TaskTracker::new();
-        let notifier_wake = Arc::clone(&signals.notifier);
         let notifier = Notifier::new(
             host.clone(),
             delivery_tasks.clone(),
             requeue.clone(),
-            Arc::clone(&notifier_wake),
+            Arc::clone(&signals.notifier),
         );
+        let dispatcher = Dispatcher { host: host.clone() };
         // Nothing notifies `never`: the watchdog polls, because a missing heartbeat produces no event, and
         // housekeeping is never urgent.
         let never = Arc::new(Notify::new());
         let (tick, period) = (host.settings.tick, host.settings.watchdog);
-        let scheduler_wake = Arc::clone(&signals.scheduler);
         // 2. Start the loops that end with `stop`.
+        let end = (&stop, &loop_ended);
         let loops = vec![
-            tokio::spawn(cancel_when_done(
-                loop_ended.clone(),
-                loop_runner::run(scheduler, host.clone(), tick, scheduler_wake, stop.clone()),
-            )),
-            tokio::spawn(cancel_when_done(
-                loop_ended.clone(),
-                loop_runner::run(
-                    watchdog,
-                    host.clone(),
-                    period,
-                    Arc::clone(&never),
-                    stop.clone(),
-                ),
-            )),
-            tokio::spawn(cancel_when_done(
-                loop_ended.clone(),
-                loop_runner::run(
-                    housekeeper,
-                    host.clone(),
-                    limits::HOUSEKEEPING_INTERVAL,
-                    Arc::clone(&never),
-                    stop.clone(),
-                ),
-            )),
-            tokio::spawn(cancel_when_done(
-                loop_ended.clone(),
-                loop_runner::run(notifier, host.clone(), tick, notifier_wake, stop.clone()),
-            )),
+            spawn_loop(&host, scheduler, tick, &signals.scheduler, end),
+            spawn_loop(&host, watchdog, period, &never, end),
+            spawn_loop(
+                &host,
+                housekeeper,
+                limits::HOUSEKEEPING_INTERVAL,
+                &never,
+                end,
+            ),
+            spawn_loop(&host, notifier, tick, &signals.notifier, end),
+            spawn_loop(&host, dispatcher, tick, &signals.dispatcher, end),
         ];
         // 3. Start the tasks that running turns depend on. These tasks end with `upkeep_stop` and not with `stop`,
         // because a server that stops may wait for hours for its last turn. Without presence, other servers would take
@@ -191,10 +181,13 @@ impl Daemon {
             .clone()
             .forward_remote_work(host.store.subscribe_work());
         let mut upkeep = vec![
-            tokio::spawn(cancel_when_done(
-                loop_ended.clone(),
-                loop_runner::run(presence, host.clone(), interval, never, upkeep_stop.clone()),
-            )),
+            spawn_loop(
+                &host,
+                presence,
+                interval,
+                &never,
+                (&upkeep_stop, &loop_ended),
+            ),
             tokio::spawn(run_until(upkeep_stop.clone(), remote_work)),
         ];
         if let Some(clock) = clock {
@@ -311,6 +304,18 @@ async fn run_until(stop: CancellationToken, running: impl Future<Output = ()>) {
         () = running => {}
         () = stop.cancelled() => {}
     }
+}
+
+/// Starts a loop, which ends with `stop` and cancels `ended` when it has ended.
+fn spawn_loop(
+    host: &Host,
+    body: impl LoopBody + 'static,
+    longest: Duration,
+    wake: &Arc<Notify>,
+    (stop, ended): (&CancellationToken, &CancellationToken),
+) -> JoinHandle<()> {
+    let running = loop_runner::run(body, host.clone(), longest, Arc::clone(wake), stop.clone());
+    tokio::spawn(cancel_when_done(ended.clone(), running))
 }
 
 /// Runs a loop and cancels `ended` after it. The drop guard does so even if the loop panics.

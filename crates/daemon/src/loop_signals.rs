@@ -12,6 +12,7 @@ pub struct LoopSignals {
     pub(crate) pool: Arc<Notify>,
     pub(crate) heartbeats: Arc<Notify>,
     pub(crate) notifier: Arc<Notify>,
+    pub(crate) dispatcher: Arc<Notify>,
 }
 
 impl Default for LoopSignals {
@@ -21,6 +22,7 @@ impl Default for LoopSignals {
             pool: Arc::new(Notify::new()),
             heartbeats: Arc::new(Notify::new()),
             notifier: Arc::new(Notify::new()),
+            dispatcher: Arc::new(Notify::new()),
         }
     }
 }
@@ -29,9 +31,15 @@ impl LoopSignals {
     /// Wakes every loop, because a trigger may be due, a run queued or a run cancelled.
     pub fn wake(&self) {
         self.scheduler.notify_one();
-        self.pool.notify_one();
+        self.wake_queue();
         self.heartbeats.notify_one();
         self.notifier.notify_one();
+    }
+
+    /// Wakes the loops that take queued runs.
+    pub(crate) fn wake_queue(&self) {
+        self.pool.notify_one();
+        self.dispatcher.notify_one();
     }
 
     /// Wakes the loops when another process has created work: another server, or a command that found no server because
@@ -43,7 +51,7 @@ impl LoopSignals {
                 self.scheduler.notify_one();
             }
             if calls.queue {
-                self.pool.notify_one();
+                self.wake_queue();
             }
             if calls.cancel {
                 self.heartbeats.notify_one();

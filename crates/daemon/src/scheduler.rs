@@ -182,7 +182,7 @@ impl LoopBody for Scheduler {
     async fn tick(&mut self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
         let tick = tick(&self.host, now).await?;
         if tick.started > 0 {
-            self.signals.pool.notify_one();
+            self.signals.wake_queue();
         }
         Ok(tick.next)
     }

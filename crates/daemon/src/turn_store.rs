@@ -1,7 +1,5 @@
-//! The storage port of a turn over the store: each lasting effect of a turn becomes one transaction.
-//!
-//! **Invariants:** every write names the run and this worker, so that the store rejects writes to a run that the
-//! worker has lost. While the time is unknown, no turn begins and no heartbeat is renewed.
+//! The storage port of the turns of one worker: counts turns and their waits, and passes each call on to the storage
+//! that [`Host::turn_stores`] opens.
 
 use std::{
     collections::HashMap,
@@ -11,14 +9,16 @@ use std::{
 
 use futures::future::BoxFuture;
 use model::{
-    RunId, SessionId,
+    RunId,
     approval::ApprovalRequest,
     budget::Accounts,
     outcome::Outcome,
     permission::Verdict,
     question::Elicitation,
     run::{Origin, RunStatus},
-    turn::{DeclineOutcome, Entry, HeartbeatReply, StartReply, TurnResult, WriteOutcome},
+    turn::{
+        DeclineOutcome, Entry, HeartbeatReply, StartReply, TurnAssignment, TurnResult, WriteOutcome,
+    },
 };
 use serde_json::Value;
 use store::Scope;
@@ -26,100 +26,68 @@ use tokio::time::Instant;
 use turn::{TurnStore, TurnStoreError};
 
 use crate::{
-    Error, approval_request,
     approval_waits::{ApprovalWaits, TurnApprovalWaits},
-    directories,
     host::Host,
 };
 
-/// The storage port that writes the turns of one worker to the store.
+/// The storage port of the turns of one worker.
 pub struct WorkerTurnStore {
     host: Host,
-    /// The turns that have begun and not ended, for metrics and approvals.
+    storage: Box<dyn TurnStore>,
+    /// The turns that have begun and not ended, for metrics.
     running: Mutex<HashMap<RunId, RunningTurn>>,
     /// The approvals that the turn waits for.
     approval_waits: TurnApprovalWaits,
-    /// The directory that a person gave the session. `None` if the session has a folder of its own.
-    directory: Option<String>,
 }
 
 /// A turn under way.
 struct RunningTurn {
     origin: Origin,
-    session: SessionId,
     started_at: Instant,
 }
 
 impl WorkerTurnStore {
     /// Returns the storage port for the worker of `host`.
     pub fn new(host: Host) -> Self {
+        Self::for_turn(host, None, ApprovalWaits::default())
+    }
+
+    /// Returns the storage port of one turn. The turn counts in `waits` while it waits for an approval, and its run is
+    /// refused if `directory`, which a person gave the session, is not on this server.
+    pub(crate) fn for_turn(host: Host, directory: Option<String>, waits: ApprovalWaits) -> Self {
         Self {
+            storage: host.turn_stores.open(&host, directory),
             host,
             running: Mutex::default(),
-            approval_waits: TurnApprovalWaits::default(),
-            directory: None,
+            approval_waits: TurnApprovalWaits::new(waits),
         }
-    }
-
-    /// Returns the same port, which counts its turn in `waits` while the turn waits for an approval.
-    pub(crate) fn with_approval_waits(mut self, waits: ApprovalWaits) -> Self {
-        self.approval_waits = TurnApprovalWaits::new(waits);
-        self
-    }
-
-    /// Returns the same port, which refuses its run if a directory is not on this server.
-    pub(crate) fn with_directory(mut self, directory: Option<String>) -> Self {
-        self.directory = directory;
-        self
     }
 
     fn running(&self) -> MutexGuard<'_, HashMap<RunId, RunningTurn>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns an error while the time is unknown. A heartbeat with a wrong date could look stale while the lease
-    /// that it renewed still lets the agent live, so that two workers would run one session.
-    ///
-    /// # Errors
-    ///
-    /// The error is marked as transient, because the time may become known again.
-    fn require_known_time(&self) -> Result<(), TurnStoreError> {
-        if self.host.time_is_known() {
-            return Ok(());
-        }
-        let uncertainty = self.host.settings.clock_uncertainty();
-        Err(TurnStoreError {
-            source: Box::new(Error::TimeUnknown(uncertainty)),
-            transient: true,
-        })
-    }
-
     /// Remembers a turn that has begun, and names its session in the tracing span.
     fn track_start(
         &self,
         run: RunId,
-        reply: Result<StartReply, store::Error>,
-    ) -> Result<StartReply, TurnStoreError> {
-        let reply = reply.map_err(turn_store_error)?;
+        reply: StartReply<TurnAssignment>,
+    ) -> StartReply<TurnAssignment> {
         if let StartReply::Started(assignment) = &reply {
-            let session = tracing::field::display(assignment.session.id);
+            let session = tracing::field::display(assignment.session);
             tracing::Span::current().record("session", session);
             let turn = RunningTurn {
-                origin: assignment.run.origin,
-                session: assignment.session.id,
+                origin: assignment.origin,
                 started_at: Instant::now(),
             };
             self.running().insert(run, turn);
         }
-        Ok(reply)
+        reply
     }
 
     /// Counts the end of a turn in the metrics, after the end has been written.
     async fn count_end(&self, run: RunId, outcome: &Outcome) {
-        let Some(RunningTurn {
-            origin, started_at, ..
-        }) = self.running().remove(&run)
-        else {
+        let Some(RunningTurn { origin, started_at }) = self.running().remove(&run) else {
             return;
         };
         let duration = started_at.elapsed();
@@ -135,36 +103,15 @@ impl WorkerTurnStore {
     }
 }
 
-fn turn_store_error(error: store::Error) -> TurnStoreError {
-    let transient = error.is_transient();
-    TurnStoreError {
-        source: Box::new(error),
-        transient,
-    }
-}
-
 impl TurnStore for WorkerTurnStore {
     fn begin(
         &self,
         run: RunId,
         secret: [u8; 32],
-    ) -> BoxFuture<'_, Result<StartReply, TurnStoreError>> {
-        let Host {
-            store,
-            worker,
-            instance,
-            ..
-        } = &self.host;
+    ) -> BoxFuture<'_, Result<StartReply<TurnAssignment>, TurnStoreError>> {
         Box::pin(async move {
-            self.require_known_time()?;
-            if let Some(directory) = &self.directory
-                && !directories::is_here(directory).await
-            {
-                let refused = store.refuse_directory(run, worker, *instance, self.host.now());
-                return self.track_start(run, refused.await);
-            }
-            let starting = store.begin(run, worker, *instance, self.host.now(), Some(secret));
-            self.track_start(run, starting.await)
+            let reply = self.storage.begin(run, secret).await?;
+            Ok(self.track_start(run, reply))
         })
     }
 
@@ -172,18 +119,10 @@ impl TurnStore for WorkerTurnStore {
         &self,
         run: RunId,
         secret: [u8; 32],
-    ) -> BoxFuture<'_, Result<StartReply, TurnStoreError>> {
-        let Host {
-            store,
-            worker,
-            instance,
-            ..
-        } = &self.host;
+    ) -> BoxFuture<'_, Result<StartReply<TurnAssignment>, TurnStoreError>> {
         Box::pin(async move {
-            self.require_known_time()?;
-            let starting =
-                store.begin_after_precheck(run, worker, *instance, self.host.now(), Some(secret));
-            self.track_start(run, starting.await)
+            let reply = self.storage.begin_after_precheck(run, secret).await?;
+            Ok(self.track_start(run, reply))
         })
     }
 
@@ -192,24 +131,11 @@ impl TurnStore for WorkerTurnStore {
         run: RunId,
         diagnostics: Value,
     ) -> BoxFuture<'_, Result<DeclineOutcome, TurnStoreError>> {
-        let Host { store, worker, .. } = &self.host;
-        Box::pin(async move {
-            store
-                .decline(run, worker, &diagnostics, self.host.now())
-                .await
-                .map_err(turn_store_error)
-        })
+        self.storage.decline(run, diagnostics)
     }
 
     fn heartbeat(&self, run: RunId) -> BoxFuture<'_, Result<HeartbeatReply, TurnStoreError>> {
-        let Host { store, worker, .. } = &self.host;
-        Box::pin(async move {
-            self.require_known_time()?;
-            store
-                .renew_heartbeat(run, worker, self.host.now())
-                .await
-                .map_err(turn_store_error)
-        })
+        self.storage.heartbeat(run)
     }
 
     fn record(
@@ -217,13 +143,7 @@ impl TurnStore for WorkerTurnStore {
         run: RunId,
         entries: Vec<Entry>,
     ) -> BoxFuture<'_, Result<WriteOutcome, TurnStoreError>> {
-        let Host { store, worker, .. } = &self.host;
-        Box::pin(async move {
-            store
-                .record(run, worker, &entries, self.host.now())
-                .await
-                .map_err(turn_store_error)
-        })
+        self.storage.record(run, entries)
     }
 
     fn append_live_text(
@@ -232,14 +152,7 @@ impl TurnStore for WorkerTurnStore {
         position: u64,
         text: String,
     ) -> BoxFuture<'_, Result<WriteOutcome, TurnStoreError>> {
-        let Host { store, worker, .. } = &self.host;
-        Box::pin(async move {
-            let position = i64::try_from(position).unwrap_or(i64::MAX);
-            store
-                .append_live_text(run, worker, position, &text, self.host.now())
-                .await
-                .map_err(turn_store_error)
-        })
+        self.storage.append_live_text(run, position, text)
     }
 
     fn record_usage(
@@ -247,13 +160,7 @@ impl TurnStore for WorkerTurnStore {
         run: RunId,
         usage: Value,
     ) -> BoxFuture<'_, Result<Option<Accounts>, TurnStoreError>> {
-        let Host { store, worker, .. } = &self.host;
-        Box::pin(async move {
-            store
-                .record_usage(run, worker, &usage, self.host.now())
-                .await
-                .map_err(turn_store_error)
-        })
+        self.storage.record_usage(run, usage)
     }
 
     fn request_approval(
@@ -265,16 +172,9 @@ impl TurnStore for WorkerTurnStore {
         Box::pin(async move {
             // The guard lends the slot until the answer arrives or this future is dropped.
             let _waits = self.approval_waits.begin();
-            let session = self.running().get(&run).map(|turn| turn.session);
-            approval_request::request_approval(
-                &self.host,
-                run,
-                session,
-                &permission,
-                decision_timeout,
-            )
-            .await
-            .map_err(turn_store_error)
+            self.storage
+                .request_approval(run, permission, decision_timeout)
+                .await
         })
     }
 
@@ -287,10 +187,9 @@ impl TurnStore for WorkerTurnStore {
         Box::pin(async move {
             // The guard lends the slot until the answer arrives or this future is dropped.
             let _waits = self.approval_waits.begin();
-            let session = self.running().get(&run).map(|turn| turn.session);
-            approval_request::request_answer(&self.host, run, session, &question, answer_timeout)
+            self.storage
+                .request_answer(run, question, answer_timeout)
                 .await
-                .map_err(turn_store_error)
         })
     }
 
@@ -298,13 +197,7 @@ impl TurnStore for WorkerTurnStore {
         &self,
         run: RunId,
     ) -> BoxFuture<'_, Result<WriteOutcome, TurnStoreError>> {
-        let Host { store, worker, .. } = &self.host;
-        Box::pin(async move {
-            store
-                .withdraw_approvals(run, worker, self.host.now())
-                .await
-                .map_err(turn_store_error)
-        })
+        self.storage.withdraw_approvals(run)
     }
 
     fn finish(
@@ -312,17 +205,14 @@ impl TurnStore for WorkerTurnStore {
         run: RunId,
         finished: TurnResult,
     ) -> BoxFuture<'_, Result<WriteOutcome, TurnStoreError>> {
-        let Host { store, worker, .. } = &self.host;
         Box::pin(async move {
-            let outcome = store
-                .finish(run, worker, &finished, self.host.now())
-                .await
-                .map_err(turn_store_error)?;
+            let outcome = finished.outcome.clone();
+            let written = self.storage.finish(run, finished).await?;
             // Only the worker that wrote the end counts it. A worker that lost the run would count it twice.
-            if outcome == WriteOutcome::Committed {
-                self.count_end(run, &finished.outcome).await;
+            if written == WriteOutcome::Committed {
+                self.count_end(run, &outcome).await;
             }
-            Ok(outcome)
+            Ok(written)
         })
     }
 }

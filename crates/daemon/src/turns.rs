@@ -59,9 +59,7 @@ pub(crate) async fn take_turn(
     // `session` is recorded once the turn has begun and its session is known.
     let span =
         tracing::info_span!("turn", %run, session = tracing::field::Empty, worker = %host.worker);
-    let turn_store = WorkerTurnStore::new(host.clone())
-        .with_approval_waits(waits.clone())
-        .with_directory(claimed.directory);
+    let turn_store = WorkerTurnStore::for_turn(host.clone(), claimed.directory, waits.clone());
     let mut agents = host.agent_runtime.clone();
     agents.guard.worker = Some(host.worker_lock.mark().to_owned());
     execute(&turn_store, &agents, run, control)

@@ -185,7 +185,7 @@ impl LoopBody for Watchdog {
             .is_empty()
         {
             self.signals.scheduler.notify_one();
-            self.signals.pool.notify_one();
+            self.signals.wake_queue();
         }
         let Settings {
             heartbeat,
@@ -242,6 +242,7 @@ pub(crate) mod tests {
         };
         let worker = WorkerId::generate("test", std::process::id(), &*entropy);
         Host {
+            turn_stores: Arc::new(crate::DirectTurnStores),
             store: Store::new(database, Arc::clone(&entropy), workers.join("sessions")),
             clock: Arc::<FakeClock>::clone(clock),
             instance: InstanceId::generate(clock.now(), &*entropy),

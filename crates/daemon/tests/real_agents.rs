@@ -2,8 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
+#[path = "turns/api_stores.rs"]
+mod api_stores;
+#[path = "turns/automations.rs"]
+mod automations;
 #[path = "turns/world.rs"]
-#[expect(dead_code, reason = "the scenarios of `turns` use these functions")]
+#[expect(
+    dead_code,
+    unused_imports,
+    reason = "the scenarios of `turns` use these functions"
+)]
 mod world;
 
 use std::path::Path;
@@ -16,7 +24,7 @@ use testkit::{
     real_agents,
 };
 
-use world::{Database, World, eventually};
+use world::{Storage, World, eventually};
 
 /// Returns the command of one kind of agent, for a model server and a folder.
 type LaunchAgent = fn(&ModelServer, &Path) -> anyhow::Result<AgentCommand>;
@@ -43,9 +51,9 @@ async fn last_answer(world: &World, session: SessionId) -> String {
 }
 
 /// Takes two turns in two processes, a third in which all processes are killed, and a fourth.
-async fn check_memory_across_processes(database: Database, start: LaunchAgent) {
+async fn check_memory_across_processes(storage: Storage, start: LaunchAgent) {
     let server = ModelServer::start().await.unwrap();
-    let world = World::new(database).await;
+    let world = World::new(storage).await;
     let home = world.path("home");
     std::fs::create_dir(&home).unwrap();
     let launch = start(&server, &home).unwrap();
@@ -106,22 +114,22 @@ async fn check_memory_across_processes(database: Database, start: LaunchAgent) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn goose_resumes_session_after_kill_on_sqlite() {
-    check_memory_across_processes(Database::Sqlite, real_agents::goose).await;
+    check_memory_across_processes(Storage::Sqlite, real_agents::goose).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn goose_resumes_session_after_kill_on_postgres() {
-    check_memory_across_processes(Database::Postgres, real_agents::goose).await;
+    check_memory_across_processes(Storage::Postgres, real_agents::goose).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn codex_resumes_session_after_kill_on_sqlite() {
-    check_memory_across_processes(Database::Sqlite, real_agents::codex).await;
+    check_memory_across_processes(Storage::Sqlite, real_agents::codex).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn codex_resumes_session_after_kill_on_postgres() {
-    check_memory_across_processes(Database::Postgres, real_agents::codex).await;
+    check_memory_across_processes(Storage::Postgres, real_agents::codex).await;
 }
 
 /// The agents that ordinary test runs leave out. `scripts/test-long agents` runs these tests. gemini is not among them,
@@ -130,7 +138,7 @@ mod more_agents {
     use super::*;
 
     async fn check_memory(start: LaunchAgent) {
-        check_memory_across_processes(Database::Sqlite, start).await;
+        check_memory_across_processes(Storage::Sqlite, start).await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

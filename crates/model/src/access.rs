@@ -9,7 +9,7 @@ pub mod secret_mask;
 use std::collections::BTreeSet;
 
 use crate::{
-    ids::{TenantId, TokenId},
+    ids::{InstanceId, TenantId, TokenId},
     text_enum::text_enum,
     time::Timestamp,
 };
@@ -131,6 +131,8 @@ pub struct Token {
     pub kind: TokenKind,
     /// The role of the token's bearer in the tenant.
     pub role: Role,
+    /// The instance whose runs the bearer takes. `Some` for the role [`Role::Runtime`] alone.
+    pub instance_id: Option<InstanceId>,
     /// The subset of the role's permissions that the token has. `None`: all of them.
     pub scopes: Option<BTreeSet<Permission>>,
     /// The first characters of the token's secret, by which a person recognizes the token.
@@ -248,6 +250,7 @@ mod tests {
             name: "ci".into(),
             kind: TokenKind::Token,
             role: Role::Member,
+            instance_id: None,
             scopes: Some(scopes),
             secret_prefix: "mat_abcdef".into(),
             parent_id: None,

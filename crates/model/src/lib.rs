@@ -22,6 +22,7 @@ pub mod agent;
 pub mod allowlist;
 pub mod approval;
 pub mod artifact;
+mod assignment;
 pub mod automation;
 pub mod budget;
 pub mod cursor;
@@ -55,7 +56,9 @@ pub mod text_enum;
 pub mod time;
 pub mod tools;
 pub mod transcript;
+pub mod trigger_file;
 pub mod turn;
+mod working_directory;
 
 #[cfg(test)]
 mod tests_decisions;
@@ -64,3 +67,4 @@ mod tests_states;
 
 pub use ids::*;
 pub use time::{Clock, Entropy, Timestamp, Uptime};
+pub use working_directory::WorkingDirectory;

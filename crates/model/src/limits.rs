@@ -180,6 +180,25 @@ pub const DELIVERY_LEASE: Duration = Duration::from_mins(2);
 /// The maximum number of endpoints that one server sends to at the same time.
 pub const CONCURRENT_ENDPOINTS: usize = 64;
 
+/// The maximum number of trigger files that one claim of a dispatcher takes.
+pub const TRIGGER_FILES_PER_CLAIM: u32 = 64;
+
+/// The time limit for writing one trigger file.
+pub const TRIGGER_FILE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The lease of a claim on trigger files. After the lease expires, another server may write them again.
+pub const TRIGGER_FILE_LEASE: Duration = Duration::from_mins(1);
+
+/// The time after which a dispatcher looks again for the file of a run whose turn has not begun, and writes it again if
+/// it is no longer there.
+pub const REDELIVER_AFTER: Duration = Duration::from_mins(10);
+
+/// The pause after the first failed attempt to write a trigger file. Each further failure doubles the pause.
+pub const TRIGGER_FILE_BACKOFF: Duration = Duration::from_secs(1);
+
+/// The longest pause between two attempts to write a trigger file.
+pub const TRIGGER_FILE_BACKOFF_MAX: Duration = Duration::from_mins(5);
+
 /// The period in which the notifier polls the feed.
 pub const NOTIFIER_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -221,3 +240,4 @@ const _: () = assert!(SCHEDULER_POLL_INTERVAL.as_secs() <= FIRE_GRACE.as_secs())
 const _: () = assert!(RETAIN_WEBHOOK_IDS.as_secs() >= 4 * WEBHOOK_TOLERANCE.as_secs());
 const _: () =
     assert!(DELIVERY_TIMEOUT.as_secs() * (DELIVERIES_PER_CLAIM as u64) < DELIVERY_LEASE.as_secs());
+const _: () = assert!(TRIGGER_FILE_TIMEOUT.as_secs() < TRIGGER_FILE_LEASE.as_secs());

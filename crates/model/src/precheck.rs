@@ -8,6 +8,7 @@ use crate::{
     agent::AgentConfig,
     ids::{AutomationId, RunId, SessionId},
     time::Timestamp,
+    working_directory::WorkingDirectory,
 };
 
 /// The exit code that declines the turn.
@@ -56,8 +57,8 @@ pub struct PrecheckJob {
     pub run: RunId,
     /// The session of the run.
     pub session: SessionId,
-    /// The absolute path of the session's working directory on the server that runs the precheck.
-    pub cwd: String,
+    /// The working directory.
+    pub directory: WorkingDirectory,
     /// The automation of the run.
     pub automation: AutomationId,
     /// The name of the automation.
@@ -177,7 +178,7 @@ mod tests {
         let job = PrecheckJob {
             run: RunId::from_uuid(Uuid::from_u128(1)),
             session: SessionId::from_uuid(Uuid::from_u128(2)),
-            cwd: "/work".into(),
+            directory: WorkingDirectory::Given("/work".into()),
             automation: AutomationId::from_uuid(Uuid::from_u128(3)),
             name: "report".into(),
             scheduled_for: Some("2026-05-04T09:00:00Z".parse().unwrap()),

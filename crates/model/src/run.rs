@@ -15,7 +15,7 @@ text_enum! {
         Queued = "queued",
         /// The run waits for its seat, its session, another run of its automation, the end of a backoff, or a budget.
         Deferred = "deferred",
-        /// A worker has claimed the run, and the turn has not begun.
+        /// A worker has claimed the run, or its trigger file waits on its instance. The turn has not begun.
         Delivered = "delivered",
         /// The turn is under way.
         Running = "running",
@@ -117,9 +117,9 @@ pub enum RunState {
         /// A short text about the directory of the session, if a server without that directory has refused the run.
         missing_directory: Option<String>,
     },
-    /// A worker has claimed the run, and the turn has not begun.
+    /// A worker has claimed the run, or its trigger file waits on its instance. The turn has not begun.
     Delivered {
-        /// The worker that claimed the run.
+        /// The worker that claimed the run, or the one that stands for its trigger file.
         worker_id: WorkerId,
         /// The instant at which the cancellation of the run was requested.
         cancel_requested_at: Option<Timestamp>,

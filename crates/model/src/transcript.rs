@@ -32,6 +32,13 @@ pub fn webhook_text(name: &str, content: &str, payload: &str) -> String {
     format!("Automation triggered by a webhook: {name}\n\n{content}\n\n{payload}")
 }
 
+/// Returns the text of a turn that a trigger file of another program started. The data of the file is fenced, because
+/// any program may have written it.
+pub fn trigger_file_text(name: &str, content: &str, payload: &str) -> String {
+    let payload = fenced(payload);
+    format!("Automation triggered by a file: {name}\n\n{content}\n\n{payload}")
+}
+
 /// Returns the metadata of the rows of an automation's turn. Returns an empty object for the turn of a person's
 /// message.
 pub fn metadata(

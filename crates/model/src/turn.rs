@@ -8,56 +8,23 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    agent::Agent,
-    budget::Accounts,
-    entity::{Run, Seat, Session},
     ids::{AcpSessionId, MessageId, RunId, SeatId},
     outcome::{Outcome, RunFailure},
-    permission::PermissionRules,
-    policy::Policies,
     precheck::PrecheckJob,
-    prompt::RenderedPrompt,
     run::RunFlags,
-    tools::ToolAccess,
 };
 
-pub use crate::entry::{EntryKind, Role};
+pub use crate::{
+    assignment::{Assignment, SeatMemory, TurnAssignment, TurnPolicies},
+    entry::{EntryKind, Role},
+};
 
-/// The input of a turn: the run and everything that its execution needs.
-#[derive(Debug, Clone)]
-pub struct Assignment {
-    /// The run, in status `running`.
-    pub run: Run,
-    /// The session.
-    pub session: Session,
-    /// The absolute path of the working directory on the server that takes the turn.
-    pub cwd: String,
-    /// The seat, with the agent's memory.
-    pub seat: Seat,
-    /// The configured agent whose process takes the turn.
-    pub agent: Agent,
-    /// The policies that apply to the turn.
-    pub policies: Policies,
-    /// The rules that answer permission requests: the automation's and the agent's.
-    pub permissions: PermissionRules,
-    /// The prompt.
-    pub prompt: RenderedPrompt,
-    /// The budgets that limit the turn, with their usage so far.
-    pub accounts: Accounts,
-}
-
-impl Assignment {
-    /// Returns the tools of Matins that the agent gets.
-    pub fn tools(&self) -> ToolAccess {
-        self.agent.config.tools.min(self.policies.tools)
-    }
-}
-
-/// The reply to a worker that requests to begin its claimed run.
-#[derive(Debug)]
-pub enum StartReply {
+/// The reply to a worker that requests to begin its claimed run. The store replies with an [`Assignment`], of which the
+/// turn gets the [`TurnAssignment`].
+#[derive(Debug, PartialEq, Eq)]
+pub enum StartReply<A = Assignment> {
     /// The turn has begun.
-    Started(Box<Assignment>),
+    Started(Box<A>),
     /// The automation has a precheck. The worker must run it and report its result with its next request.
     RunPrecheck(Box<PrecheckJob>),
     /// The run waits again: its session is paused, a budget is used up, only a later version of Matins supports the
@@ -69,6 +36,20 @@ pub enum StartReply {
     Refused(RunFailure),
     /// The worker no longer owns the run, and must write nothing.
     Fenced,
+}
+
+impl StartReply {
+    /// Returns the reply with the part of the assignment that the turn needs.
+    pub fn for_turn(self) -> StartReply<TurnAssignment> {
+        match self {
+            Self::Started(assignment) => StartReply::Started(Box::new((*assignment).into())),
+            Self::RunPrecheck(job) => StartReply::RunPrecheck(job),
+            Self::Deferred => StartReply::Deferred,
+            Self::Cancelled => StartReply::Cancelled,
+            Self::Refused(failure) => StartReply::Refused(failure),
+            Self::Fenced => StartReply::Fenced,
+        }
+    }
 }
 
 /// The reply to a heartbeat.

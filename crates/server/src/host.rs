@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agent::{GracePeriods, WorkerLock, is_worker_dead};
-use daemon::Host;
+use daemon::{DirectTurnStores, Host};
 use model::WorkerId;
 
 use crate::{
@@ -51,6 +51,7 @@ pub(crate) fn host(local: &LocalInstance) -> Result<(Host, ToolsSocket), Error> 
         instance: local.instance,
         worker,
         worker_lock: Arc::new(worker_lock),
+        turn_stores: Arc::new(DirectTurnStores),
         agent_runtime: turn::AgentRuntime {
             guard: local.guard.clone(),
             environment: local.environment.clone(),

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use agent::GuardProgram;
-use api::{Api, ApiBuilder, Peer};
+use api::{Api, ApiBuilder, Peer, TurnTiming};
 use artifacts::ContentFolder;
 use axum::{Extension, Router};
 use client::Client;
@@ -171,6 +171,11 @@ impl LocalInstance {
             .with_agents(self.environment.clone(), self.demo_command.clone())
             .with_allowance(self.settings.webhook_allow.clone())
             .with_unified_mode(self.unified)
+            .with_turn_timing(TurnTiming {
+                heartbeat: self.settings.heartbeat,
+                lease: self.settings.lease(),
+                clock_uncertainty: self.settings.clock_uncertainty(),
+            })
             .with_artifact_files(self.artifact_files())
     }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use api_types::{BoundAutomation, CheckDepth, CheckResponse, OpenSession};
 use model::{
+    InstanceId,
     agent::{Agent, AgentConfig, OfferedCapabilities, RestoreBy},
     permission::own_tools_problem,
 };
@@ -157,12 +158,20 @@ impl Service {
         Ok(checked.agent.offers.map(Into::into).unwrap_or_default())
     }
 
-    /// Checks that an agent can restore sessions.
+    /// Checks that an agent can restore sessions. If its capabilities are unknown, starts it, unless its turns are placed
+    /// on another instance: the agent may be installed there alone, and a turn that cannot restore its session fails.
     ///
     /// # Errors
     ///
     /// Returns [`Error::CannotRestore`] if it cannot, and [`Error::Probe`] if it cannot be started.
-    pub(crate) async fn require_restore(&self, agent: &Agent) -> Result<(), Error> {
+    pub(crate) async fn require_restore(
+        &self,
+        agent: &Agent,
+        placed_on: Option<InstanceId>,
+    ) -> Result<(), Error> {
+        if agent.offers.is_none() && self.is_on_other_instance(placed_on) {
+            return Ok(());
+        }
         let restore: RestoreBy = agent.config.restore;
         if self.capabilities(agent).await?.can_restore(restore) {
             return Ok(());

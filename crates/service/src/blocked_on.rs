@@ -1,6 +1,6 @@
 //! Finds out why a run is blocked.
 
-use api_types::{BlockedOn, InstanceState};
+use api_types::{BlockedOn, InstanceKind, InstanceState};
 use model::{
     approval::ApprovalStatus,
     entity::Run,
@@ -32,6 +32,9 @@ impl Service {
                 }));
             }
             RunState::Queued { .. } => return self.worker_or_instance(run).await.map(Some),
+            RunState::Delivered { .. } if run.state.waits_as_file() => {
+                return self.runtime_of_file(run).await;
+            }
             RunState::Running { .. } => {
                 return match self.pending_approval(run).await? {
                     None => self.pending_elicitation(run).await,
@@ -92,7 +95,8 @@ impl Service {
         Ok(Some(BlockedOn::Turn))
     }
 
-    /// Returns the instance for which a queued run waits, if no server serves it. Otherwise the run waits for a worker.
+    /// Returns the instance for which a queued run waits, if no server serves it or a file must be written there. Otherwise
+    /// the run waits for a worker.
     async fn worker_or_instance(&self, run: &Run) -> Result<BlockedOn, Error> {
         let seats = match run.session_id {
             Some(session) => self.store.seats(self.scope(), session).await?,
@@ -103,16 +107,41 @@ impl Service {
             return Ok(BlockedOn::Worker);
         };
         let found = self.instances().await?;
-        let offline = found
-            .into_iter()
-            .find(|it| it.id == needed && it.state == InstanceState::Offline);
-        Ok(match offline {
-            Some(instance) => BlockedOn::Instance {
+        let found = found.into_iter().find(|instance| instance.id == needed);
+        Ok(match found {
+            Some(instance) if instance.kind == InstanceKind::Directory => {
+                let file = self.store.trigger_file(self.scope(), run.id).await?;
+                BlockedOn::Delivery {
+                    instance: instance.id,
+                    name: instance.name,
+                    until: file.as_ref().map(|file| file.next_attempt_at),
+                    reason: file.and_then(|file| file.error),
+                }
+            }
+            Some(instance) if instance.state == InstanceState::Offline => BlockedOn::Instance {
                 instance: instance.id,
                 name: instance.name,
             },
-            None => BlockedOn::Worker,
+            _ => BlockedOn::Worker,
         })
+    }
+
+    /// Returns the instance in whose folder the trigger file of a run waits.
+    async fn runtime_of_file(&self, run: &Run) -> Result<Option<BlockedOn>, Error> {
+        let file = self.store.trigger_file(self.scope(), run.id).await?;
+        let Some((file, delivered_at)) =
+            file.and_then(|file| Some((file.clone(), file.written_at?)))
+        else {
+            return Ok(None);
+        };
+        let found = self.instances().await?;
+        let instance = found.into_iter().find(|it| it.id == file.instance);
+        Ok(instance.map(|instance| BlockedOn::Runtime {
+            instance: instance.id,
+            name: instance.name,
+            online: instance.state == InstanceState::Online,
+            delivered_at,
+        }))
     }
 
     /// Returns the newest pending approval of a running turn.

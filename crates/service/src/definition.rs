@@ -87,17 +87,18 @@ impl Service {
         let cwd = self.validate_directory(given, placed_on).await?;
         let target = if let SessionTarget::Bound(given) = &request.session {
             let so_far = before.and_then(|before| before.bound_session_key.as_deref());
-            let (agent, key) = self
+            let (agent, key, placed_on) = self
                 .bound_target(request, (given, so_far), cwd, placed_on)
                 .await?;
+            self.require_restore(&agent, placed_on).await?;
             // The session has its own directory and instance.
             (agent, None, None, Some(key))
         } else {
             (self.requested_agent(request).await?, cwd, placed_on, None)
         };
         let (agent, cwd, placed_on, bound_session_key) = target;
-        if request.session.mode() != SessionMode::Fresh {
-            self.require_restore(&agent).await?;
+        if request.session.mode() == SessionMode::Continuous {
+            self.require_restore(&agent, placed_on).await?;
         }
         Ok(TurnTarget {
             agent: agent.id,
@@ -158,7 +159,7 @@ impl Service {
         (given, so_far): (&str, Option<&str>),
         cwd: Option<String>,
         placed_on: Option<InstanceId>,
-    ) -> Result<(Agent, String), Error> {
+    ) -> Result<(Agent, String, Option<InstanceId>), Error> {
         // 1. Find the session. If the request names none, it is the unified conversation, whose key takes the
         // place of the reference.
         let session = self.session_to_bind(request, given, so_far).await?;
@@ -201,7 +202,7 @@ impl Service {
             let problem = format!("the session `{given}` has the agent `{}`", agent.name);
             return Err(Error::invalid("agent", other, problem));
         }
-        Ok((agent, key))
+        Ok((agent, key, seat.placed_on))
     }
 }
 

@@ -30,6 +30,13 @@ pub enum ErrorKind {
     Files,
 }
 
+impl ErrorKind {
+    /// `true` if the request is at fault, so that the same request is refused again until a person mends something.
+    pub const fn is_refusal(self) -> bool {
+        matches!(self, Self::Invalid | Self::NotFound | Self::Refused)
+    }
+}
+
 /// The reason for which a request was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -82,6 +89,12 @@ pub enum Error {
         given: String,
         /// The existing name that is most similar to the requested one.
         nearest: Option<String>,
+    },
+    /// A trigger file names no automation that it may fire.
+    #[error("no automation {} is placed on the instance of this folder", quoted(.given))]
+    NoAutomationOfInstance {
+        /// The ID or name in the file.
+        given: String,
     },
     /// An ID prefix matches more than one object.
     #[error("{what} {} is ambiguous: more than one ID begins with it, such as {}", quoted(.given), .candidates.join(" and "))]
@@ -233,7 +246,9 @@ impl Error {
             | Self::Content(artifacts::Error::Path { .. } | artifacts::Error::TooLarge { .. }) => {
                 ErrorKind::Invalid
             }
-            Self::NotFound { .. } | Self::Ambiguous { .. } => ErrorKind::NotFound,
+            Self::NotFound { .. }
+            | Self::NoAutomationOfInstance { .. }
+            | Self::Ambiguous { .. } => ErrorKind::NotFound,
             Self::CannotRestore { .. }
             | Self::AgentInUse { .. }
             | Self::OtherNumberOfRuns { .. }
@@ -305,6 +320,10 @@ impl Error {
         match self {
             Self::AtField(field_error) => field_error.error.hint(),
             Self::NotFound { what, .. } => list_command(what),
+            Self::NoAutomationOfInstance { .. } => Some(
+                "place it with `matins automation edit NAME --on INSTANCE`; a file names the whole ID or the exact name"
+                    .into(),
+            ),
             Self::Missing { field, .. } => list_command(field),
             Self::Url {
                 reason: InvalidUrl::NotEncrypted | InvalidUrl::NotPublic { .. },

@@ -31,6 +31,7 @@ mod dry_run;
 mod edit_automation;
 mod error;
 mod export;
+mod instance_check;
 mod instances;
 mod memory;
 mod naming;
@@ -44,10 +45,12 @@ mod replay;
 mod run_batches;
 mod run_tools;
 mod runs;
+mod runtime;
 mod sessions;
 mod text;
 mod timeline;
 pub mod trace_events;
+mod trigger_files;
 mod triggers;
 mod unified;
 mod unified_mode;
@@ -80,6 +83,7 @@ pub use run_tools::{
     RunTools,
 };
 pub use runs::RunQuery;
+pub use runtime::{Runtime, RuntimeClaim, RuntimePresence, RuntimeRegistration};
 pub use sessions::SessionQuery;
 pub use text::{clean, excerpt, one_line, quoted};
 pub use timeline::{DEFAULT_LANES, MAX_LANES, TimelineQuery};

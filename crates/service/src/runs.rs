@@ -1,9 +1,10 @@
 //! Runs: listing, reading, retrying and cancelling.
 
 use api_types::{
-    LiveText, MAX_LISTED_CHARS, OwnToolsRule, Page, RunCancelled, RunFilterRequest, RunItem,
-    RunNames, RunView,
+    LiveText, MAX_LISTED_CHARS, OwnToolsRule, Page, RunCancelled, RunDelivery, RunFilterRequest,
+    RunItem, RunNames, RunView,
 };
+use delivery::TriggerName;
 use model::{
     InputId, RunId,
     entity::{Run, RunRecord},
@@ -98,8 +99,23 @@ impl Service {
             attempts: attempts.into_iter().map(Into::into).collect(),
             record_trimmed: ended && record.is_none(),
             own_tools: self.own_tools_rule(&run).await?,
+            delivery: self.run_delivery(id).await?,
             run: run.into(),
         })
+    }
+
+    /// Returns the delivery of a run into the folder of its instance.
+    async fn run_delivery(&self, run: RunId) -> Result<Option<RunDelivery>, Error> {
+        let file = self.store.trigger_file(self.scope(), run).await?;
+        Ok(file.map(|file| RunDelivery {
+            instance: file.instance,
+            file: TriggerName::new(file.named_at, file.run)
+                .map_or_else(String::new, |name| name.to_string()),
+            delivered_at: file.written_at,
+            writes: file.writes,
+            failures: file.failures,
+            error: file.error,
+        }))
     }
 
     /// Returns the built-in rule for the tools of Matins in a turn of a run. Returns `None` if its agent is removed.

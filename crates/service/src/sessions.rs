@@ -96,7 +96,7 @@ impl Service {
         let cwd = self
             .validate_directory(request.cwd.as_deref(), placed_on)
             .await?;
-        self.require_restore(&agent).await?;
+        self.require_restore(&agent, placed_on).await?;
         let key = match &request.session_key {
             Some(key) => Some(naming::validate_new_name("session_key", key, None)?),
             None => None,

@@ -81,7 +81,7 @@ impl Service {
             (None, Some(chat)) => self.agent_of_session(chat).await?,
             _ => self.requested_agent(request).await?,
         };
-        self.require_restore(&agent).await?;
+        self.require_restore(&agent, None).await?;
         // Refuse the request before the conversation is created, so that a refused request leaves no conversation
         // behind.
         if let Some(cwd) = self

@@ -7,6 +7,12 @@ use model::InstanceId;
 use crate::{Error, Service};
 
 impl Service {
+    /// `true` if turns are placed on another instance than the one of this server.
+    pub(crate) fn is_on_other_instance(&self, placed_on: Option<InstanceId>) -> bool {
+        let own = self.artifact_files.as_ref().map(|files| files.instance);
+        placed_on.is_some() && placed_on != own
+    }
+
     /// Returns a valid working directory: an absolute path of an existing directory. While several servers are online,
     /// another one may have a directory that this server does not have, and an instance on which the turns are placed
     /// has directories of its own.
@@ -21,8 +27,7 @@ impl Service {
         if !path.is_absolute() {
             return refuse("it is relative; accepted is an absolute path");
         }
-        let own = self.artifact_files.as_ref().map(|files| files.instance);
-        if placed_on.is_some() && placed_on != own {
+        if self.is_on_other_instance(placed_on) {
             return Ok(Some(text.to_owned()));
         }
         let found = std::fs::metadata(path);

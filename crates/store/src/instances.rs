@@ -1,11 +1,14 @@
-//! Instances: data folders in which agents keep their memory, and the servers that serve them.
+//! Instances: the folders in which agents keep their memory, and the servers and runtimes that serve them.
 //!
 //! **Invariant:** at most one server serves a data folder. [`Store::claim_instance`] compares the worker that served it
 //! before, and the heartbeat of a server that was replaced returns [`ServerHeartbeatReply::Replaced`].
 
 use std::sync::PoisonError;
 
-use model::{InstanceId, TenantId, Timestamp, WorkerId, limits, schedule::zone_rules_edition};
+use model::{
+    InstanceId, TenantId, Timestamp, WorkerId, limits, schedule::zone_rules_edition,
+    trigger_file::InstanceKind,
+};
 
 use crate::{
     Error, Scope, boxed,
@@ -13,7 +16,7 @@ use crate::{
     database::{Row, Tx},
     schema,
     store::Store,
-    stored::DOCUMENT_FORMAT,
+    stored::{self, DOCUMENT_FORMAT},
 };
 
 /// The status of an instance that is not removed.
@@ -23,6 +26,8 @@ pub struct InstanceStatus {
     pub id: InstanceId,
     /// The name of the instance.
     pub name: String,
+    /// The place where its agents run.
+    pub kind: InstanceKind,
     /// The server that serves the instance, or the last one that did. `None` if no server ever has.
     pub server: Option<InstanceServer>,
     /// The instant at which a command or a server last used the instance.
@@ -30,6 +35,8 @@ pub struct InstanceStatus {
     /// The number of queued runs that only this instance may take: they are placed on it, or the memory of their agents
     /// is in its data folder.
     pub queued_runs: i64,
+    /// The number of runs whose trigger files wait on this instance.
+    pub delivered_runs: i64,
     /// The number of automations that need a later document format than the server supports.
     pub unsupported_automations: i64,
 }
@@ -212,11 +219,11 @@ impl Store {
     }
 
     /// Removes an instance and returns its name. The memory in its data folder is lost: queued runs that need it
-    /// fail, and so do later ones, until a server serves the folder again.
+    /// fail, and so do later ones, until a server serves the folder again. The token of a runtime is revoked.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::InstanceInUse`] while a server serves the folder.
+    /// Returns [`Error::InstanceInUse`] while a server or a runtime serves the folder.
     #[boxed]
     pub async fn remove_instance(
         &self,
@@ -244,6 +251,11 @@ impl Store {
                 }
                 tx.execute(sql!("instances/remove"), params![tenant, instance])
                     .await?;
+                tx.execute(
+                    sql!("tokens/revoke_of_instance"),
+                    params![tenant, instance, now],
+                )
+                .await?;
                 // The scheduler fails the runs that wait for the instance.
                 note_scheduler_work(tx, tenant).await?;
                 Ok(name)
@@ -319,9 +331,11 @@ fn read_instance_status(row: &Row) -> Result<InstanceStatus, Error> {
     Ok(InstanceStatus {
         id: row.get("id")?,
         name: row.get("name")?,
+        kind: stored::instance_kind(row)?,
         last_seen_at: used.max(server.as_ref().map(|server| server.last_heartbeat_at)),
         server,
         queued_runs: row.get("queued_runs")?,
+        delivered_runs: row.get("delivered_runs")?,
         unsupported_automations: row.get("unsupported_automations")?,
     })
 }

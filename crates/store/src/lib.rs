@@ -36,6 +36,7 @@ mod changes;
 mod clock;
 mod closed_days;
 mod database_server;
+mod decision_wait;
 mod document_format;
 mod error;
 mod feed;
@@ -44,6 +45,7 @@ mod idempotency;
 mod instances;
 mod locks;
 mod memory;
+mod new_instances;
 mod new_sessions;
 mod notifications;
 mod opening;
@@ -67,6 +69,7 @@ mod tenants;
 mod text_search;
 mod tokens;
 mod tool_calls;
+mod trigger_files;
 mod usage;
 mod webhooks;
 
@@ -94,6 +97,7 @@ pub use feed::{FeedEvent, FeedPage, UnusableCursor};
 pub use idempotency::{KeyClaim, RecordedResponse};
 pub use instances::{InstanceServer, InstanceStatus, ServerHeartbeatReply};
 pub use memory::{MemoryPage, NewMemoryEntry};
+pub use new_instances::NewInstance;
 pub use new_sessions::NewSession;
 pub use notifications::{
     AttemptResult, ClaimedDelivery, NewDelivery, NewEndpoint, Notice, NoticeAutomation,
@@ -122,4 +126,5 @@ pub use tool_calls::{
     CallingTurn, MemorySearch, NewAgentAutomation, NewArtifact, NewQuestion, RecalledEntry,
     ToolCaller,
 };
+pub use trigger_files::{ClaimedTriggerFile, TriggerContent, TriggerFileWrite};
 pub use webhooks::WebhookTrigger;

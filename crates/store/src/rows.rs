@@ -437,6 +437,7 @@ pub(crate) fn token(row: &Row) -> Result<Token, Error> {
         name: row.get("name")?,
         kind: row.parse("kind")?,
         role: row.parse("role")?,
+        instance_id: row.optional("instance_id")?,
         scopes: stored::read_optional::<StoredScopes>(row, "scopes")?,
         secret_prefix: row.get("shown")?,
         parent_id: row.optional("parent_id")?,

@@ -49,6 +49,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(24, "0024_artifacts", works_with 10),
     migration!(25, "0025_placement", works_with 10),
     migration!(26, "0026_directories", works_with 10),
+    migration!(27, "0027_trigger_files", works_with 10),
 ];
 
 /// The schema to which `db` brings a database.

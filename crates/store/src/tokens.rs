@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use model::{
-    TenantId, Timestamp, TokenId,
+    InstanceId, TenantId, Timestamp, TokenId,
     access::{self, Permission, Role, Token},
     limits,
 };
@@ -14,6 +14,7 @@ use model::{
 use crate::{
     Error, Page, Scope, boxed,
     database::Tx,
+    instances::keep_instance,
     rows,
     store::Store,
     stored::{self, StoredScopes},
@@ -93,31 +94,39 @@ impl Store {
                 if used.is_some() {
                     return Err(Error::already_created("token", new.id));
                 }
-                // The lock holds until the row is inserted, so that a revocation with all made tokens finds it.
-                let latest = match new.made_by {
-                    Some(maker) => lock_valid(tx, Scope::Tenant(tenant), maker, now).await?,
-                    None => None,
-                };
-                let expires_at = access::expiry_of_made_token(new.expires_at, latest)?;
-                tx.execute(
-                    sql!("tokens/insert"),
-                    params! { "tokens/insert";
-                        id: new.id,
-                        tenant: tenant,
-                        role: new.role.as_str(),
-                        name: new.name.as_str(),
-                        hash: &new.hash[..],
-                        shown: new.secret_prefix.as_str(),
-                        scopes: new.scopes
-                            .as_ref()
-                            .map(|scopes| stored::write::<StoredScopes>(scopes).value),
-                        made_by: new.made_by,
-                        now: now,
-                        expires_at: expires_at,
-                    },
-                )
-                .await?;
-                Ok(())
+                insert_token(tx, tenant, None, new, now).await
+            })
+        })
+        .await
+    }
+
+    /// Creates the token of the runtime of an instance, and revokes its earlier tokens. Returns the number of revoked
+    /// tokens. The token has the role [`Role::Runtime`], whatever role and scopes `new` has.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if the tenant has no such instance, or if the token that makes this one is revoked or expired,
+    /// and [`Error::OutlivesMaker`] if the token would expire after the token that makes it.
+    #[boxed]
+    pub async fn create_runtime_token(
+        &self,
+        tenant: TenantId,
+        instance: InstanceId,
+        new: &NewToken,
+        now: Timestamp,
+    ) -> Result<u64, Error> {
+        self.transact(Scope::Tenant(tenant), |tx, _| {
+            Box::pin(async move {
+                // The lock of the instance orders two concurrent requests, so that one valid token is left.
+                keep_instance(tx, tenant, Some(instance)).await?;
+                let revoked = tx
+                    .execute(
+                        sql!("tokens/revoke_of_instance"),
+                        params![tenant, instance, now],
+                    )
+                    .await?;
+                insert_runtime_token(tx, tenant, instance, new, now).await?;
+                Ok(revoked)
             })
         })
         .await
@@ -299,6 +308,55 @@ impl Store {
         })
         .await
     }
+}
+
+/// Inserts the first token of the runtime of an instance. The token has the role [`Role::Runtime`], whatever role and scopes
+/// `new` has.
+pub(crate) async fn insert_runtime_token(
+    tx: &mut Tx,
+    tenant: TenantId,
+    instance: InstanceId,
+    new: &NewToken,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let new = NewToken {
+        role: Role::Runtime,
+        scopes: None,
+        ..new.clone()
+    };
+    insert_token(tx, tenant, Some(instance), &new, now).await
+}
+
+/// Inserts a token for a program, for the runtime of `instance` if one is given.
+async fn insert_token(
+    tx: &mut Tx,
+    tenant: TenantId,
+    instance: Option<InstanceId>,
+    new: &NewToken,
+    now: Timestamp,
+) -> Result<(), Error> {
+    // The lock holds until the row is inserted, so that a revocation with all made tokens finds it.
+    let latest = match new.made_by {
+        Some(maker) => lock_valid(tx, Scope::Tenant(tenant), maker, now).await?,
+        None => None,
+    };
+    let expires_at = access::expiry_of_made_token(new.expires_at, latest)?;
+    let scopes = new.scopes.as_ref();
+    let params = params! { "tokens/insert";
+        id: new.id,
+        tenant: tenant,
+        role: new.role.as_str(),
+        instance: instance,
+        name: new.name.as_str(),
+        hash: &new.hash[..],
+        shown: new.secret_prefix.as_str(),
+        scopes: scopes.map(|scopes| stored::write::<StoredScopes>(scopes).value),
+        made_by: new.made_by,
+        now: now,
+        expires_at: expires_at,
+    };
+    tx.execute(sql!("tokens/insert"), params).await?;
+    Ok(())
 }
 
 async fn read(tx: &mut Tx, scope: Scope, id: TokenId) -> Result<Token, Error> {

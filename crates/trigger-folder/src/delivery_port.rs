@@ -35,6 +35,15 @@ pub struct DeliveryError {
     pub is_transient: bool,
 }
 
+impl DeliveryError {
+    /// Returns the error with its causes, as text for people.
+    pub fn message(&self) -> String {
+        let first: &(dyn std::error::Error + 'static) = &*self.source;
+        let causes = std::iter::successors(Some(first), |error| error.source());
+        causes.fold(self.to_string(), |text, cause| format!("{text}: {cause}"))
+    }
+}
+
 impl From<FolderError> for DeliveryError {
     fn from(error: FolderError) -> Self {
         Self {

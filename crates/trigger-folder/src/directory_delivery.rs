@@ -4,11 +4,12 @@
 //! a temporary file, which no reader takes and which a later delivery removes.
 
 use std::{
+    collections::BTreeMap,
     fs::File,
     io::{Read as _, Write as _},
     os::unix::fs::MetadataExt as _,
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
@@ -47,12 +48,14 @@ const READ: OFlags = OFlags::RDONLY
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
+/// The instants of the last searches for leftovers, by folder. A process delivers into few folders, but makes a
+/// [`DirectoryDelivery`] as often as it likes.
+static LAST_CLEANUPS: Mutex<BTreeMap<PathBuf, Instant>> = Mutex::new(BTreeMap::new());
+
 /// The delivery into a folder of this machine.
 #[derive(Debug, Clone)]
 pub struct DirectoryDelivery {
     folder: PathBuf,
-    /// The instant of the last search for leftovers.
-    last_cleanup: Arc<Mutex<Option<Instant>>>,
 }
 
 impl DirectoryDelivery {
@@ -61,19 +64,21 @@ impl DirectoryDelivery {
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
-            last_cleanup: Arc::default(),
         }
+    }
+
+    /// Returns the path of the folder.
+    pub(crate) fn path(&self) -> &Path {
+        &self.folder
     }
 
     /// `true` if leftovers have not been searched for an hour. Then counts as a search.
     fn is_cleanup_due(&self) -> bool {
-        let mut last = self
-            .last_cleanup
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut cleanups = LAST_CLEANUPS.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = cleanups.get(&self.folder);
         let is_due = last.is_none_or(|last| last.elapsed() >= CLEANUP_INTERVAL);
         if is_due {
-            *last = Some(Instant::now());
+            cleanups.insert(self.folder.clone(), Instant::now());
         }
         is_due
     }
@@ -162,7 +167,7 @@ fn open_with_content(
     Ok((found == content).then_some(file))
 }
 
-fn create_temporary(
+pub(crate) fn create_temporary(
     folder: &FolderHandle,
     name: &TriggerName,
 ) -> Result<(String, File), FolderError> {

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! - [`Delivery`] writes a file so that it is there completely or not at all; [`DirectoryDelivery`] does so in a folder
-//!   of this machine.
+//!   of this machine, and probes it.
 //! - [`TriggerFolder`] lists the files that wait, reads them, removes them, and moves unreadable ones away.
 //! - [`IncompleteFiles`] decides how long a file that is not JSON may still be under way.
 //! - [`FolderWatcher`] reports that a folder may have changed, by events and by polling.
@@ -29,6 +29,7 @@ mod file_name;
 mod folder_handle;
 mod incomplete_files;
 mod lock;
+mod probe;
 mod scan;
 mod temporary_name;
 mod trigger_folder;
@@ -40,6 +41,7 @@ pub use error::{FolderError, FolderProblem};
 pub use file_name::FileName;
 pub use incomplete_files::IncompleteFiles;
 pub use lock::{FolderLock, LockError};
+pub use probe::FolderProbe;
 pub use scan::Scan;
 pub use trigger_folder::{FileStamp, ReadOutcome, TriggerFolder, WaitingFile};
 pub use watcher::FolderWatcher;

@@ -11,7 +11,7 @@ use model::{
     access::secret::RunSecret,
     outcome::{FailureKind, Outcome, RunFailure},
     precheck::{PrecheckDecision, PrecheckJob},
-    turn::{Assignment, DeclineOutcome, StartReply, TurnResult},
+    turn::{DeclineOutcome, StartReply, TurnAssignment, TurnResult},
 };
 use tokio::{
     sync::watch,
@@ -34,7 +34,7 @@ const BEGIN_RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// The result of beginning a run.
 pub(crate) enum StartOutcome {
     /// The turn has begun. The second field is the result of the precheck, if the run has one.
-    Started(Box<Assignment>, PrecheckReport),
+    Started(Box<TurnAssignment>, PrecheckReport),
     /// The turn will not begin.
     Ended(TurnEnd),
 }
@@ -100,7 +100,7 @@ async fn begin_after_precheck(
         let decline = || store.decline(run, report.diagnostics());
         let decline_outcome = persist(run, agents.lease, decline).await?;
         if decline_outcome == DeclineOutcome::WithSession {
-            remove_session_folder(job);
+            remove_session_folder(&job.directory);
         }
         return Ok(StartOutcome::Ended(match decline_outcome {
             DeclineOutcome::Skipped | DeclineOutcome::WithSession => TurnEnd::NotBegun,
@@ -118,7 +118,7 @@ async fn begin_after_precheck(
 }
 
 impl StartOutcome {
-    fn from_begin(reply: StartReply, report: PrecheckReport) -> Self {
+    fn from_begin(reply: StartReply<TurnAssignment>, report: PrecheckReport) -> Self {
         match reply {
             StartReply::Started(assignment) => Self::Started(assignment, report),
             StartReply::Fenced => Self::Ended(TurnEnd::Lost),
@@ -157,8 +157,8 @@ async fn begin_with_retry<'a>(
     run: RunId,
     control: &TurnControl,
     state: &watch::Sender<HeartbeatState>,
-    begin_once: impl Fn(RunId) -> BoxFuture<'a, Result<StartReply, TurnStoreError>>,
-) -> Result<ControlFlow<StartOutcome, StartReply>, TurnStoreError> {
+    begin_once: impl Fn(RunId) -> BoxFuture<'a, Result<StartReply<TurnAssignment>, TurnStoreError>>,
+) -> Result<ControlFlow<StartOutcome, StartReply<TurnAssignment>>, TurnStoreError> {
     let until = Instant::now() + agents.lease;
     let mut reply_lost = false;
     loop {

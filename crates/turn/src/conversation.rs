@@ -11,8 +11,7 @@ use model::{
     RunId,
     budget::{Accounts, ReachedLimit},
     outcome::StopReason,
-    policy::Policies,
-    turn::WriteOutcome,
+    turn::{TurnPolicies, WriteOutcome},
 };
 use serde_json::json;
 use tokio::{
@@ -73,7 +72,7 @@ impl CancelReason {
 pub(crate) struct ConversationContext<'a> {
     pub(crate) store: &'a dyn TurnStore,
     pub(crate) run: RunId,
-    pub(crate) policies: &'a Policies,
+    pub(crate) policies: &'a TurnPolicies,
     pub(crate) deadline: Instant,
     pub(crate) heartbeat: watch::Receiver<HeartbeatState>,
     /// The budgets that limit the turn, with their usage so far.

@@ -16,7 +16,7 @@ use model::{
     access::secret::RunSecret,
     outcome::{FailureKind, Outcome, RunFailure},
     tools::ToolAccess,
-    turn::{Assignment, TurnResult, WriteOutcome},
+    turn::{TurnAssignment, TurnResult, WriteOutcome},
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -115,7 +115,7 @@ pub async fn execute(
 struct Turn<'a> {
     store: &'a dyn TurnStore,
     agent_runtime: &'a AgentRuntime,
-    assignment: &'a Assignment,
+    assignment: &'a TurnAssignment,
     secret: &'a RunSecret,
     heartbeat: watch::Receiver<HeartbeatState>,
 }
@@ -135,7 +135,7 @@ impl Turn<'_> {
         let started = match self.start_agent(rules, deadline).await {
             Ok(agent) => agent,
             Err(early) => {
-                kill_leftovers(self.assignment.run.id).await;
+                kill_leftovers(self.assignment.run).await;
                 return finish_early(early, &Value::Null);
             }
         };
@@ -161,12 +161,12 @@ impl Turn<'_> {
         let recorder = Recorder::new(
             Arc::clone(clock),
             Arc::clone(entropy),
-            &self.assignment.seat,
+            &self.assignment.memory,
         );
         let (updates, mut listener) = UpdateListener::new(recorder);
         let context = ConversationContext {
             store: self.store,
-            run: self.assignment.run.id,
+            run: self.assignment.run,
             policies: &self.assignment.policies,
             deadline,
             began,
@@ -175,7 +175,7 @@ impl Turn<'_> {
             usage_write_interval: self.agent_runtime.heartbeat / 4,
             cancel_grace: self.agent_runtime.grace.cancel,
         };
-        let prompt = self.assignment.prompt.blocks();
+        let prompt: Vec<&str> = self.assignment.prompt.iter().map(String::as_str).collect();
         let end = converse(&started, &prompt, updates, &mut listener, requests, context).await;
         #[cfg(feature = "failpoints")]
         failpoint::reached("turn: answered");
@@ -197,7 +197,7 @@ impl Turn<'_> {
         let Some(grants) = grants.filter(|_| access != ToolAccess::None) else {
             return Ok(None);
         };
-        let granted = grants.grant(self.assignment.run.id, self.secret);
+        let granted = grants.grant(self.assignment.run, self.secret);
         granted.map(Some).map_err(|error| EarlyEnd {
             stopped: None,
             run_failure: RunFailure {
@@ -216,17 +216,16 @@ impl Turn<'_> {
         deadline: Instant,
     ) -> Result<Agent, EarlyEnd> {
         let assignment = self.assignment;
-        let config = &assignment.agent.config;
+        let config = &assignment.agent;
         let settled = self.wait_until_restorable();
         with_lease_renewal(None, &mut self.heartbeat, deadline, settled).await?;
-        let cwd = PathBuf::from(&assignment.cwd);
-        create_session_folder(&cwd, &assignment.session.id.to_string());
+        create_session_folder(&assignment.directory);
         let launch = Launch {
             command: config.command.clone(),
-            cwd,
+            cwd: PathBuf::from(assignment.directory.path()),
             env: config.environment(&self.agent_runtime.environment),
             guard: self.agent_runtime.guard.clone(),
-            marker: assignment.run.id.to_string(),
+            marker: assignment.run.to_string(),
             limits: Limits {
                 start: Duration::from_secs(config.start_seconds.into()),
                 restore: Duration::from_secs(config.restore_seconds.into()),
@@ -252,10 +251,11 @@ impl Turn<'_> {
     /// Waits until the session is old enough to be restored, if the agent sets such an age. Only a session that has
     /// had exactly one turn needs the wait.
     fn wait_until_restorable(&self) -> impl Future<Output = ()> + use<> {
-        let (seat, clock) = (&self.assignment.seat, Arc::clone(&self.agent_runtime.clock));
-        let age = self.assignment.agent.config.restore_after_seconds;
-        let waits = seat.acp_session_id.is_some() && seat.turns == 1;
-        let from = seat.updated_at + Duration::from_secs(age.into());
+        let clock = Arc::clone(&self.agent_runtime.clock);
+        let memory = &self.assignment.memory;
+        let age = self.assignment.agent.restore_after_seconds;
+        let waits = memory.acp_session_id.is_some() && memory.turns == 1;
+        let from = memory.updated_at + Duration::from_secs(age.into());
         async move {
             while waits && clock.now() < from {
                 sleep(from.since(clock.now()).min(SETTLE_POLL_INTERVAL)).await;
@@ -272,10 +272,10 @@ impl Turn<'_> {
         deadline: Instant,
     ) -> Result<model::AcpSessionId, EarlyEnd> {
         let assignment = self.assignment;
-        let config = &assignment.agent.config;
-        let cwd = Path::new(&assignment.cwd);
+        let config = &assignment.agent;
+        let cwd = Path::new(assignment.directory.path());
         let open = async {
-            match &assignment.seat.acp_session_id {
+            match &assignment.memory.acp_session_id {
                 None => agent.new_session(cwd, servers).await,
                 Some(memory) => agent.restore(memory, cwd, servers, config.restore).await,
             }
@@ -285,7 +285,7 @@ impl Turn<'_> {
         let opened = opened.map_err(|error| EarlyEnd::from_error(&error))?;
 
         // The seat's own mode and settings take precedence over those of the agent.
-        let seat = &assignment.seat.settings;
+        let seat = &assignment.memory.settings;
         let mode = seat.mode.as_deref().or(config.mode.as_deref());
         let mut settings = config.settings.clone();
         settings.extend(seat.values.clone());
@@ -314,7 +314,7 @@ impl Turn<'_> {
     ) -> Option<TurnResult> {
         // 1. Write the last rows. If the store stays unreachable, the end of the run matters more than these rows.
         let recorded = recorder.end();
-        let run = self.assignment.run.id;
+        let run = self.assignment.run;
         if !recorded.pending.is_empty() {
             let write = || self.store.record(run, recorded.pending.clone());
             match persist(run, self.agent_runtime.lease, write).await {

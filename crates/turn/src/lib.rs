@@ -46,6 +46,7 @@ pub use agent_runtime::AgentRuntime;
 pub use execute::execute;
 pub use finish::TurnEnd;
 pub use heartbeat::TurnControl;
+pub use session_folder::is_directory_here;
 pub use tool_grants::{
     GrantedConnection, GrantedRun, MCP_ARGUMENT, RUN_FILE_VARIABLE, RunFile, TOOL_SERVER_NAME,
     ToolGrants,

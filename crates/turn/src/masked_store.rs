@@ -17,7 +17,9 @@ use model::{
     outcome::Outcome,
     permission::Verdict,
     question::Elicitation,
-    turn::{DeclineOutcome, Entry, HeartbeatReply, StartReply, TurnResult, WriteOutcome},
+    turn::{
+        DeclineOutcome, Entry, HeartbeatReply, StartReply, TurnAssignment, TurnResult, WriteOutcome,
+    },
 };
 use serde_json::Value;
 
@@ -118,7 +120,7 @@ impl TurnStore for MaskedStore<'_> {
         &self,
         run: RunId,
         secret: [u8; 32],
-    ) -> BoxFuture<'_, Result<StartReply, TurnStoreError>> {
+    ) -> BoxFuture<'_, Result<StartReply<TurnAssignment>, TurnStoreError>> {
         self.store.begin(run, secret)
     }
 
@@ -126,7 +128,7 @@ impl TurnStore for MaskedStore<'_> {
         &self,
         run: RunId,
         secret: [u8; 32],
-    ) -> BoxFuture<'_, Result<StartReply, TurnStoreError>> {
+    ) -> BoxFuture<'_, Result<StartReply<TurnAssignment>, TurnStoreError>> {
         self.store.begin_after_precheck(run, secret)
     }
 

@@ -7,7 +7,7 @@ use model::{
     limits,
     permission::{OwnTools, PermissionRules, Verdict},
     question::Elicitation,
-    turn::Assignment,
+    turn::TurnAssignment,
 };
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
@@ -38,12 +38,12 @@ pub(crate) enum PendingRequest {
 impl RulePermissions {
     /// Returns the rules of a turn, and the receiver of the requests for people.
     pub(crate) fn from_assignment(
-        assignment: &Assignment,
+        assignment: &TurnAssignment,
     ) -> (Self, mpsc::Receiver<PendingRequest>) {
         let (people, requests) = mpsc::channel(limits::PENDING_APPROVALS_PER_TURN);
         let rules = Self {
             rules: assignment.permissions.clone(),
-            own_tools: OwnTools::of(&assignment.agent.config.own_tools, assignment.tools()),
+            own_tools: OwnTools::of(&assignment.agent.own_tools, assignment.tools()),
             asks_people: assignment.policies.on_unmatched == OnUnmatched::RequestApproval,
             people,
         };

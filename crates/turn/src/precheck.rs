@@ -86,11 +86,10 @@ pub(crate) async fn run_precheck(
             output_tail,
         })))
     };
-    let cwd = PathBuf::from(&job.cwd);
-    create_session_folder(&cwd, &job.session.to_string());
+    create_session_folder(&job.directory);
     let command = Command {
         command: precheck.command.clone(),
-        cwd,
+        cwd: PathBuf::from(job.directory.path()),
         env: job.environment(&agents.environment),
         guard: agents.guard.clone(),
         marker: job.run.to_string(),

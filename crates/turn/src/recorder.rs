@@ -16,10 +16,9 @@ use agent::{Decision, PlanEntry, ToolCall, ToolCallUpdate, Update};
 use model::{
     Clock, Entropy, MessageId, Timestamp,
     budget::{Meter, RunUsage, UsageReport},
-    entity::Seat,
     limits,
     run::RunFlags,
-    turn::{Entry, EntryKind, Role},
+    turn::{Entry, EntryKind, Role, SeatMemory},
 };
 use serde_json::{Value, json};
 
@@ -65,9 +64,13 @@ impl Recorder {
     /// Returns a recorder for the next turn of a seat. If the seat has a memory, the meter continues from the usage
     /// that the agent reported last, because agents report totals of the session. Otherwise the new session starts at
     /// zero.
-    pub(crate) fn new(clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>, seat: &Seat) -> Self {
-        let meter = match &seat.acp_session_id {
-            Some(_) => Meter::resumed(seat.usage.as_ref().and_then(UsageReport::of)),
+    pub(crate) fn new(
+        clock: Arc<dyn Clock>,
+        entropy: Arc<dyn Entropy>,
+        memory: &SeatMemory,
+    ) -> Self {
+        let meter = match &memory.acp_session_id {
+            Some(_) => Meter::resumed(memory.usage.as_ref().and_then(UsageReport::of)),
             None => Meter::default(),
         };
         Self {
@@ -80,7 +83,7 @@ impl Recorder {
             thought_span: None,
             tool_calls: HashMap::new(),
             plan: None,
-            compactions: Compactions::of_seat(seat),
+            compactions: Compactions::of_memory(memory),
             kept_bytes: 0,
             pending: Vec::new(),
             rows: 0,

@@ -1,31 +1,42 @@
 //! The folder that Matins creates for a session.
 //!
-//! Such a folder bears the session's ID as its name. A folder that the user chose is never created or removed.
+//! A directory that a person gave the session is never created or removed.
 
-use std::{io::ErrorKind, path::Path};
+use std::{fs, io::ErrorKind, path::PathBuf};
 
-use model::precheck::PrecheckJob;
+use model::{WorkingDirectory, limits};
+use tokio::{task::spawn_blocking, time::timeout};
+
+/// Returns `true` if a directory that a person gave a session is on this machine.
+pub async fn is_directory_here(directory: &str) -> bool {
+    let directory = PathBuf::from(directory);
+    // The check may block for long if a file server does not answer.
+    let check = spawn_blocking(move || directory.is_dir());
+    matches!(
+        timeout(limits::DIRECTORY_CHECK_TIMEOUT, check).await,
+        Ok(Ok(true))
+    )
+}
 
 /// Creates the folder of a session, if Matins is to create it.
-pub(crate) fn create_session_folder(cwd: &Path, session: &str) {
-    if cwd.ends_with(session)
-        && let Err(error) = std::fs::create_dir_all(cwd)
+pub(crate) fn create_session_folder(directory: &WorkingDirectory) {
+    if directory.is_own()
+        && let Err(error) = fs::create_dir_all(directory.path())
     {
         // Only a warning, because the start of the agent reports the missing folder with the run's ID.
-        tracing::warn!(%error, "cannot create the folder `{}`", cwd.display());
+        tracing::warn!(%error, "cannot create the folder `{}`", directory.path());
     }
 }
 
 /// Removes the folder that was created for a deleted session. A folder in which the precheck has left files remains.
-pub(crate) fn remove_session_folder(job: &PrecheckJob) {
-    let folder = Path::new(&job.cwd);
-    if folder.ends_with(job.session.to_string())
-        && let Err(error) = std::fs::remove_dir(folder)
+pub(crate) fn remove_session_folder(directory: &WorkingDirectory) {
+    if directory.is_own()
+        && let Err(error) = fs::remove_dir(directory.path())
         && !matches!(
             error.kind(),
             ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty
         )
     {
-        tracing::warn!(%error, "cannot remove the folder `{}`", folder.display());
+        tracing::warn!(%error, "cannot remove the folder `{}`", directory.path());
     }
 }

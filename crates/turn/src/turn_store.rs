@@ -12,7 +12,9 @@ use model::{
     budget::Accounts,
     permission::Verdict,
     question::Elicitation,
-    turn::{DeclineOutcome, Entry, HeartbeatReply, StartReply, TurnResult, WriteOutcome},
+    turn::{
+        DeclineOutcome, Entry, HeartbeatReply, StartReply, TurnAssignment, TurnResult, WriteOutcome,
+    },
 };
 use serde_json::Value;
 
@@ -35,14 +37,14 @@ pub trait TurnStore: Send + Sync {
         &self,
         run: RunId,
         secret: [u8; 32],
-    ) -> BoxFuture<'_, Result<StartReply, TurnStoreError>>;
+    ) -> BoxFuture<'_, Result<StartReply<TurnAssignment>, TurnStoreError>>;
 
     /// Begins the turn after its precheck has run and has not declined it.
     fn begin_after_precheck(
         &self,
         run: RunId,
         secret: [u8; 32],
-    ) -> BoxFuture<'_, Result<StartReply, TurnStoreError>>;
+    ) -> BoxFuture<'_, Result<StartReply<TurnAssignment>, TurnStoreError>>;
 
     /// Skips a run that its precheck has declined, and stores the diagnostics.
     fn decline(

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc, time::Instant};
 
 use agent::{GracePeriods, GuardProgram, WorkerLock};
 use anyhow::Result;
-use daemon::{Host, Settings};
+use daemon::{DirectTurnStores, Host, Settings};
 use model::{Clock, Timestamp};
 use turn::AgentRuntime;
 
@@ -58,6 +58,7 @@ pub(crate) fn host(
         instance: world.instance,
         worker: world.worker.clone(),
         worker_lock: Arc::new(worker_lock),
+        turn_stores: Arc::new(DirectTurnStores),
         artifacts: None,
         agent_runtime: AgentRuntime {
             guard,

@@ -18,6 +18,7 @@ mod overview;
 mod questions;
 mod run_names;
 mod runs;
+pub(crate) mod runtime;
 mod server_info;
 mod sessions;
 mod traces;

@@ -78,7 +78,7 @@ async fn receive_webhook(
     // There is no `Caller`: the signature authenticates the request. `receive_webhook` checks the signature before it
     // parses the body, and answers an unknown trigger like a wrong signature, so that a stranger learns nothing.
     let headers = request.headers().clone();
-    let body = extract::read_body(request).await?;
+    let body = extract::read_body(request, extract::MAX_BODY_BYTES).await?;
     let now = api.shared.clock.now();
     let store = &api.shared.store;
     let received = service::receive_webhook(store, &trigger, &headers, &body, now).await;

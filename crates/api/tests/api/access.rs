@@ -83,6 +83,28 @@ pub(crate) async fn answer_and_names_of_run_need_their_permissions(world: &World
     assert_eq!(whole["answer"], "Done.");
 }
 
+pub(crate) async fn runtime_token_is_refused_by_operations_of_people(world: &World) {
+    let runtime = world.runtime_token("laptop").await;
+    for (method, path) in [
+        ("GET", "/whoami"),
+        ("GET", "/runs"),
+        ("GET", "/sessions"),
+        ("POST", "/sign-in-links"),
+        ("GET", "/trace"),
+        ("GET", "/instances"),
+    ] {
+        let answer = world.request_as(&runtime, method, path, None, &[]).await;
+        let detail = answer.problem(403);
+        assert!(
+            detail.contains("the token of a runtime"),
+            "{path}: {detail}"
+        );
+    }
+    let unknown = format!("{}x", &runtime[..runtime.len() - 1]);
+    let answer = world.request_as(&unknown, "GET", "/runs", None, &[]).await;
+    answer.problem(401);
+}
+
 pub(crate) async fn created_token_cannot_exceed_permissions_of_creator(world: &World) {
     let scopes = [Permission::TokensWrite, Permission::RunsRead];
     let narrow = world.token(Role::Admin, Some(&scopes)).await;

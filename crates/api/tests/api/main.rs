@@ -21,6 +21,7 @@ mod pages;
 mod prechecks;
 mod questions;
 mod request_guard;
+mod runtimes;
 mod sessions;
 mod tenants;
 mod unified;
@@ -93,6 +94,11 @@ on_both! {
         session_edit_with_stale_etag_is_refused, waiting_message_is_edited_with_its_etag,
         agent_in_use_is_removed_with_its_last_user, session_is_read_replayed_and_exported, transcript_is_read_backward_from_end_and_from_run,
     ]
+    runtimes: [
+        operation_of_runtimes_needs_token_of_runtime, runtime_of_unsupported_version_is_refused_with_remedy,
+        request_of_runtime_without_version_or_worker_is_refused,
+        trigger_file_without_automation_of_instance_is_refused_with_reason,
+    ]
     formats: [automation_of_newer_format_can_only_be_read_paused_and_deleted]
     memory: [
         memory_entries_are_set_listed_shown_and_deleted, invalid_memory_entry_is_refused_with_field,
@@ -120,6 +126,7 @@ on_both! {
         token_has_only_permissions_of_its_role,
         answer_and_names_of_run_need_their_permissions,
         created_token_cannot_exceed_permissions_of_creator,
+        runtime_token_is_refused_by_operations_of_people,
         revoked_or_expired_token_is_unauthenticated,
         made_token_expires_with_its_maker_and_names_it,
         cascading_revocation_ends_all_made_tokens,

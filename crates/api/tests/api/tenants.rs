@@ -44,6 +44,7 @@ fn operations() -> Vec<Operation> {
 fn body(id: &str) -> Option<Value> {
     Some(match id {
         "set_automation_memory_entry" | "set_session_memory_entry" => json!({ "value": "changed" }),
+        "add_instance" => json!({ "name": "mine", "kind": "directory", "folder": "/srv/mine" }),
         "create_session" => json!({ "agent": "good" }),
         "edit_session" => json!({ "title": "Mine now" }),
         "send_message" => json!({ "text": "Hello" }),

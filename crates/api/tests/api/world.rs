@@ -12,15 +12,15 @@ use axum::{
 use http::{HeaderMap, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use model::{
-    AcpSessionId, Clock as _, TenantId,
-    access::{Permission, Role},
+    AcpSessionId, Clock as _, InstanceId, TenantId, TokenId,
+    access::{Permission, Role, secret::TokenSecret},
     agent::{AgentConfig, OfferedCapabilities},
     outcome::{Outcome, StopReason},
     turn::{TurnResult, WriteOutcome},
 };
 use serde_json::{Value, json};
 use service::{Probe, ProbeError, ProbeFuture, Service};
-use store::{Store, database::Dialect};
+use store::{NewToken, Store, database::Dialect};
 use tempfile::TempDir;
 use testkit::{
     clock::{FakeClock, SeededEntropy},
@@ -355,6 +355,32 @@ impl World {
         made["secret"].as_str().unwrap().to_owned()
     }
 
+    /// Registers an instance of the own tenant, and gives the secret of its runtime's token.
+    pub(crate) async fn runtime_token(&self, name: &str) -> String {
+        let (now, entropy) = (self.clock.now(), SeededEntropy::new(13));
+        let instance = InstanceId::generate(now, &entropy);
+        let registered = self
+            .store
+            .register_instance(self.tenant, instance, name, now);
+        registered.await.unwrap();
+        let secret = TokenSecret::generate(&entropy);
+        let new = NewToken {
+            id: TokenId::generate(now, &entropy),
+            name: name.into(),
+            role: Role::Runtime,
+            scopes: None,
+            hash: secret.hash(),
+            secret_prefix: secret.display_prefix().into(),
+            made_by: None,
+            expires_at: None,
+        };
+        let created = self
+            .store
+            .create_runtime_token(self.tenant, instance, &new, now);
+        created.await.unwrap();
+        secret.reveal().to_owned()
+    }
+
     /// Makes another tenant with the agent `good`, and gives the secret of its admin's token.
     pub(crate) async fn other_tenant(&self, name: &str) -> String {
         let made = self.post("/tenants", json!({ "name": name })).await;
@@ -384,7 +410,7 @@ impl World {
     /// Takes the turns of a session's inputs, one after the other; each is answered "Done.".
     pub(crate) async fn take_turns(&self, session: &str) {
         let worker = model::WorkerId::from_stored("host-1-aaaaaaaa".into());
-        let here = model::InstanceId::from_uuid(uuid::Uuid::from_u128(1));
+        let here = InstanceId::from_uuid(uuid::Uuid::from_u128(1));
         let registered = self
             .store
             .register_instance(self.tenant, here, "here", self.clock.now());

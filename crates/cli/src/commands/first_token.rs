@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{self, Read as _, Write as _},
+    io::{self, Read as _},
     path::{Path, PathBuf},
 };
 
@@ -10,9 +10,8 @@ use api_types::TokenRequest;
 use client::{Client, PageParams};
 use model::access::Role;
 use server::DataFolder;
-use tempfile::NamedTempFile;
 
-use crate::error::CliError;
+use crate::{error::CliError, secret_file};
 
 /// The name of the token in lists.
 const TOKEN_NAME: &str = "first";
@@ -48,7 +47,7 @@ pub(super) async fn create_if_none(
     };
     let created = client.create_token(&request).await?;
     let secret = created.secret.unwrap_or_default();
-    if let Err(error) = write_secret(&path, &secret) {
+    if let Err(error) = secret_file::replace(&path, &secret) {
         // Revoke the token, because its secret is lost.
         let token = created.token.id.to_string();
         client.revoke_token(&token, false).await?;
@@ -71,16 +70,6 @@ fn is_replaceable(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Writes the file with mode 0600. A crash leaves either the previous file or the complete new one.
-fn write_secret(path: &Path, secret: &str) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    let mut file = NamedTempFile::new_in(folder)?;
-    writeln!(file, "{secret}")?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    fs::File::open(folder)?.sync_all()
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
@@ -92,11 +81,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
         assert!(is_replaceable(&path).unwrap());
-        write_secret(&path, "mat_one").unwrap();
+        secret_file::replace(&path, "mat_one").unwrap();
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         assert!(is_replaceable(&path).unwrap());
-        write_secret(&path, "mat_two").unwrap();
+        secret_file::replace(&path, "mat_two").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "mat_two\n");
         for foreign in ["", "my notes", "ma"] {
             fs::write(&path, foreign).unwrap();

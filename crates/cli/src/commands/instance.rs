@@ -1,6 +1,8 @@
-//! `matins instance`: lists, shows and removes instances.
+//! `matins instance`: adds, lists, shows, checks and removes instances.
 
-use api_types::{Instance, InstanceState};
+mod add;
+
+use api_types::{Instance, InstanceKind, InstanceState};
 use clap::Subcommand;
 
 use crate::{
@@ -9,7 +11,7 @@ use crate::{
     output::{BOLD, excerpt, paint, table},
 };
 
-/// Manage instances: the data folders in which agents run and keep their memory
+/// Manage instances: the folders in which agents run and keep their memory
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -18,7 +20,25 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List the instances with their servers and queued runs
+    /// Add an instance with a folder that `matins runtime` watches, and write the token of its runtime into a file
+    ///
+    /// Servers write each run that is placed on the instance into the folder, as a trigger file. The runtime takes the
+    /// turns there, with the files of that folder and the agents of that machine.
+    Add(add::AddArgs),
+    /// Check the folder, the rights, the clock and the runtime of an instance, and say what to mend
+    Check {
+        /// The instance: its name or its ID
+        instance: String,
+    },
+    /// Replace the token of the runtime of an instance; the earlier one is invalid from then on
+    RotateToken {
+        /// The instance: its name or its ID
+        instance: String,
+        /// The file for the new token, which is written with mode 0600 and replaced if it exists [default: NAME.token]
+        #[arg(long, value_name = "FILE")]
+        token_file: Option<std::path::PathBuf>,
+    },
+    /// List the instances with their servers and waiting runs
     #[command(visible_alias = "ls")]
     List,
     /// Show an instance
@@ -26,11 +46,11 @@ enum Command {
         /// The instance: its name or its ID
         instance: String,
     },
-    /// Remove an instance whose data folder is lost
+    /// Remove an instance whose folder is lost or no longer used
     ///
-    /// The queued runs of the instance fail, and so does each later turn of its sessions; their transcripts
-    /// remain. The command is refused while the instance has a server. If a server starts on the data folder
-    /// again, the instance exists again.
+    /// The waiting runs of the instance fail, and so does each later turn of its sessions; their transcripts
+    /// remain. The token of its runtime is revoked. The command is refused while a server or a runtime serves the
+    /// instance. If a server starts on the data folder of a host again, that instance exists again.
     #[command(visible_alias = "rm")]
     Remove {
         /// The instance: its name or its ID
@@ -40,6 +60,12 @@ enum Command {
 
 pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
     match args.command {
+        Command::Add(args) => add::add(app, args).await?,
+        Command::Check { instance } => return add::check(app, &instance).await,
+        Command::RotateToken {
+            instance,
+            token_file,
+        } => add::rotate_token(app, &instance, token_file).await?,
         Command::List => list(app).await?,
         Command::Show { instance } => show(app, &app.client.instance(&instance).await?)?,
         Command::Remove { instance } => {
@@ -69,6 +95,7 @@ async fn list(app: &App) -> Result<(), CliError> {
     let rows = listed.iter().map(|instance| {
         [
             excerpt(&instance.name, 80),
+            format_kind(instance).to_owned(),
             format_state(instance).to_owned(),
             instance.waiting_runs.to_string(),
             format_last_seen(app, instance),
@@ -80,7 +107,15 @@ async fn list(app: &App) -> Result<(), CliError> {
             format_version(instance),
         ]
     });
-    let head = ["NAME", "STATE", "QUEUED", "LAST SEEN", "SERVER", "VERSION"];
+    let head = [
+        "NAME",
+        "KIND",
+        "STATE",
+        "WAITING",
+        "LAST SEEN",
+        "SERVER",
+        "VERSION",
+    ];
     app.output.line(&table(head, rows))?;
     Ok(())
 }
@@ -106,25 +141,56 @@ fn show(app: &App, instance: &Instance) -> Result<(), CliError> {
         (Some(worker), _, InstanceState::Offline) => format!("none; the last one was {worker}"),
         _ => "none so far".to_owned(),
     };
-    let queued = match instance.waiting_runs {
+    let waiting = match instance.waiting_runs {
         0 => "no runs".to_owned(),
         1 => "1 run waits for it".to_owned(),
         runs => format!("{runs} runs wait for it"),
+    };
+    let waiting = match instance.delivered_runs {
+        0 => waiting,
+        delivered => format!("{waiting}, {delivered} of them as files in its folder"),
     };
     app.output.line(&format!(
         "{}  {}",
         paint(BOLD, &excerpt(&instance.name, 80)),
         instance.id
     ))?;
-    for (name, value) in [
+    let folder = instance
+        .folder
+        .iter()
+        .map(|path| ("folder", excerpt(path, 300)));
+    let runtime_folder = instance.runtime_folder.iter();
+    let runtime_folder = runtime_folder.map(|path| ("there", excerpt(path, 300)));
+    let serves = match instance.kind {
+        InstanceKind::Directory => "runtime",
+        InstanceKind::Host | InstanceKind::Unknown => "server",
+    };
+    let facts = [
+        ("kind", format_kind(instance).to_owned()),
         ("state", format_state(instance).to_owned()),
-        ("server", server),
+    ];
+    let use_of_it = [
+        (serves, server),
         ("last seen", format_last_seen(app, instance)),
-        ("queued", queued),
-    ] {
+        ("waiting", waiting),
+    ];
+    for (name, value) in facts
+        .into_iter()
+        .chain(folder)
+        .chain(runtime_folder)
+        .chain(use_of_it)
+    {
         app.output.line(&format!("  {name:12}{value}"))?;
     }
     Ok(())
+}
+
+const fn format_kind(instance: &Instance) -> &'static str {
+    match instance.kind {
+        InstanceKind::Host => "host",
+        InstanceKind::Directory => "directory",
+        InstanceKind::Unknown => "unknown",
+    }
 }
 
 const fn format_state(instance: &Instance) -> &'static str {

@@ -23,6 +23,7 @@ pub(crate) mod open;
 mod options;
 pub(crate) mod question;
 pub(crate) mod run;
+pub(crate) mod runtime;
 mod secret;
 pub(crate) mod serve;
 pub(crate) mod session;

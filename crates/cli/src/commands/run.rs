@@ -5,10 +5,13 @@ mod filter_args;
 
 use std::fmt;
 
-use api_types::{ProblemKind, Run, RunItem, RunPatch, RunRecord, RunView};
+use api_types::{ProblemKind, Run, RunDelivery, RunItem, RunPatch, RunRecord, RunView};
 use clap::Subcommand;
 use client::RunFilter;
-use model::run::{RunSource, RunStatus};
+use model::{
+    run::{RunSource, RunStatus},
+    trigger_file::TRIGGER_FILE_WORKER,
+};
 use serde::Serialize;
 
 use self::{batch::BatchArgs, filter_args::FilterArgs};
@@ -239,6 +242,36 @@ fn format_source(source: RunSource, channel: Option<&str>) -> String {
     }
 }
 
+/// Formats the worker of a run. While only the trigger file of the run waits, no worker has the run.
+fn format_worker(run: &Run) -> Option<String> {
+    let worker = run.worker_id.as_ref().map(ToString::to_string);
+    worker.filter(|worker| worker != TRIGGER_FILE_WORKER)
+}
+
+/// Formats all attempts at the input of a run.
+fn attempts_table(app: &App, view: &RunView, source: &str) -> String {
+    let name = view.names.automation_name.as_deref();
+    let rows = view
+        .attempts
+        .iter()
+        .map(|run| RunRow::new(run, format_subject(run, name, source)));
+    runs_table(app, rows)
+}
+
+/// Formats the delivery of a run: the file, and when and how often it was written.
+fn format_delivery(app: &App, file: &RunDelivery) -> String {
+    let name = excerpt(&file.file, 120);
+    let written = match (file.delivered_at, file.writes) {
+        (None, _) => "not written yet".to_owned(),
+        (Some(at), 0 | 1) => format!("delivered {}", app.time.date_time(at)),
+        (Some(at), times) => format!("delivered {}, {times} times", app.time.date_time(at)),
+    };
+    match &file.error {
+        Some(error) => format!("{name} ({written}; {})", excerpt(error, 300)),
+        None => format!("{name} ({written})"),
+    }
+}
+
 /// A run with its internal record.
 #[derive(Serialize)]
 struct RunDetails {
@@ -269,6 +302,7 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
         attempts,
         record_trimmed,
         own_tools,
+        delivery,
         names,
     } = view;
     let source = format_source(*source, names.channel.as_deref());
@@ -299,11 +333,15 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
                 .map(|rule| format_own_tools(rule.tools, &rule.titles)),
         ),
         ("instance", names.instance_name.clone()),
+        (
+            "file",
+            delivery.as_ref().map(|file| format_delivery(app, file)),
+        ),
         ("due", at(run.scheduled_for)),
         ("received", at(Some(run.input_at))),
         ("started", at(run.started_at)),
         ("ended", at(run.ended_at)),
-        ("worker", run.worker_id.as_ref().map(ToString::to_string)),
+        ("worker", format_worker(run)),
     ];
     app.output.line(&run.id.to_string())?;
     for (name, value) in fields {
@@ -316,11 +354,7 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
             .line(&follow::format_blocked_on(app, blocked_on))?;
     }
     if attempts.len() > 1 {
-        let name = names.automation_name.as_deref();
-        let rows = attempts
-            .iter()
-            .map(|run| RunRow::new(run, format_subject(run, name, &source)));
-        let table = runs_table(app, rows);
+        let table = attempts_table(app, view, &source);
         app.output.line(&format!("\nAttempts\n{table}"))?;
     }
     app.output

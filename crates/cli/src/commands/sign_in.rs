@@ -28,7 +28,7 @@ pub(crate) async fn run(app: &App) -> Result<Exit, CliError> {
 
 /// Creates a link for the server of this command.
 pub(crate) async fn create(app: &App) -> Result<SignInUrl, CliError> {
-    create_at(app, &browser_address(app)?).await
+    create_at(app, &network_address(app)?).await
 }
 
 /// Creates a link for a server that browsers reach at an address.
@@ -65,8 +65,8 @@ pub(crate) fn print(app: &App, link: &SignInUrl) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns the address at which a browser reaches the server.
-fn browser_address(app: &App) -> Result<String, CliError> {
+/// Returns the address at which browsers and runtimes reach the server.
+pub(crate) fn network_address(app: &App) -> Result<String, CliError> {
     let refused = |message: &str, hint: &str| {
         Err(CliError::message(Exit::Refused, message.to_owned()).with_hint(hint))
     };

@@ -15,6 +15,35 @@ pub(crate) fn format_blocked_on(app: &App, waiting: &BlockedOn) -> String {
                 excerpt(name, 80)
             )
         }
+        BlockedOn::Delivery {
+            name,
+            reason: Some(reason),
+            until,
+            ..
+        } => {
+            let name = excerpt(name, 80);
+            let again = until.map_or_else(String::new, |until| {
+                format!(" The next attempt is at {}.", app.time.date_time(until))
+            });
+            format!(
+                "It waits for its delivery to {name}: {}.{again}",
+                excerpt(reason, 300)
+            )
+        }
+        BlockedOn::Delivery { name, .. } => {
+            format!("It waits for its delivery to {}.", excerpt(name, 80))
+        }
+        BlockedOn::Runtime {
+            name,
+            online,
+            delivered_at,
+            ..
+        } => {
+            let name = excerpt(name, 80);
+            let offline = if *online { "" } else { ", which is offline" };
+            let at = app.time.date_time(*delivered_at);
+            format!("It waits for the runtime of {name}{offline}. Its file was delivered at {at}.")
+        }
         BlockedOn::Directory { reason } => {
             format!("It waits for a server that has its directory ({reason}).")
         }

@@ -33,6 +33,7 @@ mod questions;
 mod remote;
 mod run_secrets;
 mod runs;
+mod runtime;
 mod serve;
 mod server_access;
 mod sessions;

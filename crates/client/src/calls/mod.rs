@@ -10,6 +10,7 @@ mod notifications;
 mod overview;
 mod questions;
 mod runs;
+mod runtime;
 mod server_info;
 mod sessions;
 
@@ -23,6 +24,7 @@ pub use memory::MemoryOf;
 pub use overview::TimelineFilter;
 pub use questions::{QuestionFilter, QuestionStates};
 pub use runs::RunFilter;
+pub use runtime::RuntimeClient;
 pub use sessions::{MessageRange, SessionFilter, SessionMove};
 
 /// The requested part of a list.

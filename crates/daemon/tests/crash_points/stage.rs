@@ -8,7 +8,7 @@ use std::{
 };
 
 use agent::{GracePeriods, GuardProgram, WorkerLock};
-use daemon::{Host, Settings};
+use daemon::{DirectTurnStores, Host, Settings};
 use model::{
     AgentId, Entropy, InstanceId, SessionId, TenantId, Timestamp, WorkerId,
     agent::AgentConfig,
@@ -101,6 +101,7 @@ pub(crate) fn host(store: &Store, home: &Path, now: Timestamp) -> (Host, Arc<Fak
         clock: clock.clone(),
         worker,
         worker_lock: Arc::new(worker_lock),
+        turn_stores: Arc::new(DirectTurnStores),
         artifacts: None,
         entropy,
         instance: test_instance(),

@@ -133,10 +133,9 @@ async fn recover(stage: &mut TestBed, automation: AutomationId) {
             return;
         }
     }
-    panic!(
-        "I3: not everything is over: {:#?}",
-        runs_oldest_first(&stage.store).await.last()
-    );
+    let open: Vec<_> = runs_oldest_first(&stage.store).await;
+    let open: Vec<_> = open.iter().filter(|run| !run.status().is_over()).collect();
+    panic!("I3: not everything of {automation} is over: {open:#?}");
 }
 
 /// Compares an automation's runs with the prompt logs of its agents. Returns the runs whose agents ended their turns.

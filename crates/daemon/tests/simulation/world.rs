@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use agent::{GracePeriods, GuardProgram, WorkerLock};
 use anyhow::Context as _;
-use daemon::{Host, Settings};
+use daemon::{DirectTurnStores, Host, Settings};
 use model::{
     AgentId, AutomationId, Entropy, InstanceId, SessionId, TenantId, Timestamp, WorkerId,
     agent::AgentConfig,
@@ -218,6 +218,7 @@ impl World {
             instance: instance_id(machine),
             worker,
             worker_lock: Arc::new(worker_lock),
+            turn_stores: Arc::new(DirectTurnStores),
             artifacts: None,
             agent_runtime: agents,
             settings,

@@ -177,7 +177,13 @@ pub(crate) async fn concurrent_approvals_beyond_limit_are_denied(world: &World) 
     let waiting = eventually("all that may wait", async || {
         Some(approvals_of_run(world, run).await).filter(|all| all.len() == most)
     });
-    for approval in waiting.await {
+    let waiting = waiting.await;
+    // A decision makes room for another request, so the one beyond the limit must be denied before.
+    eventually("a denial", async || {
+        (permission_replies(&script).len() == 1).then_some(())
+    })
+    .await;
+    for approval in waiting {
         decide(world, approval.id, Verdict::Allow).await.unwrap();
     }
     let run = world.wait_until_over(run).await;

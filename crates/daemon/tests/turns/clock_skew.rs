@@ -21,7 +21,7 @@ use tokio::time::Instant;
 
 use crate::{
     invariants,
-    world::{Database, World, automation, create_file, eventually, wait_for_file},
+    world::{Storage, World, automation, create_file, eventually, wait_for_file},
 };
 
 const MINUTE: Duration = Duration::from_mins(1);
@@ -131,7 +131,7 @@ async fn create_automation_due_at(world: &World, at: Timestamp, now: Timestamp) 
 
 #[tokio::test]
 async fn servers_with_skewed_clocks_fire_once_and_on_time() {
-    let world = World::new(Database::Postgres).await;
+    let world = World::new(Storage::Postgres).await;
     let [early, late] = two_servers(&world).await;
     let apart = late
         .now()
@@ -171,7 +171,7 @@ async fn servers_with_skewed_clocks_fire_once_and_on_time() {
 
 #[tokio::test]
 async fn servers_with_skewed_clocks_stall_only_silent_workers() {
-    let world = World::new(Database::Postgres).await;
+    let world = World::new(Storage::Postgres).await;
     let members = two_servers(&world).await;
     let script = world.script();
     let agent = world.agent(&script).await;
@@ -214,7 +214,7 @@ async fn servers_with_skewed_clocks_stall_only_silent_workers() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stopping_server_keeps_presence_and_clock_until_last_turn_ends() {
-    let world = World::new(Database::Postgres).await;
+    let world = World::new(Storage::Postgres).await;
     let (began, goes_on) = (world.path("began"), world.path("goes on"));
     let script = world
         .script()
@@ -269,7 +269,7 @@ async fn stopping_server_keeps_presence_and_clock_until_last_turn_ends() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn server_with_wrong_clock_dates_turns_by_database_clock() {
-    let world = World::new(Database::Postgres).await;
+    let world = World::new(Storage::Postgres).await;
     let script = world.script();
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;

@@ -11,7 +11,8 @@ macro_rules! delegate {
             &self,
             run: model::RunId,
             secret: [u8; 32],
-        ) -> $crate::delegate::StoreFuture<'_, model::turn::StartReply> {
+        ) -> $crate::delegate::StoreFuture<'_, model::turn::StartReply<model::turn::TurnAssignment>>
+        {
             self.inner.begin(run, secret)
         }
 
@@ -19,7 +20,8 @@ macro_rules! delegate {
             &self,
             run: model::RunId,
             secret: [u8; 32],
-        ) -> $crate::delegate::StoreFuture<'_, model::turn::StartReply> {
+        ) -> $crate::delegate::StoreFuture<'_, model::turn::StartReply<model::turn::TurnAssignment>>
+        {
             self.inner.begin_after_precheck(run, secret)
         }
     };

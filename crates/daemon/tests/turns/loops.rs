@@ -110,6 +110,7 @@ pub(crate) async fn work_of_command_without_server_is_noticed(world: &World) {
     world.wait_until_over(fired.await.unwrap().run_id).await;
     let mut daily = automation(agent, SessionMode::Fresh);
     daily.name = "daily report".into();
+    daily.placed_on = world.placed_on;
     let created = command.create_automation(world.tenant, None, &daily, world.clock.now());
     let daily = created.await.unwrap();
     world.clock.set(at("2026-11-23T08:00:00Z"));

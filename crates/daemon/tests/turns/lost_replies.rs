@@ -7,7 +7,11 @@ use std::{
 
 use daemon::WorkerTurnStore;
 use futures::future::BoxFuture;
-use model::{Clock as _, RunId, run::RunStatus, turn::StartReply};
+use model::{
+    Clock as _, RunId,
+    run::RunStatus,
+    turn::{StartReply, TurnAssignment},
+};
 use testkit::scripted::Step;
 use turn::{TurnEnd, TurnStore, TurnStoreError};
 
@@ -38,7 +42,7 @@ impl TurnStore for FailingFirstBegin {
         &self,
         run: RunId,
         secret: [u8; 32],
-    ) -> BoxFuture<'_, Result<StartReply, TurnStoreError>> {
+    ) -> BoxFuture<'_, Result<StartReply<TurnAssignment>, TurnStoreError>> {
         Box::pin(async move {
             let begun = self.inner.begin(run, secret).await?;
             if self.begins.fetch_add(1, Ordering::SeqCst) > 0 {
@@ -55,7 +59,7 @@ impl TurnStore for FailingFirstBegin {
         &self,
         run: RunId,
         secret: [u8; 32],
-    ) -> BoxFuture<'_, Result<StartReply, TurnStoreError>> {
+    ) -> BoxFuture<'_, Result<StartReply<TurnAssignment>, TurnStoreError>> {
         self.begin(run, secret)
     }
 }

@@ -1,4 +1,4 @@
-//! Turns from the due instant to the end, with real agent processes, on both databases.
+//! Turns from the due instant to the end, with real agent processes, on both databases and over the API.
 //!
 //! The tests compare the product's records with the agents' own prompt logs.
 
@@ -8,12 +8,15 @@
 mod delegate;
 
 mod agent_notices;
+mod api_stores;
 mod approvals;
+mod automations;
 mod budgets;
 mod cancels;
 mod clock_skew;
 mod concurrent_writes;
 mod content_sweep;
+mod deliveries;
 mod failures;
 mod fences;
 mod hostile_agents;
@@ -31,8 +34,11 @@ mod records;
 mod resources;
 mod restores;
 mod retention;
+mod runtime_folder;
+mod runtime_link;
 mod session_memory;
 mod stops;
+mod wire;
 mod world;
 
 /// Creates a test of each scenario for each database.
@@ -45,11 +51,16 @@ macro_rules! scenarios {
         mod on_postgres {
             scenarios! { @tests Postgres $($file: [$($scenario),*])* }
         }
+
+        /// The same scenarios, with turns that write over the API as a runtime does.
+        mod over_api {
+            scenarios! { @tests SqliteOverApi $($file: [$($scenario),*])* }
+        }
     };
-    (@tests $database:ident $($file:ident: [$($scenario:ident),*])*) => {$($(
+    (@tests $storage:ident $($file:ident: [$($scenario:ident),*])*) => {$($(
         #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
         async fn $scenario() {
-            let world = crate::world::World::new(crate::world::Database::$database).await;
+            let world = crate::world::World::new(crate::world::Storage::$storage).await;
             crate::$file::$scenario(&world).await;
             crate::invariants::check(&world).await;
         }
@@ -177,6 +188,11 @@ scenarios! {
     content_sweep: [
         content_is_removed_once_no_artifact_refers_to_it,
         content_of_unknown_tenant_is_kept,
+    ]
+    deliveries: [
+        placed_run_becomes_file_of_its_instance,
+        failed_delivery_is_retried_and_never_a_success,
+        server_delivers_as_soon_as_run_is_queued,
     ]
     retention: [
         housekeeping_removes_old_records_and_keeps_transcript,

@@ -220,7 +220,7 @@ async fn channel_session(world: &World, agent: AgentId, key: &str, channel: Chan
         draft: false,
         channel: Some(channel),
         cwd: None,
-        placed_on: None,
+        placed_on: world.placed_on,
         automation_id: None,
         agent,
         settings: SeatSettings::default(),

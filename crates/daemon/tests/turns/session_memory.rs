@@ -12,11 +12,7 @@ pub(crate) async fn continuous_automation_resumes_its_session(world: &World) {
     let script = world.script();
     let agent = world.agent(&script).await;
     let new = automation(agent, SessionMode::Continuous);
-    let id = world
-        .store()
-        .create_automation(world.tenant, None, &new, world.clock.now())
-        .await
-        .unwrap();
+    let id = world.create_automation(&new).await;
 
     for _ in 0..2 {
         world.clock.advance(Duration::from_hours(24));
@@ -149,11 +145,7 @@ pub(crate) async fn simultaneous_message_and_occurrence_run_in_order(world: &Wor
     let session = world.session(agent).await;
     let mut new = automation(agent, SessionMode::Bound);
     new.bound_session_key = Some(format!("web:{session}"));
-    world
-        .store()
-        .create_automation(world.tenant, None, &new, world.clock.now())
-        .await
-        .unwrap();
+    world.create_automation(&new).await;
 
     let now = world.clock.advance(Duration::from_secs(10));
     let (said, fired) = tokio::join!(

@@ -11,16 +11,13 @@ use std::{
 };
 
 use agent::{GracePeriods, GuardProgram, WorkerLock};
-use daemon::{Daemon, Host, Settings};
+use daemon::{Daemon, DirectTurnStores, Host, Settings, TurnStores};
 use model::{
     AgentId, AutomationId, Clock, Entropy, InstanceId, RunId, SessionId, TenantId, Timestamp,
     WorkerId,
     agent::{AgentConfig, RestoreBy},
     entity::{Automation, Message, Run, SeatSettings},
-    permission::PermissionRules,
-    policy::{Policies, SessionMode},
     run::RunStatus,
-    schedule::Spec,
     session::{SessionKind, SessionType},
 };
 use store::{NewAutomation, NewSession, RunFilter, Scope, Store};
@@ -32,6 +29,10 @@ use testkit::{
 };
 use turn::AgentRuntime;
 
+use crate::api_stores::{self, ApiTurnStores};
+
+pub(crate) use crate::automations::{automation, on_demand};
+
 /// The longest wait of a test. It is reached only if something hangs.
 pub(crate) const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
@@ -41,10 +42,13 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Longer than any test, so that a missing wake-up makes a test fail.
 const HOUR: Duration = Duration::from_hours(1);
 
+/// The database of a world, and the way on which its turns write to it.
 #[derive(Clone, Copy)]
-pub(crate) enum Database {
+pub(crate) enum Storage {
     Sqlite,
     Postgres,
+    /// SQLite, over the API.
+    SqliteOverApi,
 }
 
 pub(crate) struct World {
@@ -53,17 +57,21 @@ pub(crate) struct World {
     pub(crate) host: Host,
     pub(crate) tenant: TenantId,
     pub(crate) database: TestDatabase,
+    /// The instance on which all seats are placed. A runtime takes only the turns of its own instance.
+    pub(crate) placed_on: Option<InstanceId>,
 }
 
 impl World {
-    pub(crate) async fn new(database: Database) -> Self {
+    pub(crate) async fn new(storage: Storage) -> Self {
         let migrate = async |url: &str| {
             store::open(&url.parse()?).await?.close().await;
             Ok(())
         };
-        let database = match database {
-            Database::Sqlite => TestDatabase::migrated_sqlite(migrate).await,
-            Database::Postgres => TestDatabase::migrated_postgres(migrate).await,
+        let database = match storage {
+            Storage::Postgres => TestDatabase::migrated_postgres(migrate).await,
+            Storage::Sqlite | Storage::SqliteOverApi => {
+                TestDatabase::migrated_sqlite(migrate).await
+            }
         };
         let database = database.unwrap();
         let home = tempfile::tempdir().unwrap();
@@ -77,6 +85,16 @@ impl World {
             .register_instance(tenant, instance, "test", clock.now())
             .await
             .unwrap();
+        let over_api = matches!(storage, Storage::SqliteOverApi);
+        let turn_stores: Arc<dyn TurnStores> = if over_api {
+            let token = api_stores::runtime_token(&store, tenant, instance, &*entropy).await;
+            Arc::new(ApiTurnStores {
+                token,
+                session_folders: home.path().join("sessions"),
+            })
+        } else {
+            Arc::new(DirectTurnStores)
+        };
         let settings = Settings {
             workers: 4,
             waiting_turns: 4,
@@ -119,6 +137,7 @@ impl World {
             instance,
             worker,
             worker_lock,
+            turn_stores,
             artifacts: Some(artifacts::ContentFolder::new(home.path().join("artifacts"))),
             agent_runtime: agents,
             settings,
@@ -130,6 +149,7 @@ impl World {
             host,
             tenant,
             database,
+            placed_on: over_api.then_some(instance),
         }
     }
 
@@ -183,7 +203,7 @@ impl World {
             draft: false,
             channel: None,
             cwd: None,
-            placed_on: None,
+            placed_on: self.placed_on,
             automation_id: None,
             agent,
             settings: SeatSettings::default(),
@@ -296,9 +316,13 @@ impl World {
     }
 
     pub(crate) async fn create_automation(&self, new: &NewAutomation) -> AutomationId {
+        let new = NewAutomation {
+            placed_on: new.placed_on.or(self.placed_on),
+            ..new.clone()
+        };
         let made = self
             .store()
-            .create_automation(self.tenant, None, new, self.clock.now());
+            .create_automation(self.tenant, None, &new, self.clock.now());
         made.await.unwrap()
     }
 
@@ -451,34 +475,6 @@ pub(crate) fn create_file(path: &Path) {
 
 pub(crate) fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
-}
-
-/// Returns an automation that is due at 08:00 UTC each day, ten seconds after the test begins.
-pub(crate) fn automation(agent: AgentId, mode: SessionMode) -> NewAutomation {
-    NewAutomation {
-        name: "daily monitor".into(),
-        prompt: "Check the logs".into(),
-        agent,
-        cwd: None,
-        placed_on: None,
-        session_mode: mode,
-        bound_session_key: None,
-        policies: Policies::default(),
-        settings: SeatSettings::default(),
-        permissions: PermissionRules::default(),
-        triggers: vec![Spec::Cron {
-            expression: "0 8 * * *".into(),
-            zone: "UTC".into(),
-        }],
-    }
-}
-
-/// Returns a continuous automation that is fired only on demand.
-pub(crate) fn on_demand(agent: AgentId) -> NewAutomation {
-    NewAutomation {
-        triggers: Vec::new(),
-        ..automation(agent, SessionMode::Continuous)
-    }
 }
 
 pub(crate) fn prompt_log(script: &Script) -> PromptLog {

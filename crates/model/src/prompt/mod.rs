@@ -74,6 +74,14 @@ pub const WEBHOOK: Template = Template {
     text: include_str!("templates/webhook.received.jinja"),
 };
 
+/// The prompt of a turn that a trigger file of another program started. Variables: `automation_name`, `received_at`,
+/// `message` and `payload` (the data of the file).
+pub const TRIGGER_FILE: Template = Template {
+    id: "trigger_file.received",
+    version: 1,
+    text: include_str!("templates/trigger_file.received.jinja"),
+};
+
 /// The report that precedes the prompt of a turn: the seat's runs without success. Variable: `runs` (the fenced lines).
 pub const RUN_REPORT: Template = Template {
     id: "turn.run_report",
@@ -203,7 +211,15 @@ mod tests {
 
     use super::*;
 
-    const ALL: [Template; 6] = [REMINDER, FIRE, MESSAGE, INTERRUPTED, WEBHOOK, RUN_REPORT];
+    const ALL: [Template; 7] = [
+        REMINDER,
+        FIRE,
+        MESSAGE,
+        INTERRUPTED,
+        WEBHOOK,
+        TRIGGER_FILE,
+        RUN_REPORT,
+    ];
 
     /// A text that would have effects if it were parsed as a template.
     const HOSTILE: &str = "{{ 7 * 7 }} {% raw %} {{ message }} {# gone #} <b>&amp;</b> \u{0}\r\n\n";
@@ -253,6 +269,11 @@ mod tests {
                 "f1c403ac60ee45b4000a4fb5f798f443e34f1ccd097f57e356f72d2d9a4a8a4d",
             ),
             (
+                "trigger_file.received",
+                1,
+                "772091eb36bbd1ada491a7b0db2b24be34351afc30a22c9830ab504ea65d2c8b",
+            ),
+            (
                 "turn.run_report",
                 1,
                 "595ea793d35e79eca352bdd11f0f810b422df33e09c7b729ee78b1cc13e0cb65",
@@ -298,7 +319,7 @@ mod tests {
 
     #[test]
     fn unattended_prompt_names_automation_and_instant() {
-        for template in [REMINDER, FIRE, WEBHOOK] {
+        for template in [REMINDER, FIRE, WEBHOOK, TRIGGER_FILE] {
             let text = template.render(variables("Check the logs")).unwrap().text;
             assert!(text.starts_with("This is an unattended"), "{text}");
             assert!(text.contains("Automation: daily monitor\n"), "{text}");

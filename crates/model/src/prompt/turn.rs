@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Error, FIRE, INTERRUPTED, MESSAGE, REMINDER, RenderedPrompt, WEBHOOK};
+use super::{Error, FIRE, INTERRUPTED, MESSAGE, REMINDER, RenderedPrompt, TRIGGER_FILE, WEBHOOK};
 use crate::{
     ids::RunId,
     run::Origin,
@@ -23,7 +23,7 @@ pub struct PromptContext<'a> {
     pub trigger: Option<&'a Spec>,
     /// The due instant of the occurrence.
     pub scheduled_for: Option<Timestamp>,
-    /// The body of the webhook, if a webhook started the turn.
+    /// The body of the webhook or the data of the trigger file, if one of them started the turn.
     pub payload: Option<&'a str>,
     /// The earlier attempt that was interrupted.
     pub interrupted: Option<RunId>,
@@ -59,9 +59,17 @@ fn render_request(context: &PromptContext<'_>) -> Result<RenderedPrompt, Error> 
         Some(Spec::Manual {}) | None => {
             // A person fired at a fraction of a second, which would only distract in the prompt.
             let at = format_instant(at.floor_second(), &zone);
-            FIRE.render(
-                json!({ "automation_name": name, "fired_at": at, "message": context.content }),
-            )
+            match context.payload {
+                None => FIRE.render(
+                    json!({ "automation_name": name, "fired_at": at, "message": context.content }),
+                ),
+                Some(payload) => TRIGGER_FILE.render(json!({
+                    "automation_name": name,
+                    "received_at": at,
+                    "message": context.content,
+                    "payload": payload,
+                })),
+            }
         }
         Some(Spec::Webhook {}) => {
             let at = format_instant(at.floor_second(), &zone);
@@ -136,6 +144,17 @@ mod tests {
         };
         let rendered = render_turn_prompt(&webhook).unwrap();
         assert_eq!(rendered.prompt_ref.id, "webhook.received");
+        assert!(
+            rendered.text.ends_with(&super::super::fenced(payload)),
+            "{}",
+            rendered.text
+        );
+        let file = PromptContext {
+            payload: Some(payload),
+            ..manual
+        };
+        let rendered = render_turn_prompt(&file).unwrap();
+        assert_eq!(rendered.prompt_ref.id, "trigger_file.received");
         assert!(
             rendered.text.ends_with(&super::super::fenced(payload)),
             "{}",

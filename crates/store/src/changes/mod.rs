@@ -21,6 +21,7 @@ use std::{
     time::Duration,
 };
 
+use model::SessionId;
 use tokio::time::timeout;
 
 pub(crate) use channel_subscription::ChannelSubscription;
@@ -80,6 +81,16 @@ impl Changes {
                 return changed;
             }
             self.subscriber.wakeup.notified().await;
+        }
+    }
+
+    /// Waits until the log of a session may have grown.
+    pub(crate) async fn next_of_session(&mut self, session: SessionId) {
+        loop {
+            let changed = self.next().await;
+            if changed.everything || changed.logs.contains(&session.uuid()) {
+                return;
+            }
         }
     }
 }

@@ -13,6 +13,7 @@ use model::{
     outcome::{FailureKind, Outcome, RunFailure},
     prompt::RenderedPrompt,
     run::{Origin, RunState},
+    schedule::Spec,
     session::Admission,
     transcript::{self, AutomationSource},
     turn::{Assignment, Entry, EntryKind, Role, StartReply, TurnResult},
@@ -420,7 +421,13 @@ impl Store {
         let payload = context.payloads.get(&run.input_id);
         let text = match (&source, payload) {
             (Some(source), Some(payload)) => {
-                transcript::webhook_text(&source.automation_name, &run.content, payload)
+                let name = &source.automation_name;
+                match context.trigger_spec(run) {
+                    Some(Spec::Manual {}) => {
+                        transcript::trigger_file_text(name, &run.content, payload)
+                    }
+                    _ => transcript::webhook_text(name, &run.content, payload),
+                }
             }
             (Some(source), None) => {
                 transcript::automation_text(&source.automation_name, &run.content)

@@ -1,7 +1,7 @@
 //! The cancellation of runs.
 //!
-//! **Invariant:** a waiting run ends at once. A run that a worker has ends only when the worker reports its end
-//! or is lost, so that no agent's process outlives its run unnoticed.
+//! **Invariant:** a waiting run ends at once, also if its trigger file waits on an instance. A run that a worker has
+//! ends only when the worker reports its end or is lost, so that no agent's process outlives its run unnoticed.
 
 use model::{
     AutomationId, RunId, SessionId, Timestamp,
@@ -13,6 +13,7 @@ use model::{
 
 use crate::{
     Error, Scope, approvals, boxed,
+    changes::note_change,
     database::{Row, Tx},
     locks::{lock_all_of_runs, lock_run},
     runs::end::end_run,
@@ -195,6 +196,11 @@ async fn cancel_one(
         return Ok(());
     };
     match run.status() {
+        RunStatus::Delivered if run.state.waits_as_file() => {
+            // No worker has the run. A runtime that claims it later finds that it is over, and removes the file.
+            let finished = TurnResult::with_outcome(Outcome::Cancelled(reason.into()));
+            let _ = end_run(store, tx, &run, log, &finished, now).await?;
+        }
         RunStatus::Queued | RunStatus::Deferred => {
             let finished = TurnResult::with_outcome(Outcome::Cancelled(reason.into()));
             let _ = end_run(store, tx, &run, log, &finished, now).await?;
@@ -202,6 +208,10 @@ async fn cancel_one(
         RunStatus::Delivered | RunStatus::Running => {
             tx.execute(sql!("runs/request_cancel"), params![run.id, now, reason])
                 .await?;
+            // Wake the readers of the session's log, because a runtime learns of the request by them.
+            if let Some(session) = run.session_id {
+                note_change(tx, session.uuid()).await?;
+            }
             // Void the approvals of the turn, because the turn stops before a decision could reach it.
             approvals::void_approvals(tx, log, std::iter::once(run.id), now).await?;
         }

@@ -10,10 +10,12 @@ use crate::{
     runs::generic_plan::fetch_with_generic_plan,
     store::Store,
     stored::{self, DOCUMENT_FORMAT},
+    trigger_files::take_trigger_files,
 };
 
 impl Store {
-    /// Claims up to `limit` queued runs for a worker of `instance`, or only the run `only`. Each run is claimed once.
+    /// Claims up to `limit` queued runs for a worker of `instance`, or only the run `only`, which may also be one whose
+    /// trigger file waits on the instance. Each run is claimed once.
     /// The claim is fair between tenants: the next run is always one of the tenant with the fewest runs in progress.
     /// Omits runs that are pinned to another instance, runs that the instance has refused because it does not have
     /// their directory, and runs with a document that needs a later format.
@@ -53,6 +55,10 @@ impl Store {
                         let run = claimed_run(row)?;
                         heartbeats.push(params![run.run, run.tenant, worker.as_str(), now]);
                         claimed.push(run);
+                    }
+                    if only.is_some() {
+                        let runs = claimed.iter().map(|claimed| claimed.run);
+                        take_trigger_files(tx, runs, now).await?;
                     }
                     // 3. Write the heartbeats. A heartbeat starts with the claim, so that the watchdog finds a run
                     // whose worker is lost before the turn begins.

@@ -272,37 +272,51 @@ impl Store {
         let scope = Scope::Tenant(tenant);
         self.transact(scope, |tx, _| {
             Box::pin(async move {
-                if let Some(used) = existing_inputs(tx, input.into_iter())
-                    .await?
-                    .into_iter()
-                    .next()
-                {
-                    return Err(Error::already_created("input", used));
-                }
+                refuse_used_input(tx, input).await?;
                 let automation = automations::lock_with_triggers(tx, scope, id).await?;
                 automation
                     .state
                     .apply(AutomationEvent::Fire)
                     .map_err(|refused| refused.of(&automation.name))?;
-                let triggers = automations::all_triggers(tx, id).await?;
-                let manual = triggers
-                    .iter()
-                    .find(|trigger| trigger.spec == Spec::Manual {});
-                let manual =
-                    manual.ok_or_else(|| Error::not_found("manual trigger of automation", id))?;
-                let occurrence = Occurrence {
-                    trigger: manual,
-                    scheduled_for: next_instant(tx, manual, now).await?,
-                    input,
-                };
-                let mut automations = HashMap::from([(id, automation)]);
-                let submitted =
-                    create_runs(self, tx, &mut automations, vec![occurrence], now).await?;
-                let submitted = submitted.into_iter().next();
-                submitted.ok_or_else(|| Error::not_found("automation", id))
+                self.fire_manual_trigger(tx, automation, input, now).await
             })
         })
         .await
+    }
+
+    /// Creates an occurrence of the manual trigger of an automation. The caller must hold the locks of the automation
+    /// and its triggers.
+    pub(super) async fn fire_manual_trigger(
+        &self,
+        tx: &mut Tx,
+        automation: Automation,
+        input: Option<InputId>,
+        now: Timestamp,
+    ) -> Result<SubmittedRun, Error> {
+        let id = automation.id;
+        let triggers = automations::all_triggers(tx, id).await?;
+        let manual = triggers
+            .iter()
+            .find(|trigger| trigger.spec == Spec::Manual {});
+        let manual = manual.ok_or_else(|| Error::not_found("manual trigger of automation", id))?;
+        let occurrence = Occurrence {
+            trigger: manual,
+            scheduled_for: next_instant(tx, manual, now).await?,
+            input,
+        };
+        let mut automations = HashMap::from([(id, automation)]);
+        let submitted = create_runs(self, tx, &mut automations, vec![occurrence], now).await?;
+        let submitted = submitted.into_iter().next();
+        submitted.ok_or_else(|| Error::not_found("automation", id))
+    }
+}
+
+/// Returns an error if an input with the reserved ID exists.
+pub(super) async fn refuse_used_input(tx: &mut Tx, input: Option<InputId>) -> Result<(), Error> {
+    let used = existing_inputs(tx, input.into_iter()).await?;
+    match used.into_iter().next() {
+        Some(used) => Err(Error::already_created("input", used)),
+        None => Ok(()),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use model::{
-    RunId,
+    RunId, WorkingDirectory,
     entity::{Automation, Run},
     precheck::PrecheckJob,
     run::Origin,
@@ -48,7 +48,9 @@ pub(super) fn build_precheck(
     Some(PrecheckJob {
         run: run.id,
         session: session.id,
-        cwd: store.working_directory(session.cwd.as_deref(), session.id),
+        directory: WorkingDirectory::of(session.cwd.as_deref(), || {
+            store.working_directory(None, session.id)
+        }),
         automation: automation.id,
         name: automation.name.clone(),
         scheduled_for: run.scheduled_for,

@@ -34,7 +34,7 @@ pub(super) struct TurnContext {
     triggers: HashMap<TriggerId, Trigger>,
     /// The inputs that the transcript shows already, because an earlier attempt has begun its turn.
     pub(super) inputs_in_transcript: HashSet<InputId>,
-    /// The payloads of the inputs that are webhooks.
+    /// The payloads of the inputs that are webhooks or trigger files.
     pub(super) payloads: HashMap<InputId, String>,
 }
 
@@ -88,18 +88,23 @@ impl TurnContext {
         found.ok_or_else(|| Error::not_found("agent", seat.agent_id))
     }
 
+    /// Returns the schedule of the trigger that fired the automation of a run.
+    pub(super) fn trigger_spec(&self, run: &Run) -> Option<&Spec> {
+        let trigger = run.trigger_id.and_then(|id| self.triggers.get(&id));
+        trigger.map(|trigger| &trigger.spec)
+    }
+
     /// Renders the prompt of a run from the template of its origin.
     pub(super) fn render_prompt(
         &self,
         run: &Run,
         automation: Option<&Automation>,
     ) -> Result<RenderedPrompt, Error> {
-        let trigger = run.trigger_id.and_then(|id| self.triggers.get(&id));
         let context = prompt::PromptContext {
             origin: run.origin,
             content: &run.content,
             automation: automation.map(|automation| automation.name.as_str()),
-            trigger: trigger.map(|trigger| &trigger.spec),
+            trigger: self.trigger_spec(run),
             scheduled_for: run.scheduled_for,
             payload: self.payloads.get(&run.input_id).map(String::as_str),
             interrupted: run.interrupted_run_id,
@@ -111,17 +116,20 @@ impl TurnContext {
     }
 }
 
-/// Reads the payloads of those inputs that are webhooks. Runs no query if no input is a webhook.
+/// Reads the payloads of those inputs that may be webhooks or trigger files. Runs no query if there are none.
 async fn read_payloads(
     tx: &mut Tx,
     runs: impl Iterator<Item = &Run>,
     triggers: &HashMap<TriggerId, Trigger>,
 ) -> Result<HashMap<InputId, String>, Error> {
-    let is_webhook = |run: &&Run| {
+    let may_have_payload = |run: &&Run| {
         let trigger = run.trigger_id.and_then(|id| triggers.get(&id));
-        trigger.is_some_and(|trigger| trigger.spec == Spec::Webhook {})
+        // A trigger file fires the manual trigger, as a person does.
+        trigger.is_some_and(|trigger| matches!(trigger.spec, Spec::Webhook {} | Spec::Manual {}))
     };
-    let rows = runs.filter(is_webhook).map(|run| params![run.input_id]);
+    let rows = runs
+        .filter(may_have_payload)
+        .map(|run| params![run.input_id]);
     let rows = rows.collect();
     let found = tx
         .fetch_rows(sql!("webhooks/payloads"), rows, params![])

@@ -55,6 +55,14 @@ pub(crate) fn rows_breaking_checks(world: &World) -> Vec<(&'static str, Values)>
             row("automations").with("made_by_name", "build"),
         ),
         (
+            "trigger_files_attempts_counted",
+            row("trigger_files").with("attempt", 0_i64),
+        ),
+        (
+            "trigger_files_failure_has_an_error",
+            row("trigger_files").with("error", "full"),
+        ),
+        (
             "automations_last_seq_counted",
             row("automations").with("last_seq", -1_i64),
         ),

@@ -1,5 +1,7 @@
 //! Firing on demand, and the sessions in which automations run.
 
+mod by_file;
+
 use futures::future::join_all;
 use model::{
     automation::AutomationState,
@@ -13,6 +15,13 @@ use store::{Error, NewAutomation};
 use crate::{
     fixtures::TestStore,
     stage::{Stage, at, hourly},
+};
+
+pub(crate) use by_file::{
+    data_of_file_is_fenced_in_prompt_of_every_attempt,
+    file_does_not_fire_automation_of_other_tenant, file_does_not_fire_paused_or_expired_automation,
+    file_fires_only_automations_placed_on_its_instance, file_follows_overlap_policy,
+    file_with_reserved_input_fires_once,
 };
 
 pub(crate) async fn fire_of_deleted_automation_is_not_found(db: &TestStore) {

@@ -189,6 +189,7 @@ pub(crate) const TABLES: &[&str] = &[
     "run_records",
     "run_heartbeats",
     "directory_refusals",
+    "trigger_files",
     "run_live",
     "approvals",
     "questions",
@@ -344,6 +345,10 @@ impl World {
             },
             "directory_refusals" => values! {
                 run_id: self.id("agent_runs"), instance_id: id(), tenant_id: tenant_id, refused_at: at,
+            },
+            "trigger_files" => values! {
+                run_id: self.id("agent_runs"), tenant_id: tenant_id, instance_id: self.id("instances"),
+                named_at: at, attempt: 1_i64, failures: 0_i64, next_attempt_at: at, writes: 1_i64, written_at: at,
             },
             "agent_artifacts" => values! {
                 id: id(), tenant_id: tenant_id, session_id: self.id("agent_sessions"),

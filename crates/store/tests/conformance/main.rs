@@ -174,13 +174,15 @@ behaviours! {
             missed_range_is_one_row_with_count, skipped_occurrence_has_no_session,
         ]
         fire: [
-            fire_of_deleted_automation_is_not_found, automation_name_is_unique_until_deletion,
-            automation_with_unknown_agent_is_refused, manual_fire_does_not_change_schedule,
-            fires_in_same_microsecond_are_separate_occurrences, manual_fire_ignores_pause_and_quiet_hours,
-            fresh_automation_gets_new_session_for_each_run, continuous_automation_keeps_its_session,
-            concurrent_fires_create_one_continuous_session, run_after_reset_starts_new_session,
+            fires_in_same_microsecond_are_separate_occurrences, file_fires_only_automations_placed_on_its_instance,
+            data_of_file_is_fenced_in_prompt_of_every_attempt, file_does_not_fire_paused_or_expired_automation,
+            fresh_automation_gets_new_session_for_each_run, concurrent_fires_create_one_continuous_session,
+            file_does_not_fire_automation_of_other_tenant, manual_fire_ignores_pause_and_quiet_hours,
+            automation_name_is_unique_until_deletion, automation_with_unknown_agent_is_refused,
             pause_and_resume_keep_continuous_session, automation_deletion_cancels_waiting_runs,
-            every_automation_has_manual_trigger,
+            fire_of_deleted_automation_is_not_found, continuous_automation_keeps_its_session,
+            manual_fire_does_not_change_schedule, every_automation_has_manual_trigger, file_follows_overlap_policy,
+            file_with_reserved_input_fires_once, run_after_reset_starts_new_session,
         ]
         claim: [
             claim_from_empty_queue_returns_nothing, claim_returns_attempt_and_input_instant,
@@ -338,7 +340,8 @@ behaviours! {
             browser_token_expires_with_parent_token, sign_in_link_works_once_before_expiry,
             token_is_found_by_hash_until_expiry, browser_sign_out_keeps_parent_token, unknown_secret_finds_no_token,
             token_pages_are_listed_newest_first, token_use_is_recorded_once_a_minute, expired_sign_ins_are_trimmed,
-            token_of_other_tenant_is_not_found,
+            token_of_other_tenant_is_not_found, runtime_token_names_its_instance,
+            new_runtime_token_revokes_earlier_ones_of_instance, runtime_token_of_instance_of_other_tenant_is_refused,
         ]
         token_makers: [
             explicit_end_after_end_of_maker_is_refused, token_without_end_expires_with_its_maker,
@@ -431,9 +434,13 @@ behaviours! {
             jitter_edit_keeps_edition_of_instant, server_reports_its_zone_rules,
         ]
         placement: [
-            placed_runs_are_claimed_on_their_instance_alone, retry_of_placed_run_stays_on_its_instance,
-            placement_names_instance_of_tenant, placement_of_current_session_is_fixed,
-            removal_of_instance_fails_placed_runs, placement_keeps_older_servers_away,
+            runs_of_dead_worker_are_stalled_on_its_instance_alone, placed_runs_are_claimed_on_their_instance_alone,
+            run_belongs_to_its_instance_and_tenant_alone, retry_of_placed_run_stays_on_its_instance, seat_has_one_file,
+            run_is_delivered_after_confirmed_write, placement_of_current_session_is_fixed, removal_fails_delivered_runs,
+            removal_of_instance_fails_placed_runs, cancelled_and_lost_runs_are_disturbed, delivered_run_is_claimed_once,
+            placement_names_instance_of_tenant, placement_keeps_older_servers_away, added_instance_has_one_token,
+            cancelled_file_ends_at_once, delivered_run_never_stalls, requeued_run_gets_new_file, runtime_is_no_server,
+            lease_of_dispatcher_ends, claim_fences_dispatcher, failed_write_is_retried,
         ]
         multi_server: [
             claim_shares_slots_between_tenants, claim_with_one_slot_alternates_tenants,

@@ -1,7 +1,7 @@
 //! Prechecks: occurrences that run a check before their turns, and the result "no".
 
 use model::{
-    AutomationId, RunId, WorkerId,
+    AutomationId, RunId, WorkerId, WorkingDirectory,
     automation::AutomationState,
     event::{self, Change, RunChange},
     outcome::{FailureKind, Outcome, StopReason},
@@ -67,7 +67,7 @@ pub(crate) async fn precheck_of_occurrence_comes_before_its_turn(db: &TestStore)
         PrecheckJob {
             run,
             session,
-            cwd: format!("/data/sessions/{session}"),
+            directory: WorkingDirectory::Own(format!("/data/sessions/{session}")),
             automation,
             name: "report".into(),
             scheduled_for: row.scheduled_for,

@@ -23,7 +23,11 @@ async fn force(db: &TestStore, state: SessionStatus, session: model::SessionId) 
 }
 
 impl Stage {
-    async fn move_on(&self, session: model::SessionId, event: SessionEvent) -> SessionStatus {
+    pub(crate) async fn move_on(
+        &self,
+        session: model::SessionId,
+        event: SessionEvent,
+    ) -> SessionStatus {
         let moved = self
             .store
             .transition_session(self.scope(), session, event, None, self.now());

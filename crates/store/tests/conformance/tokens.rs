@@ -15,7 +15,7 @@ use testkit::clock::SeededEntropy;
 
 use crate::{
     fixtures::TestStore,
-    stage::{Stage, unique},
+    stage::{Stage, instance, unique},
     without_locks::{patiently, without_locks},
 };
 
@@ -375,4 +375,84 @@ pub(crate) async fn expired_sign_ins_are_trimmed(db: &TestStore) {
     }
     assert!(stage.token_for_hash(&kept.hash).await.is_some());
     assert_eq!(db.count(Scope::System, "sign_in_links").await, 0);
+}
+
+pub(crate) async fn runtime_token_names_its_instance(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let new = NewToken {
+        scopes: Some(BTreeSet::from([Permission::RunsRead])),
+        ..new_token(&stage, Role::Admin)
+    };
+    let created = stage
+        .store
+        .create_runtime_token(stage.tenant, stage.instance, &new, stage.now());
+    assert_eq!(created.await.unwrap(), 0);
+    let found = stage.token_for_hash(&new.hash).await.unwrap();
+    assert_eq!(found.role, Role::Runtime);
+    assert_eq!(
+        (found.instance_id, found.scopes),
+        (Some(stage.instance), None)
+    );
+    assert_eq!(
+        stage
+            .token_for_hash(&stage.token().await.hash)
+            .await
+            .unwrap()
+            .instance_id,
+        None
+    );
+    // A browser would give a person the rights of the runtime.
+    assert!(stage.sign_in(new.id, stage.in_days(1)).await.is_none());
+}
+
+pub(crate) async fn new_runtime_token_revokes_earlier_ones_of_instance(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let (other, now) = (instance(7), stage.now());
+    let registered = stage
+        .store
+        .register_instance(stage.tenant, other, "other", now);
+    registered.await.unwrap();
+    let create = async |instance| {
+        let new = new_token(&stage, Role::Runtime);
+        let created = stage
+            .store
+            .create_runtime_token(stage.tenant, instance, &new, now);
+        let revoked = created.await.unwrap();
+        (new, revoked)
+    };
+    let (kept, _) = create(other).await;
+    let (first, _) = create(stage.instance).await;
+    let (second, revoked) = create(stage.instance).await;
+    assert_eq!(revoked, 1);
+    assert_eq!(stage.token_for_hash(&first.hash).await, None);
+    for valid in [kept, second] {
+        assert!(stage.token_for_hash(&valid.hash).await.is_some());
+    }
+}
+
+pub(crate) async fn runtime_token_of_instance_of_other_tenant_is_refused(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let other = Stage::setup_tenant("other", stage.store.clone()).await;
+    let now = stage.now();
+    let foreign = instance(8);
+    let registered = other
+        .store
+        .register_instance(other.tenant, foreign, "foreign", now);
+    registered.await.unwrap();
+    let new = new_token(&stage, Role::Runtime);
+    let created = stage
+        .store
+        .create_runtime_token(stage.tenant, foreign, &new, now);
+    let refused = created.await.unwrap_err();
+    assert!(
+        matches!(
+            refused,
+            Error::NotFound {
+                what: "instance",
+                ..
+            }
+        ),
+        "{refused:?}"
+    );
+    assert_eq!(stage.token_for_hash(&new.hash).await, None);
 }

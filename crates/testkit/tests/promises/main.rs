@@ -206,22 +206,18 @@ fn all_tests() -> BTreeSet<String> {
 
 /// Returns the sources and the tests below a crate's folder.
 fn rust_files(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut folders = vec![folder.join("src"), folder.join("tests")];
-    while let Some(folder) = folders.pop() {
-        let Ok(entries) = fs::read_dir(folder) else {
-            continue;
-        };
-        for entry in entries {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|kind| kind == "rs") {
-                found.push(path);
-            }
-        }
-    }
-    found
+    let folders = ["src", "tests"].map(|name| folder.join(name));
+    folders.iter().flat_map(|it| rust_files_in(it)).collect()
+}
+
+/// Returns the files of Rust below a folder, which may be missing.
+fn rust_files_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    let (folders, mut files): (Vec<_>, Vec<_>) = paths.partition(|path| path.is_dir());
+    files.retain(|path| path.extension().is_some_and(|kind| kind == "rs"));
+    files.extend(folders.iter().flat_map(|it| rust_files_in(it)));
+    files
 }
 
 /// Returns the module name of a file: its own name, or that of its folder for `main.rs` and `mod.rs`.
@@ -234,9 +230,12 @@ fn module_name(file: &Path) -> String {
     }
 }
 
-/// Returns the text of a module beside a file. Returns an empty text if there is no such file.
+/// Returns the text of a module beside a file, with its child modules. Returns an empty text if there is no such file.
 fn read_child_module(file: &Path, module: &str) -> String {
-    fs::read_to_string(file.with_file_name(format!("{module}.rs"))).unwrap_or_default()
+    let own = file.with_file_name(format!("{module}.rs"));
+    let files = [vec![own], rust_files_in(&file.with_file_name(module))].concat();
+    let read = |file: &PathBuf| fs::read_to_string(file).unwrap_or_default();
+    files.iter().map(read).collect()
 }
 
 fn defines(text: &str, name: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use model::{entity::Seat, turn::Entry};
+use model::turn::{Entry, SeatMemory};
 
 /// The compactions of a turn, and the size of the context that they change.
 #[derive(Default)]
@@ -17,8 +17,8 @@ pub(super) struct Compactions {
 
 impl Compactions {
     /// Returns the state at the beginning of a turn, with the size of the context that the seat's memory has.
-    pub(super) fn of_seat(seat: &Seat) -> Self {
-        let usage = seat.acp_session_id.as_ref().and(seat.usage.as_ref());
+    pub(super) fn of_memory(memory: &SeatMemory) -> Self {
+        let usage = memory.acp_session_id.as_ref().and(memory.usage.as_ref());
         Self {
             context_tokens: usage.and_then(|usage| usage["used"].as_u64()),
             ..Self::default()

@@ -1,5 +1,6 @@
 -- Lists queued runs that every online server which could take them has refused for long enough, and that at least one
--- such server could take. A run whose agent has its memory on an instance can be taken only there.
+-- such server could take. A run whose agent has its memory on an instance can be taken only there, and a runtime takes no
+-- other runs.
 -- $1 the only run to check, or null, $2 oldest heartbeat of a server that is online, $3 latest refusal, $4 limit
 select r.id, s.cwd
 from agent_runs r
@@ -9,12 +10,14 @@ where r.status = 'queued' and ($1 is null or r.id = $1)
   and exists (
       select 1 from servers v
       where v.stopped_at is null and v.seen_at >= $2
-        and (r.instance_id is null or v.instance_id = r.instance_id)
+        and (v.instance_id = r.instance_id
+            or r.instance_id is null and v.instance_id not in (select id from instances where kind <> 'host'))
   )
   and not exists (
       select 1 from servers v
       where v.stopped_at is null and v.seen_at >= $2
-        and (r.instance_id is null or v.instance_id = r.instance_id)
+        and (v.instance_id = r.instance_id
+            or r.instance_id is null and v.instance_id not in (select id from instances where kind <> 'host'))
         and not exists (
             select 1 from directory_refusals f
             where f.run_id = r.id and f.instance_id = v.instance_id and f.refused_at <= $3

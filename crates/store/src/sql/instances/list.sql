@@ -1,12 +1,17 @@
 -- Lists the instances with their servers, and with the number of queued runs that each alone may take, because they are
--- placed there or the memory of their agents is in its data folder.
+-- placed there or the memory of their agents is in its data folder, and of runs whose trigger files wait there.
 -- $1 tenant or null
-select i.id, i.name, i.state, i.last_seen_at, v.worker_id, v.version, v.format,
+select i.id, i.name, i.kind, i.config, i.state, i.last_seen_at, v.worker_id, v.version, v.format,
     case when v.zone_rules_worker = v.worker_id then v.zone_rules end as zone_rules, v.seen_at, v.stopped_at, (
     select count(*)
     from agent_runs r
     where r.status = 'queued' and r.tenant_id = i.tenant_id and r.instance_id = i.id
 ) as queued_runs, (
+    select count(*)
+    from agent_runs r
+    where r.status in ('delivered', 'running') and r.status = 'delivered' and r.worker_id = 'trigger-file'
+      and r.tenant_id = i.tenant_id and r.instance_id = i.id
+) as delivered_runs, (
     select count(*)
     from automations a
     where a.tenant_id = i.tenant_id and a.deleted_at is null and a.needs_format > 1 and a.needs_format > v.format

@@ -1,9 +1,11 @@
--- Claims one queued run for a worker. Returns no row if another worker has the run, if the run is pinned to another
--- instance, if one of its documents needs a later format, or if its directory is not on this server.
+-- Claims one run for a worker: a queued one, or one whose trigger file waits on the instance. Returns no row if another
+-- worker has the run, if the run is pinned to another instance, if one of its documents needs a later format, or if its
+-- directory is not on this server.
 -- $1 worker, $2 now, $3 instance, $4 run, $5 highest format that this server supports
 update agent_runs
 set status = 'delivered', worker_id = $1, claimed_at = $2
-where id = $4 and status = 'queued' and (instance_id is null or instance_id = $3)
+where id = $4 and (instance_id is null or instance_id = $3)
+  and (status = 'queued' or status = 'delivered' and worker_id = 'trigger-file')
   and tenant_id not in (select id from tenants where needs_format > 1 and needs_format > $5)
   and (automation_id is null or automation_id not in (
       select id from automations where needs_format > 1 and needs_format > $5

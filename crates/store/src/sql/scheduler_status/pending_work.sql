@@ -43,6 +43,12 @@ select
         from instances i
         join agent_runs r on r.tenant_id = i.tenant_id and r.instance_id = i.id and r.status = 'queued'
         where i.state = 'gone'
+    ) or exists (
+        select 1
+        from agent_runs r
+        join instances i on i.tenant_id = r.tenant_id and i.id = r.instance_id
+        where r.status in ('delivered', 'running') and r.status = 'delivered' and r.worker_id = 'trigger-file'
+          and i.state = 'gone'
     ) as has_removed_instance,
     (select min(refused_at) from directory_refusals) as directory_refusal,
     -- The order makes PostgreSQL use the index: it ignores the order of `exists`, and expects to find a row at once.

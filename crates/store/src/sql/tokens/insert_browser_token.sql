@@ -11,5 +11,5 @@ where s.id = :signed_in_by and p.role in ('admin', 'member', 'viewer')
   and s.revoked_at is null and (s.expires_at is null or s.expires_at > :now)
   and p.revoked_at is null and (p.expires_at is null or p.expires_at > :now)
   and (:tenant is null or p.tenant_id = :tenant)
-returning id, tenant_id, kind, role, name, shown, scopes, parent_id, made_by, created_at, expires_at, revoked_at,
-    last_used_at
+returning id, tenant_id, kind, role, name, instance_id, shown, scopes, parent_id, made_by, created_at, expires_at,
+    revoked_at, last_used_at

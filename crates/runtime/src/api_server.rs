@@ -1,0 +1,104 @@
+//! The calls of the loop over the API.
+
+use std::sync::Arc;
+
+use client::Error;
+use delivery::ForeignTrigger;
+use futures::future::BoxFuture;
+use model::RunId;
+use runtime_api::trigger::{FireReply, FireRequest};
+use tracing::Instrument as _;
+use turn::{AgentRuntime, TurnControl, TurnEnd, TurnStoreError, execute};
+
+use crate::{
+    ApiTurnStore, ServerLink, TurnContext,
+    locks::Locks,
+    server_link::Claim,
+    server_port::{ClaimOutcome, ClaimedTurn, FireOutcome, ServerError, TriggerServer},
+};
+
+/// The server of a runtime.
+pub(crate) struct ApiServer {
+    pub(crate) link: ServerLink,
+    pub(crate) context: TurnContext,
+    pub(crate) agents: AgentRuntime,
+    pub(crate) locks: Arc<Locks>,
+    /// The names of the agents that may start on this machine. `None` allows all.
+    pub(crate) allowed_agents: Option<Vec<String>>,
+}
+
+impl TriggerServer for ApiServer {
+    fn claim(&self, run: RunId) -> BoxFuture<'_, Result<ClaimOutcome, ServerError>> {
+        Box::pin(async move {
+            // Before each claim, kill leftover agents of dead workers. Otherwise the next turn of a session could run
+            // beside the previous agent.
+            let swept = self.locks.worker().kill_leftovers().await;
+            swept.map_err(|source| ServerError {
+                action: "kill the leftover processes of dead workers",
+                source: Box::new(source),
+            })?;
+            let claimed = self.link.claim(run).await.map_err(unreached)?;
+            Ok(match claimed {
+                Claim::Claimed(claimed) => ClaimOutcome::Claimed(ClaimedTurn {
+                    run,
+                    directory: claimed.directory,
+                }),
+                Claim::Over => ClaimOutcome::Over,
+                Claim::NotNow => ClaimOutcome::NotNow,
+            })
+        })
+    }
+
+    fn take_turn(
+        &self,
+        claimed: ClaimedTurn,
+        control: TurnControl,
+    ) -> BoxFuture<'_, Result<TurnEnd, TurnStoreError>> {
+        Box::pin(async move {
+            let ClaimedTurn { run, directory } = claimed;
+            let worker = self.link.client().worker();
+            let span = tracing::info_span!("turn", %run, %worker);
+            let store = ApiTurnStore::new(self.context.clone(), directory)
+                .with_allowed_agents(self.allowed_agents.clone());
+            let mut agents = self.agents.clone();
+            agents.guard.worker = Some(self.locks.worker().mark().to_owned());
+            let turn = execute(&store, &agents, run, &control);
+            turn.instrument(span).await
+        })
+    }
+
+    fn fire(
+        &self,
+        trigger: ForeignTrigger,
+        key: String,
+    ) -> BoxFuture<'_, Result<FireOutcome, ServerError>> {
+        Box::pin(async move {
+            let request = FireRequest {
+                automation: trigger.automation,
+                key,
+                timestamp: trigger.timestamp,
+                task: trigger.task,
+                params: trigger.params,
+            };
+            let reply = self.link.client().fire(&request).await;
+            Ok(match reply.map_err(unreached)? {
+                FireReply::Fired { run } => FireOutcome::Fired(run),
+                FireReply::Refused { reason } => FireOutcome::Refused(reason),
+                // A later version of the server knows how to treat the file.
+                FireReply::Unknown => {
+                    return Err(ServerError {
+                        action: "read the response of the server",
+                        source: "upgrade the runtime".into(),
+                    });
+                }
+            })
+        })
+    }
+}
+
+fn unreached(error: Error) -> ServerError {
+    ServerError {
+        action: "carry out a request at the server",
+        source: Box::new(error),
+    }
+}

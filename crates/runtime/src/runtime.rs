@@ -1,0 +1,291 @@
+//! A whole runtime: locks its folder, registers at the server, takes the turns of the files, and stops.
+
+use std::{convert::Infallible, path::PathBuf, sync::Arc, time::Duration};
+
+use client::Client;
+use model::{Clock, Entropy, Uptime, WorkerId};
+use runtime_api::presence::Registration;
+use tokio::{
+    sync::{Semaphore, watch},
+    time::sleep,
+};
+use tokio_util::sync::CancellationToken;
+use trigger_folder::{FolderWatcher, TriggerFolder};
+use turn::AgentRuntime;
+
+use crate::{
+    ServerClock, ServerLink, TurnContext,
+    api_server::ApiServer,
+    boxed,
+    file_worker::FileWorker,
+    folder_loop::FolderLoop,
+    locks::{Locks, LocksError},
+    running_turns::RunningTurns,
+    server_link::Registered,
+};
+
+/// The longest wait of the server for a cancellation, in one request.
+const PRESENCE_WAIT: Duration = Duration::from_secs(20);
+/// The pauses before a request is tried again while the server is away. Each is twice the one before.
+const RETRY_PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_mins(1)];
+/// The pause before another registration while another runtime serves the instance.
+const REGISTER_PAUSE: Duration = Duration::from_secs(1);
+/// The time for which another runtime may still seem to serve the instance, because it has stopped without notice.
+const TAKEOVER_TIMEOUT: Duration = Duration::from_secs(150);
+/// The time limit of the request that records the stop.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The conditions of a runtime.
+pub struct RuntimeConfig {
+    /// The trigger folder.
+    pub folder: PathBuf,
+    /// The folder below which sessions have folders of their own. It must be an absolute path.
+    pub session_folders: PathBuf,
+    /// The client, with the token of the instance.
+    pub client: Client,
+    /// The conditions of agents. The server decides about the heartbeat and the lease.
+    pub agents: AgentRuntime,
+    /// The machine's own clock.
+    pub machine_clock: Arc<dyn Clock>,
+    /// The uptime of the machine.
+    pub uptime: Arc<dyn Uptime>,
+    /// The source of the randomness in IDs.
+    pub entropy: Arc<dyn Entropy>,
+    /// The name of this machine.
+    pub hostname: String,
+    /// The version of this program.
+    pub version: String,
+    /// The highest number of turns at once.
+    pub turns: usize,
+    /// The names of the agents that may start. `None` allows all.
+    pub allowed_agents: Option<Vec<String>>,
+    /// The time that running turns get to end after a stop.
+    pub stop_deadline: Duration,
+}
+
+/// The requests to stop a runtime. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct RuntimeStop {
+    /// Cancelled to begin no more turns, and to let the running ones end until the deadline.
+    pub stop: CancellationToken,
+    /// Cancelled to end the running turns at once. Their runs are requeued.
+    pub requeue: CancellationToken,
+}
+
+/// The reason why a runtime does not start or has to stop.
+#[derive(Debug, thiserror::Error)]
+pub enum RuntimeError {
+    /// The folder cannot be locked.
+    #[error(transparent)]
+    Locks(#[from] LocksError),
+    /// The leftover processes of dead workers cannot be killed.
+    #[error("cannot kill the leftover processes of dead workers")]
+    Leftovers(#[source] std::io::Error),
+    /// The server refuses this runtime.
+    #[error("the server refuses this runtime")]
+    Refused(#[source] client::Error),
+    /// Another runtime serves the instance.
+    #[error("another runtime serves this instance: worker `{worker}`")]
+    InUse {
+        /// The worker of the other runtime.
+        worker: String,
+    },
+    /// Another runtime has taken the place of this one.
+    #[error("another runtime serves this instance now, with the same token")]
+    Replaced,
+}
+
+/// Serves a folder until `stop` is cancelled.
+///
+/// # Errors
+///
+/// Returns an error if another runtime serves the folder or the instance, or if the server refuses the token or the
+/// version of the protocol. While the server is away, waits for it.
+#[boxed]
+pub async fn run(config: RuntimeConfig, stop: RuntimeStop) -> Result<(), RuntimeError> {
+    // 1. Lock the folder, and kill the agents that dead workers have left.
+    let worker = WorkerId::generate(&config.hostname, std::process::id(), &*config.entropy);
+    let locks = Locks::acquire(&config.folder, worker.clone()).await?;
+    let locks = Arc::new(locks);
+    let dead = locks.worker().kill_leftovers().await;
+    dead.map_err(RuntimeError::Leftovers)?;
+    let dead = locks.worker().dead_workers();
+    let dead = dead.map_err(RuntimeError::Leftovers)?;
+    // 2. Register, and give up the runs of the dead workers at once.
+    let clock = ServerClock::new(
+        Arc::clone(&config.machine_clock),
+        Arc::clone(&config.uptime),
+    );
+    let clock = Arc::new(clock);
+    let link = ServerLink::new(config.client.runtime(worker), Arc::clone(&clock));
+    let Some(registration) = register(&link, &config.version, &dead, &stop.stop).await? else {
+        return Ok(());
+    };
+    give_up(&link, &locks, &dead).await;
+    // 3. Serve.
+    let served = serve(&config, &stop, link.clone(), clock, &registration, locks).await;
+    // 4. Record the stop, so that the server sees at once that the folder is free.
+    if !matches!(served, Err(RuntimeError::Replaced)) {
+        match tokio::time::timeout(STOP_TIMEOUT, link.stop()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => log_warning("record the stop of this runtime", &error),
+            Err(error) => log_warning("record the stop of this runtime", &error),
+        }
+    }
+    served
+}
+
+/// Registers the runtime. Returns `None` if it is stopped before.
+async fn register(
+    link: &ServerLink,
+    version: &str,
+    dead: &[WorkerId],
+    stop: &CancellationToken,
+) -> Result<Option<Registration>, RuntimeError> {
+    let mut pause = RETRY_PAUSES[0];
+    let began = tokio::time::Instant::now();
+    loop {
+        let retry_in = match link.register(version, dead).await {
+            Ok(Registered::Accepted(registration)) => return Ok(Some(registration)),
+            Ok(Registered::InUse { worker, .. }) if began.elapsed() >= TAKEOVER_TIMEOUT => {
+                return Err(RuntimeError::InUse { worker });
+            }
+            Ok(Registered::InUse { worker, offline_at }) => {
+                tracing::warn!(
+                    "worker `{worker}` served this instance a moment ago: waiting until it counts as offline at \
+                     {offline_at}"
+                );
+                REGISTER_PAUSE
+            }
+            Err(error) if error.is_transient() => {
+                log_warning("register at the server, will retry", &error);
+                let retry_in = pause;
+                pause = (pause * 2).min(RETRY_PAUSES[1]);
+                retry_in
+            }
+            Err(error) => return Err(RuntimeError::Refused(error)),
+        };
+        tokio::select! {
+            () = stop.cancelled() => return Ok(None),
+            () = sleep(retry_in) => {}
+        }
+    }
+}
+
+/// Gives up the runs of dead workers. An error is only logged, because the server notices their stale heartbeats.
+async fn give_up(link: &ServerLink, locks: &Locks, dead: &[WorkerId]) {
+    if dead.is_empty() {
+        return;
+    }
+    match link.give_up(dead).await {
+        Ok(runs) => {
+            for run in runs {
+                tracing::warn!(%run, "{run} was lost with a runtime that died: another attempt follows");
+            }
+            if let Err(error) = locks.worker().remove_stale_files(&[]).await {
+                log_warning("remove the lock files of dead workers", &error);
+            }
+        }
+        Err(error) => log_warning("report the dead workers of this folder", &error),
+    }
+}
+
+async fn serve(
+    config: &RuntimeConfig,
+    stop: &RuntimeStop,
+    link: ServerLink,
+    clock: Arc<ServerClock>,
+    registration: &Registration,
+    locks: Arc<Locks>,
+) -> Result<(), RuntimeError> {
+    let (heartbeat, lease) = (registration.heartbeat(), registration.lease());
+    let clock: Arc<dyn Clock> = clock;
+    let context = TurnContext {
+        client: link.client().clone(),
+        clock: Arc::clone(&clock),
+        entropy: Arc::clone(&config.entropy),
+        session_folders: config.session_folders.clone(),
+        lease,
+    };
+    let agents = AgentRuntime {
+        clock,
+        heartbeat,
+        lease,
+        ..config.agents.clone()
+    };
+    let running = RunningTurns::default();
+    // A runtime that was replaced stops like one that was told to, but at once.
+    let (stopping, requeue) = (stop.stop.child_token(), stop.requeue.child_token());
+    let worker = FileWorker {
+        folder: TriggerFolder::new(&config.folder),
+        locks: Arc::clone(&locks),
+        server: Arc::new(ApiServer {
+            link: link.clone(),
+            context,
+            agents,
+            locks,
+            allowed_agents: config.allowed_agents.clone(),
+        }),
+        turns: Arc::new(Semaphore::new(config.turns)),
+        running: running.clone(),
+        answers: watch::Sender::new(0),
+        incomplete: std::sync::Mutex::default(),
+        stop: stopping.clone(),
+        requeue: requeue.clone(),
+    };
+    let answers = worker.answers.clone();
+    let mut files = std::pin::pin!(FolderLoop::new(worker).run(FolderWatcher::new(&config.folder)));
+    let presence = renew_presence(&link, &running, &answers, heartbeat);
+    let deadline = async {
+        stopping.cancelled().await;
+        sleep(config.stop_deadline).await;
+        requeue.cancel();
+        std::future::pending::<Infallible>().await
+    };
+    let replaced = tokio::select! {
+        () = &mut files => return Ok(()),
+        () = presence => RuntimeError::Replaced,
+        never = deadline => match never {},
+    };
+    tracing::error!("another runtime serves this instance, so this one stops");
+    stopping.cancel();
+    requeue.cancel();
+    files.await;
+    Err(replaced)
+}
+
+/// Renews the presence of the runtime, and makes turns send their heartbeats when they are cancelled. Returns if another
+/// runtime serves the instance.
+async fn renew_presence(
+    link: &ServerLink,
+    running: &RunningTurns,
+    answers: &watch::Sender<u64>,
+    period: Duration,
+) {
+    let wait = PRESENCE_WAIT.min(period);
+    let mut pause = RETRY_PAUSES[0];
+    loop {
+        let renewed = tokio::select! {
+            renewed = link.presence(running.undisturbed(), wait) => renewed,
+            // A turn has begun, of whose cancellation the server must tell as well.
+            () = running.changed() => continue,
+        };
+        match renewed {
+            Ok(presence) if presence.is_replaced => return,
+            Ok(presence) => {
+                pause = RETRY_PAUSES[0];
+                answers.send_modify(|count| *count += 1);
+                running.disturb(&presence.disturbed);
+            }
+            Err(error) => {
+                log_warning("renew the presence of this runtime, will retry", &error);
+                sleep(pause).await;
+                pause = (pause * 2).min(wait);
+            }
+        }
+    }
+}
+
+fn log_warning(what: &str, error: &(dyn std::error::Error + 'static)) {
+    tracing::warn!(error, "cannot {what}");
+}

@@ -1,1 +1,0 @@
-import{Mn as e,On as t,kn as n,xt as r,zt as i}from"./index-GI5uB9i0.js";var a=e(n(),1),o=t();function s({text:e}){let[t,n]=(0,a.useState)(!1);return(0,o.jsx)(i,{size:`small`,onClick:()=>{navigator.clipboard?.writeText(e).then(()=>n(!0),()=>r(`The browser does not permit copying`))},children:t?`Copied`:`Copy`})}export{s as t};
