@@ -25,6 +25,7 @@ mod automations;
 mod blocked_on;
 mod budgets;
 mod document;
+mod instances;
 mod memory;
 mod messages;
 mod milliseconds;
@@ -56,6 +57,7 @@ pub use automations::*;
 pub use blocked_on::*;
 pub use budgets::*;
 pub use document::Change;
+pub use instances::*;
 pub use memory::*;
 pub use messages::*;
 pub use model::{

@@ -33,17 +33,6 @@ pub enum InstanceKind {
     Unknown(String),
 }
 
-impl InstanceKind {
-    /// Returns the word for the kind.
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::Host => "host",
-            Self::Directory(_) => "directory",
-            Self::Unknown(kind) => kind,
-        }
-    }
-}
-
 /// The folder of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstanceFolder {

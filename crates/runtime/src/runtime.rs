@@ -1,7 +1,8 @@
 //! A whole runtime: locks its folder, registers at the server, takes the turns of the files, and stops.
 
-use std::{convert::Infallible, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, convert::Infallible, path::PathBuf, sync::Arc, time::Duration};
 
+use agent::{GracePeriods, GuardProgram};
 use client::Client;
 use model::{Clock, Entropy, Uptime, WorkerId};
 use runtime_api::presence::Registration;
@@ -43,8 +44,12 @@ pub struct RuntimeConfig {
     pub session_folders: PathBuf,
     /// The client, with the token of the instance.
     pub client: Client,
-    /// The conditions of agents. The server decides about the heartbeat and the lease.
-    pub agents: AgentRuntime,
+    /// The command that starts guards.
+    pub guard: GuardProgram,
+    /// The environment, from which agents may pass on variables.
+    pub environment: BTreeMap<String, String>,
+    /// The limits of the steps of a shutdown of an agent.
+    pub grace: GracePeriods,
     /// The machine's own clock.
     pub machine_clock: Arc<dyn Clock>,
     /// The uptime of the machine.
@@ -61,6 +66,8 @@ pub struct RuntimeConfig {
     pub allowed_agents: Option<Vec<String>>,
     /// The time that running turns get to end after a stop.
     pub stop_deadline: Duration,
+    /// Called with the name of the instance, once the runtime serves it.
+    pub on_registered: Box<dyn FnOnce(&str) + Send + Sync>,
 }
 
 /// The requests to stop a runtime. Cheap to clone.
@@ -102,7 +109,7 @@ pub enum RuntimeError {
 /// Returns an error if another runtime serves the folder or the instance, or if the server refuses the token or the
 /// version of the protocol. While the server is away, waits for it.
 #[boxed]
-pub async fn run(config: RuntimeConfig, stop: RuntimeStop) -> Result<(), RuntimeError> {
+pub async fn run(mut config: RuntimeConfig, stop: RuntimeStop) -> Result<(), RuntimeError> {
     // 1. Lock the folder, and kill the agents that dead workers have left.
     let worker = WorkerId::generate(&config.hostname, std::process::id(), &*config.entropy);
     let locks = Locks::acquire(&config.folder, worker.clone()).await?;
@@ -121,6 +128,8 @@ pub async fn run(config: RuntimeConfig, stop: RuntimeStop) -> Result<(), Runtime
     let Some(registration) = register(&link, &config.version, &dead, &stop.stop).await? else {
         return Ok(());
     };
+    let on_registered = std::mem::replace(&mut config.on_registered, Box::new(|_| {}));
+    on_registered(&registration.instance_name);
     give_up(&link, &locks, &dead).await;
     // 3. Serve.
     let served = serve(&config, &stop, link.clone(), clock, &registration, locks).await;
@@ -208,10 +217,14 @@ async fn serve(
         lease,
     };
     let agents = AgentRuntime {
+        guard: config.guard.clone(),
+        environment: config.environment.clone(),
         clock,
+        entropy: Arc::clone(&config.entropy),
         heartbeat,
         lease,
-        ..config.agents.clone()
+        grace: config.grace,
+        tools: None,
     };
     let running = RunningTurns::default();
     // A runtime that was replaced stops like one that was told to, but at once.

@@ -12,14 +12,13 @@ use client::Client;
 use config::Config;
 use runtime::{RuntimeConfig, RuntimeError, RuntimeStop};
 use server::{OsEntropy, SystemClock, SystemUptime};
-use turn::AgentRuntime;
 use url::{Host, Url};
 
 use crate::{
     app::entropy,
     environment,
     error::{CliError, Exit},
-    output::Output,
+    output::{Output, excerpt},
     signals::Signals,
 };
 
@@ -69,23 +68,15 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
     // 2. Serve until a signal.
     server::raise_open_files_limit();
     let mut signals = Signals::listen()?;
-    let clock: Arc<dyn model::Clock> = Arc::new(SystemClock);
+    let watched = folder.display().to_string();
     let runtime = RuntimeConfig {
         session_folders: folder.join(STATE_FOLDER).join("sessions"),
         folder,
         client,
-        agents: AgentRuntime {
-            guard: server::guard_program(),
-            environment: environment::agent_environment(),
-            clock: Arc::clone(&clock),
-            entropy: entropy(),
-            // The server decides about both when the runtime registers.
-            heartbeat: config.heartbeat.value,
-            lease: config.heartbeat.value,
-            grace: GracePeriods::default(),
-            tools: None,
-        },
-        machine_clock: clock,
+        guard: server::guard_program(),
+        environment: environment::agent_environment(),
+        grace: GracePeriods::default(),
+        machine_clock: Arc::new(SystemClock),
         uptime: Arc::new(SystemUptime),
         entropy: Arc::new(OsEntropy),
         hostname: server::hostname(),
@@ -93,17 +84,24 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
         turns: args.turns.into(),
         allowed_agents: args.agents,
         stop_deadline: config.stop_deadline.value,
+        on_registered: Box::new(move |name| {
+            if !output.json {
+                let name = excerpt(name, 80);
+                // A closed pipe must not stop the runtime.
+                output
+                    .line(&format!(
+                        "Matins watches {watched} as {name} for {address}."
+                    ))
+                    .ok();
+            }
+        }),
     };
-    if !output.json {
-        let folder = runtime.folder.display();
-        output.line(&format!("Matins watches {folder} for {address}."))?;
-    }
     let stop = RuntimeStop::default();
     let mut serving = std::pin::pin!(runtime::run(runtime, stop.clone()));
     loop {
         tokio::select! {
             ended = &mut serving => {
-                ended.map_err(|error| cli_error(&error))?;
+                ended.map_err(cli_error)?;
                 return Ok(Exit::Done);
             }
             () = signals.next() => {
@@ -167,8 +165,8 @@ fn read_token(path: Option<&Path>) -> Result<String, CliError> {
     Ok(text.trim().to_owned())
 }
 
-fn cli_error(error: &RuntimeError) -> CliError {
-    let (exit, hint) = match error {
+fn cli_error(error: RuntimeError) -> CliError {
+    let (exit, hint) = match &error {
         RuntimeError::Locks(_) | RuntimeError::Leftovers(_) => (Exit::Environment, None),
         RuntimeError::Refused(_) => (
             Exit::NotAllowed,
@@ -178,19 +176,10 @@ fn cli_error(error: &RuntimeError) -> CliError {
             (Exit::Refused, Some("run one runtime for each instance"))
         }
     };
-    let message = error_chain(error);
+    let message = format!("{:#}", anyhow::Error::from(error));
     let refused = CliError::message(exit, message);
     match hint {
         Some(hint) => refused.with_hint(hint),
         None => refused,
     }
-}
-
-/// Returns an error with its causes.
-fn error_chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(": ")
 }

@@ -5,6 +5,7 @@ mod agents;
 mod approvals;
 mod artifacts;
 mod automations;
+mod instances;
 mod memory;
 mod notifications;
 mod overview;

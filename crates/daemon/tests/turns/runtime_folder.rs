@@ -51,7 +51,9 @@ impl World {
             folder: self.trigger_folder(),
             session_folders: self.path("runtime-sessions"),
             client: client.with_token(&token).unwrap(),
-            agents: host.agent_runtime.clone(),
+            guard: host.agent_runtime.guard.clone(),
+            environment: host.agent_runtime.environment.clone(),
+            grace: host.agent_runtime.grace,
             machine_clock: Arc::clone(&host.clock),
             uptime: Arc::new(FakeUptime::new(Duration::from_hours(1))),
             entropy: Arc::clone(&host.entropy),
@@ -60,6 +62,7 @@ impl World {
             turns: 4,
             allowed_agents: None,
             stop_deadline: TEST_TIMEOUT,
+            on_registered: Box::new(|_| {}),
         };
         change(&mut config);
         let stop = RuntimeStop::default();
