@@ -39,11 +39,17 @@ test("keys_right_after_opening_of_palette_land_in_it", async ({ page, stack, sig
 
 test("palette_moves_through_rows_and_gives_the_focus_back", async ({ page, stack, signIn }) => {
   const id = await converse(stack, "Autumn newsletter", "Hello.");
+  await stack.api("POST", "/automations", { name: "autumn-newsletter", prompt: "x", agent: "claude" });
   await signIn(page);
   await page.goto(`/conversations/${id}`);
   await expect(composer(page)).toBeFocused();
   await page.keyboard.press("Control+k");
   const rows = page.getByRole("dialog", { name: "Find or do" }).getByRole("option");
+  await expect(rows.first()).toHaveAttribute("aria-selected", "true");
+  // The choices come from three requests. Once the rows of each are there, the last row stays the last.
+  await page.keyboard.type("autumn");
+  await expect(rows.filter({ hasText: "Autumn newsletter" })).toBeVisible();
+  await expect(rows.filter({ hasText: "Pause autumn-newsletter" })).toBeVisible();
   await expect(rows.first()).toHaveAttribute("aria-selected", "true");
   await page.keyboard.press("ArrowUp");
   await expect(rows.last()).toHaveAttribute("aria-selected", "true");
@@ -56,7 +62,7 @@ test("palette_moves_through_rows_and_gives_the_focus_back", async ({ page, stack
   await expect(input).toHaveAttribute("aria-activedescendant", activeId ?? "");
   await page.keyboard.press("Tab");
   await expect(input).toBeFocused();
-  await page.keyboard.type("no such name");
+  await input.fill("no such name");
   await expect(page.getByText("Nothing is called like this.")).toBeVisible();
   await page.keyboard.press("Enter");
   await page.keyboard.press("Escape");
