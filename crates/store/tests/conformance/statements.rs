@@ -8,10 +8,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use store::database::{Dialect, executed_statements, with_numbered_params};
+use store::{
+    Scope,
+    database::{Dialect, executed_statements, with_numbered_params},
+    params,
+};
 use testkit::databases::build_fingerprint;
 
-use crate::{TestStore, behaviours};
+use crate::{TestStore, behaviours, fixtures::statement};
 
 /// Lists the `.sql` files below a folder, without the extension.
 pub(crate) fn files(folder: &Path, below: &str, found: &mut BTreeSet<String>) {
@@ -121,6 +125,50 @@ fn texts() -> Vec<(String, String)> {
     let read = |file: &String| fs::read_to_string(folder.join(file).with_extension("sql")).unwrap();
     let texts = listed.iter().map(|file| (file.clone(), read(file)));
     texts.collect()
+}
+
+/// Returns the names under which a statement reads a table.
+fn aliases<'a>(text: &'a str, table: &str) -> BTreeSet<&'a str> {
+    let words: Vec<&str> = text
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
+        .collect();
+    let of_table = words.windows(2).filter(|pair| pair[0] == table);
+    of_table.flatten().copied().collect()
+}
+
+/// The indexes of unfinished runs, which are few.
+const OF_UNFINISHED_RUNS: [&str; 5] = [
+    "agent_runs_claimable",
+    "agent_runs_deferred_by_seat",
+    "agent_runs_deferred_by_time",
+    "agent_runs_one_active_per_automation",
+    "agent_runs_one_active_per_seat",
+];
+
+/// Each run that has ever ended would slow such a statement down, and the loops of a server execute many of them.
+#[tokio::test]
+async fn no_statement_reads_all_runs() {
+    let db = TestStore::open(Dialect::Sqlite).await;
+    let mut tx = db.database.begin(Scope::System).await.unwrap();
+    for (name, text) in texts() {
+        if name.starts_with("postgres/") {
+            continue;
+        }
+        let explain = format!("explain query plan\n{}", with_numbered_params(&text));
+        let plan = tx.fetch_all(statement(&explain), params![]).await;
+        let plan = plan.unwrap_or_else(|error| panic!("{name}: {error}"));
+        let lines = plan.iter().map(|row| row.get("detail").unwrap());
+        let lines: Vec<String> = lines.collect();
+        let aliases = aliases(&text, "agent_runs");
+        let of_all_runs = |line: &&String| {
+            let mut words = line.split(' ');
+            words.next() == Some("SCAN")
+                && words.next().is_some_and(|alias| aliases.contains(alias))
+                && !words.any(|word| OF_UNFINISHED_RUNS.contains(&word))
+        };
+        let found = lines.iter().find(of_all_runs);
+        assert_eq!(found, None, "{name}:\n{}", lines.join("\n"));
+    }
 }
 
 /// The maximum number of parameters that a statement may number instead of naming.

@@ -47,7 +47,7 @@ select
         select 1
         from agent_runs r
         join instances i on i.tenant_id = r.tenant_id and i.id = r.instance_id
-        where r.status in ('delivered', 'running') and r.status = 'delivered' and r.worker_id = 'trigger-file'
+        where r.status in ('queued', 'delivered', 'running') and r.status = 'delivered' and r.worker_id = 'trigger-file'
           and i.state = 'gone'
     ) as has_removed_instance,
     (select min(refused_at) from directory_refusals) as directory_refusal,

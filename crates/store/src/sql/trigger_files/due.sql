@@ -1,5 +1,5 @@
 -- Lists runs whose files are due: queued runs of instances with a folder, and delivered ones whose file has to be looked
--- for again. People come first, then the oldest input. `status` twice, because the index of taken runs has that condition.
+-- for again. People come first, then the oldest input. `status` twice, because the index of active runs has that condition.
 -- $1 now, $2 limit
 with waiting (id) as (
     select r.id
@@ -9,7 +9,7 @@ with waiting (id) as (
     union all
     select r.id
     from agent_runs r
-    where r.status in ('delivered', 'running') and r.status = 'delivered' and r.worker_id = 'trigger-file'
+    where r.status in ('queued', 'delivered', 'running') and r.status = 'delivered' and r.worker_id = 'trigger-file'
 )
 select r.id, r.tenant_id, r.instance_id, r.origin, r.content, r.input_at, r.scheduled_for, r.automation_id,
     a.name as automation_name, a.session_mode, i.config

@@ -8,7 +8,7 @@ with waiting (id, created_at) as (
     select r.id, r.created_at
     from agent_runs r
     join instances i on i.tenant_id = r.tenant_id and i.id = r.instance_id and i.state <> 'gone'
-    where r.status in ('delivered', 'running') and r.status = 'delivered' and r.worker_id = 'trigger-file'
+    where r.status in ('queued', 'delivered', 'running') and r.status = 'delivered' and r.worker_id = 'trigger-file'
 )
 select min(coalesce(f.next_attempt_at, w.created_at)) as at
 from waiting w

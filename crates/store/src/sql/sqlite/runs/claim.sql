@@ -85,10 +85,10 @@ ranked as (
 update agent_runs
 set status = 'delivered', worker_id = $1, claimed_at = $2
 where status = 'queued' and id in (
-    select r.id
-    from ranked r
-    left join in_progress b on b.tenant_id = r.tenant_id
-    order by r.rank + coalesce(b.runs, 0), r.tenant_id <= $5, r.tenant_id
+    select c.id
+    from ranked c
+    left join in_progress b on b.tenant_id = c.tenant_id
+    order by c.rank + coalesce(b.runs, 0), c.tenant_id <= $5, c.tenant_id
     limit $4
 )
 returning id, tenant_id, attempt, input_at, session_id,
