@@ -6,6 +6,8 @@
 mod api_stores;
 #[path = "turns/automations.rs"]
 mod automations;
+#[path = "turns/routes.rs"]
+mod routes;
 #[path = "turns/world.rs"]
 #[expect(
     dead_code,

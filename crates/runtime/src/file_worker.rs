@@ -163,7 +163,11 @@ impl FileWorker {
             }
         };
         // 2. Remove it. If that fails, the next try finds that the work is done.
+        #[cfg(feature = "failpoints")]
+        failpoint::reached("runtime: file done");
         self.folder.remove(name.clone(), stamp).await?;
+        #[cfg(feature = "failpoints")]
+        failpoint::reached("runtime: file removed");
         Ok(self.removed(&name))
     }
 
@@ -191,6 +195,8 @@ impl FileWorker {
             ClaimOutcome::Over => return Ok(FileEnd::Removed),
             ClaimOutcome::NotNow => return Ok(FileEnd::Later),
         };
+        #[cfg(feature = "failpoints")]
+        failpoint::reached("runtime: claimed");
         let control = TurnControl {
             requeue: self.requeue.clone(),
             heartbeat_now: registration.begin_turn(),

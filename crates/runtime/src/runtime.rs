@@ -128,9 +128,13 @@ pub async fn run(mut config: RuntimeConfig, stop: RuntimeStop) -> Result<(), Run
     let Some(registration) = register(&link, &config.version, &dead, &stop.stop).await? else {
         return Ok(());
     };
+    #[cfg(feature = "failpoints")]
+    failpoint::reached("runtime: registered");
     let on_registered = std::mem::replace(&mut config.on_registered, Box::new(|_| {}));
     on_registered(&registration.instance_name);
     give_up(&link, &locks, &dead).await;
+    #[cfg(feature = "failpoints")]
+    failpoint::reached("runtime: gave up");
     // 3. Serve.
     let served = serve(&config, &stop, link.clone(), clock, &registration, locks).await;
     // 4. Record the stop, so that the server sees at once that the folder is free.

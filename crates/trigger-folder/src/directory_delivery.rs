@@ -121,13 +121,14 @@ fn write_file(
     }
     // 2. Write the content and make it durable, before the name shows it to readers.
     let (temporary, mut file) = create_temporary(folder, name)?;
-    let written = file
-        .write_all(content)
-        .and_then(|()| give_to_owner(folder, &file))
-        .and_then(|()| file.sync_all());
+    #[cfg(feature = "failpoints")]
+    failpoint::reached("file: created");
+    let written = write_content(folder, &mut file, content);
     let renamed = written
         .map_err(|error| folder.error("write a file into", error))
         .and_then(|()| {
+            #[cfg(feature = "failpoints")]
+            failpoint::reached("file: synced");
             let renamed = renameat(&folder.fd, &temporary, &folder.fd, &final_name);
             renamed.map_err(|errno| folder.error("rename a file in", errno))
         });
@@ -137,11 +138,30 @@ fn write_file(
         return Err(error);
     }
     // 3. Make the name durable. Until then a crash could take the file back.
+    #[cfg(feature = "failpoints")]
+    failpoint::reached("file: renamed");
     sync(folder)?;
+    #[cfg(feature = "failpoints")]
+    failpoint::reached("file: durable");
     if cleanup {
         remove_leftovers(folder, &file);
     }
     Ok(Delivered::Written)
+}
+
+/// Writes the content of a file, gives the file to the owner of the folder, and makes it durable.
+fn write_content(folder: &FolderHandle, file: &mut File, content: &[u8]) -> std::io::Result<()> {
+    // A test aborts the process with half of the content written.
+    #[cfg(feature = "failpoints")]
+    let content = {
+        let (first, rest) = content.split_at(content.len() / 2);
+        file.write_all(first)?;
+        failpoint::reached("file: half written");
+        rest
+    };
+    file.write_all(content)?;
+    give_to_owner(folder, file)?;
+    file.sync_all()
 }
 
 /// Opens the file of a name if it is a regular file with this content.

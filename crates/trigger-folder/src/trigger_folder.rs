@@ -252,6 +252,8 @@ fn reject(folder: &FolderHandle, name: &FileName, reason: &str) -> Result<(), Fo
     let opened = openat(&failed, &reason_name, WRITE_REASON, Mode::RUSR | Mode::WUSR);
     let opened = opened.map_err(|errno| folder.error("write a reason into", errno))?;
     let written = File::from(opened).write_all(format!("{reason}\n").as_bytes());
+    #[cfg(feature = "failpoints")]
+    failpoint::reached("file: reason written");
     let moved = match written {
         Ok(()) => match renameat(&folder.fd, name.as_os_str(), &failed, &target) {
             Ok(()) => return Ok(()),

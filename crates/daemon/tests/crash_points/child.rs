@@ -9,7 +9,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::{transitions::Transition, turns};
+use crate::{runtimes, transitions::Transition, turns};
 
 /// The environment variable with the child's job.
 const JOB_VARIABLE: &str = "MATINS_CRASH_JOB";
@@ -37,6 +37,10 @@ pub(crate) enum Task {
     Transition(Transition, [String; 3]),
     /// Runs a server until the automation's run is over.
     Serve(String),
+    /// Runs a runtime with the address of a server and a token, until its folder is empty.
+    Runtime(String, String),
+    /// Writes the trigger files that are due.
+    Deliver,
 }
 
 /// The end of a child.
@@ -99,5 +103,9 @@ async fn run_child_job() {
     match &job.task {
         Task::Transition(transition, about) => transition.execute(&job, about, arm).await,
         Task::Serve(automation) => turns::serve_until_run_is_over(&job, automation, arm).await,
+        Task::Runtime(address, token) => {
+            runtimes::run_until_folder_is_empty(&job, address, token, arm).await;
+        }
+        Task::Deliver => runtimes::deliver(&job, arm).await,
     }
 }

@@ -10,6 +10,9 @@
 
 mod checks;
 mod child;
+#[path = "../turns/routes.rs"]
+mod routes;
+mod runtimes;
 mod stage;
 mod tool_calls;
 mod transitions;
@@ -70,6 +73,36 @@ async fn non_atomic_fire_is_detected_by_crash_points() {
     let words = failed.downcast::<String>().unwrap();
     assert!(words.contains("I1"), "{words}");
 }
+
+/// Creates tests of the processes that deliver and take runs in a folder, for one database.
+macro_rules! folder_tests {
+    ($name:ident, $database:ident) => {
+        mod $name {
+            use crate::{
+                runtimes::{Cause, abort_dispatcher_at_each_point, abort_runtime_at_each_point},
+                stage::Database,
+            };
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn runtime_killed_anywhere_in_turn_is_recovered() {
+                abort_runtime_at_each_point(Database::$database, Cause::Schedule).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn runtime_killed_anywhere_while_firing_by_file_fires_once() {
+                abort_runtime_at_each_point(Database::$database, Cause::ForeignFile).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn dispatcher_killed_anywhere_delivers_once() {
+                abort_dispatcher_at_each_point(Database::$database).await;
+            }
+        }
+    };
+}
+
+folder_tests!(folders_on_sqlite, Sqlite);
+folder_tests!(folders_on_postgres, Postgres);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn server_killed_anywhere_in_turn_is_recovered_on_sqlite() {

@@ -119,6 +119,8 @@ pub(crate) struct TestBed {
     pub(crate) store: Store,
     pub(crate) tenant: TenantId,
     pub(crate) agent: AgentId,
+    /// The instance on which new automations are placed.
+    pub(crate) placed_on: Option<InstanceId>,
     /// The time of the clock, in microseconds since 1970.
     pub(crate) now: i64,
     created_count: u32,
@@ -154,6 +156,7 @@ impl TestBed {
             store,
             tenant,
             agent,
+            placed_on: None,
             now: EPOCH,
             created_count: 0,
             _database: database,
@@ -218,7 +221,7 @@ impl TestBed {
             prompt: "Do it.".into(),
             agent,
             cwd: None,
-            placed_on: None,
+            placed_on: self.placed_on,
             session_mode: mode,
             bound_session_key: bound,
             policies: Policies {

@@ -23,10 +23,10 @@ use crate::{
 };
 
 /// The longest wait of a test. It is reached only if something hangs.
-const WAIT_TIMEOUT: Duration = Duration::from_mins(1);
+pub(crate) const WAIT_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The interval at which conditions without a signal are polled.
-const POLL_INTERVAL: Duration = Duration::from_millis(5);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Returns `true` for commits and for effects outside the database. `transitions.rs` tests single statements.
 fn is_turn_point(point: &str) -> bool {
@@ -34,7 +34,7 @@ fn is_turn_point(point: &str) -> bool {
 }
 
 /// Returns the runs of an automation, oldest first.
-async fn runs_of(store: &Store, automation: AutomationId) -> Vec<Run> {
+pub(crate) async fn runs_of(store: &Store, automation: AutomationId) -> Vec<Run> {
     let filter = RunFilter {
         automation: Some(automation),
         ..RunFilter::default()
@@ -139,7 +139,7 @@ async fn recover(stage: &mut TestBed, automation: AutomationId) {
 }
 
 /// Compares an automation's runs with the prompt logs of its agents. Returns the runs whose agents ended their turns.
-fn check_against_agents(script: &Script, runs: &[Run], died: &ChildEnd) -> Vec<RunId> {
+pub(crate) fn check_against_agents(script: &Script, runs: &[Run], died: &ChildEnd) -> Vec<RunId> {
     let ledger = PromptLog::read(&script.prompt_log_path()).unwrap();
     ledger.check_turns_disjoint().unwrap();
     let story = format!("{:?}\n{runs:#?}\n{:#?}", died.points.last(), ledger.entries);
@@ -170,7 +170,7 @@ fn check_against_agents(script: &Script, runs: &[Run], died: &ChildEnd) -> Vec<R
 
 /// Checks that no process of an ended run is left (I7). The guards kill the processes of the dead server, which may
 /// take a moment.
-async fn check_no_processes_left(runs: &[Run]) {
+pub(crate) async fn check_no_processes_left(runs: &[Run]) {
     let until = Instant::now() + WAIT_TIMEOUT;
     for run in runs {
         let marker = run.id.to_string();
@@ -182,7 +182,7 @@ async fn check_no_processes_left(runs: &[Run]) {
 }
 
 /// Checks that the aborted server and its agent change nothing when they continue (I4).
-async fn check_crashed_worker_is_fenced(store: &Store, run: &Run) {
+pub(crate) async fn check_crashed_worker_is_fenced(store: &Store, run: &Run) {
     let worker = run.state.worker_id().unwrap();
     let finished = model::turn::TurnResult::with_outcome(model::outcome::Outcome::Stopped(
         model::outcome::StopReason::EndTurn,

@@ -34,6 +34,7 @@ mod records;
 mod resources;
 mod restores;
 mod retention;
+mod routes;
 mod runtime_folder;
 mod runtime_link;
 mod session_memory;
