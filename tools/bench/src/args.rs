@@ -7,6 +7,8 @@ use std::path::PathBuf;
 pub(crate) enum Subject {
     /// Duration of a turn, compared with a bare client of the protocol
     Turn,
+    /// Latency of a turn in a folder, compared with one on the server; 10,000 waiting files; an idle runtime
+    Runtime,
     /// Start time, memory and database statements of an idle server
     Server,
     /// Runs per second without agents, compared with riverqueue
@@ -51,6 +53,9 @@ pub struct Args {
     /// Number of turns of each kind
     #[arg(long, default_value_t = 200)]
     pub(crate) turns: usize,
+    /// Number of files that wait when the runtime starts
+    #[arg(long, default_value_t = 10_000)]
+    pub(crate) files: usize,
     /// Number of schedules of the idle server
     #[arg(long, default_value_t = 10_000)]
     pub(crate) schedules: u32,

@@ -1,20 +1,28 @@
 //! An agent that answers at once, so that the measured time of a turn is that of the client or of the server. Another form
 //! of it holds each turn open until its input ends.
 
-use std::io::{BufRead as _, Write as _};
+use std::{
+    io::{BufRead as _, Write as _},
+    path::Path,
+};
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
+use super::prompt_times;
+
 /// Speaks the Agent Client Protocol on standard input and output until the input ends. With `stall`, it never answers a
-/// prompt.
-pub fn run(stall: bool) -> Result<()> {
+/// prompt. With `times`, it appends the instant of each prompt to that file.
+pub fn run(stall: bool, times: Option<&Path>) -> Result<()> {
     let mut output = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
         let message: Value = serde_json::from_str(&line?)?;
         let (Some(id), Some(method)) = (message.get("id"), message["method"].as_str()) else {
             continue;
         };
+        if let ("session/prompt", Some(times)) = (method, times) {
+            prompt_times::append(times)?;
+        }
         let result = match method {
             "initialize" => json!({
                 "protocolVersion": 1,

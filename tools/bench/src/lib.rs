@@ -2,11 +2,13 @@
 //!
 //! - `args`: the benchmarks ([`Args`]) and their sizes.
 //! - `lib` and `on_postgres`: run the benchmarks on SQLite and on PostgreSQL, and print the reports.
-//! - `turn`, `idle_server`, `throughput`, `drain`, `due`, `due_burst`, `people`, `page`, `lag`, `notify`, `history`,
+//! - `turn`, `runtime`, `idle_server`, `throughput`, `drain`, `due`, `due_burst`, `people`, `page`, `lag`, `notify`, `history`,
 //!   `tools`, `traces`: one benchmark each.
 //! - `month`, `month_inputs`, `month_rows`, `set_insert`: the history that `page` needs.
 //! - `bare_client`, `sql_baseline`, `riverqueue`, `peers`: the baselines.
-//! - `fixture`, `loops`, `postgres`, `programs`: the database, loops and processes that the benchmarks need.
+//! - `fixture`, `loops`, `postgres`, `programs`, `runtime_process`: the database, loops and processes that the benchmarks
+//!   need.
+//! - `prompt_times`: the instants of prompts, as the agent records them.
 //!
 //! Because machines are noisy, a figure and its baseline are measured in the same run, alternating where that is
 //! possible. The benchmarks check that no work is lost, but the targets in their reports are not enforced.
@@ -42,7 +44,10 @@ mod peers;
 mod people;
 mod postgres;
 mod programs;
+mod prompt_times;
 mod riverqueue;
+mod runtime;
+mod runtime_process;
 mod set_insert;
 mod sql_baseline;
 mod statistics;
@@ -73,11 +78,20 @@ pub async fn run(args: &Args) -> Result<()> {
     machine::print(&folder)?;
     let all = args.subjects.is_empty();
     let wanted = |subject| all || args.subjects.contains(&subject);
-    let with_server = [Subject::Turn, Subject::Server, Subject::Traces];
+    let with_server = [
+        Subject::Turn,
+        Subject::Runtime,
+        Subject::Server,
+        Subject::Traces,
+    ];
     if with_server.into_iter().any(wanted) {
         let programs = Programs::build()?;
         if wanted(Subject::Turn) {
             turn(&programs, &folder, args).await?;
+        }
+        if wanted(Subject::Runtime) {
+            let measured = runtime::measure(&programs, &folder, args.turns, args.files).await?;
+            runtime::print(&measured);
         }
         if wanted(Subject::Server) {
             server(&programs, &folder, args).await?;

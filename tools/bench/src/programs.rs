@@ -60,6 +60,14 @@ impl Programs {
         vec![xtask, INSTANT_AGENT.into()]
     }
 
+    /// Returns the command of an agent that answers at once, and appends the instant of each prompt to a file.
+    pub(crate) fn timed_agent(&self, times: &Path) -> Vec<String> {
+        let mut command = self.instant_agent();
+        command.push("--prompt-times".into());
+        command.push(times.to_string_lossy().into_owned());
+        command
+    }
+
     /// Returns the command of an agent that never answers a prompt.
     pub(crate) fn stalling_agent(&self) -> Vec<String> {
         let mut command = self.instant_agent();

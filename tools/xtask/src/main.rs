@@ -6,7 +6,12 @@
     reason = "a program for developers, which finds cargo in the environment and prints why a chaos test failed"
 )]
 
-use std::{env, os::unix::process::CommandExt as _, path::Path, process::Command};
+use std::{
+    env,
+    os::unix::process::CommandExt as _,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
@@ -29,6 +34,9 @@ enum Task {
         /// Never answer a prompt
         #[arg(long)]
         stall: bool,
+        /// File to which the instant of each prompt is appended
+        #[arg(long)]
+        prompt_times: Option<PathBuf>,
     },
 }
 
@@ -79,6 +87,9 @@ fn main() -> Result<()> {
             }
             Ok(())
         }
-        Task::InstantAgent { stall } => bench::instant_agent(stall),
+        Task::InstantAgent {
+            stall,
+            prompt_times,
+        } => bench::instant_agent(stall, prompt_times.as_deref()),
     }
 }
