@@ -16,7 +16,10 @@ pub struct Args {
     /// Number of servers that share the database
     #[arg(long, default_value_t = 3)]
     pub(crate) replicas: usize,
-    /// Offset of the last server's clock in minutes; 0 for a correct clock
+    /// Number of instances in folders, each with a runtime and in another tenant; none in a test of an upgrade
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=2))]
+    pub(crate) runtimes: u8,
+    /// Offset of the last server's clock in minutes, and in the other direction of the last runtime's; 0 for a correct clock
     #[arg(long, default_value_t = 10, allow_hyphen_values = true)]
     pub(crate) clock_off: i32,
     /// Folder with the programs matins and matins-testkit; cargo builds them by default

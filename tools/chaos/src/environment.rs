@@ -1,21 +1,27 @@
 //! The environment under test: builds the database, the servers and their data, and ends the rolling upgrade.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, sync::Arc, time::Duration};
+use std::{
+    fs, net::SocketAddr, os::unix::fs::PermissionsExt as _, path::Path, sync::Arc, time::Duration,
+};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use tokio::time::{Instant, sleep};
 
 use super::{
     args::Args,
+    automation_plans::FIRED_BY_FILES,
     blocking::blocking,
     faketime,
     faults::FaultTargets,
+    folder_instance::{FolderInstance, RuntimeConfig},
+    foreign_files::FileTarget,
     http::Api,
     postgres::Postgres,
     programs::Programs,
     proxy::Proxy,
     replica::{Replica, ReplicaConfig},
     rng::Rng,
+    trigger_folder::TriggerFolder,
     workload::Workload,
 };
 
@@ -53,7 +59,7 @@ impl Environment {
         let folder = root.to_owned();
         let postgres = blocking(move || Postgres::create(&folder, &password)).await?;
         let postgres = Arc::new(postgres);
-        let proxy = Proxy::start(postgres.port).await?;
+        let proxy = Proxy::start(vec![local_address(postgres.port)]).await?;
 
         // 2. Plan the servers: one behind the proxy, and the last one with a wrong clock.
         let mut plans = Vec::new();
@@ -104,14 +110,46 @@ impl Environment {
             check_clock_offset(&last, args.clock_off).await?;
         }
         // 5. Create the data.
-        let world = Workload::create(root, &programs, &api, &token, &args.later_policies).await?;
-        let field = FaultTargets::new(root.to_owned(), postgres, replicas, proxy);
+        let mut folders = Vec::new();
+        // A server of an earlier version knows no instances in folders.
+        if args.earlier.is_none() {
+            for number in 0..args.runtimes {
+                folders.push(Arc::new(TriggerFolder::create(root, number.into()).await?));
+            }
+        }
+        let world = Workload::create(
+            root,
+            &programs,
+            &api,
+            &token,
+            &args.later_policies,
+            &folders,
+        );
+        let world = world.await?;
+        // 6. Start the runtimes.
+        let servers: Vec<_> = replicas
+            .iter()
+            .map(|replica| replica.config.address)
+            .collect();
+        let instances =
+            start_runtimes(args, root, &programs, &canary, &servers, (&folders, &world)).await?;
+        let field = FaultTargets::new(root.to_owned(), postgres, replicas, proxy, instances);
         Ok(Self {
             targets: Arc::new(field),
             workload: world,
             canary,
             programs,
         })
+    }
+
+    /// Returns the folders with the automations that files of other programs may fire.
+    pub(crate) fn file_targets(&self) -> Vec<FileTarget> {
+        let folders = self.targets.folders.iter();
+        let target = |instance: &FolderInstance| FileTarget {
+            folder: Arc::clone(&instance.folder),
+            automation: FIRED_BY_FILES,
+        };
+        folders.map(target).collect()
     }
 
     /// Restarts every server with this version, because servers of the earlier version neither fire nor run an
@@ -124,14 +162,19 @@ impl Environment {
         self.programs.end_upgrade();
         for replica in &self.targets.replicas {
             ensure!(
-                replica.stop().await,
+                replica.process.stop().await,
                 "replica {} did not stop in time",
                 replica.config.number
             );
-            replica.set_wanted(true);
+            replica.process.set_wanted(true);
         }
         Ok(())
     }
+}
+
+/// Returns an address of this machine.
+fn local_address(port: u16) -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], port))
 }
 
 /// Checks that a server's clock differs from the database's clock by `minutes`, according to the server's own metric.
@@ -152,6 +195,58 @@ async fn check_clock_offset(server: &Api, minutes: i32) -> Result<()> {
         "the clock of the last server is off by {offset} s instead of {minutes} minutes"
     );
     println!("The clock of the last server is off by {offset:.3} s.");
+    Ok(())
+}
+
+/// Starts a runtime for each folder, the last one with a wrong clock. `placed` has the folders, and the tenants to which
+/// they belong.
+async fn start_runtimes(
+    args: &Args,
+    root: &Path,
+    programs: &Arc<Programs>,
+    canary: &str,
+    servers: &[SocketAddr],
+    placed: (&[Arc<TriggerFolder>], &Workload),
+) -> Result<Vec<FolderInstance>> {
+    let (folders, world) = placed;
+    let mut instances = Vec::new();
+    for (number, (folder, tenant)) in folders.iter().zip(&world.tenants).enumerate() {
+        let placed = tenant.placed.as_ref();
+        let token = &placed.context("a tenant has no instance")?.token;
+        let proxy = Proxy::start(servers.to_vec()).await?;
+        let is_wrong = args.clock_off != 0 && number + 1 == folders.len();
+        let config = RuntimeConfig {
+            number,
+            folder: folder.path().to_owned(),
+            home: root.join(format!("runtime-{number}")),
+            server: format!("http://127.0.0.1:{}", proxy.port),
+            canary: canary.to_owned(),
+            faketime: faketime::find_with_offset(-args.clock_off).filter(|_| is_wrong),
+        };
+        let instance = FolderInstance::start(config, token, Arc::clone(folder), proxy, programs)?;
+        wait_for_runtime(&instance).await?;
+        instances.push(instance);
+    }
+    Ok(instances)
+}
+
+/// Waits until a runtime serves its folder, and checks that its clock is as wrong as it should be.
+async fn wait_for_runtime(instance: &FolderInstance) -> Result<()> {
+    let until = Instant::now() + START_TIMEOUT;
+    let log = instance.config.log();
+    while !fs::read_to_string(&log).is_ok_and(|text| text.contains("watches")) {
+        ensure!(
+            Instant::now() < until,
+            "cannot start a runtime; its log is `{}`",
+            log.display()
+        );
+        sleep(POLL_INTERVAL).await;
+    }
+    let expected = instance.config.faketime.is_some();
+    ensure!(
+        instance.has_wrong_clock() == expected,
+        "`libfaketime` has no effect on the runtime"
+    );
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! The fault injection: kills, freezes and disconnects servers, agents and the database.
 //!
-//! Two tasks inject faults concurrently, each with its own [`FaultInjector`]: one into processes, the other into the
-//! database and the connections to it. Each injector shuffles its fault kinds with the seed and injects every kind once
+//! Several tasks inject faults concurrently, each with its own [`FaultInjector`]: into servers and agents, into the
+//! database and the connections to it, into the runtimes of folders, and into the folders themselves. Each injector shuffles its fault kinds with the seed and injects every kind once
 //! before it shuffles again. An injector repairs each fault before it injects the next one.
 
 use std::{
@@ -17,6 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     blocking::blocking,
+    folder_faults::{self, FOLDER_FAULTS, FolderFault, RUNTIME_FAULTS},
+    folder_instance::FolderInstance,
     idle_connections,
     postgres::{MAX_CONNECTIONS, Postgres},
     processes::{self, Process},
@@ -55,6 +57,8 @@ enum Fault {
     OpenTransactions,
     FreezeConnections,
     CutConnections,
+    /// A fault of an instance in a folder.
+    InFolder(FolderFault),
 }
 
 /// The faults of servers and agents. One injector injects them, so that at most one of them is active at a time.
@@ -92,6 +96,7 @@ impl Fault {
             Self::OpenTransactions => "transactions left open",
             Self::FreezeConnections => "connections of a server frozen",
             Self::CutConnections => "connections of a server cut",
+            Self::InFolder(fault) => fault.name(),
         }
     }
 }
@@ -112,6 +117,8 @@ pub(crate) struct FaultTargets {
     pub(crate) replicas: Vec<Replica>,
     /// The proxy between one replica and the database.
     pub(crate) proxy: Proxy,
+    /// The instances in folders.
+    pub(crate) folders: Vec<FolderInstance>,
     /// The statistics by the name of the fault kind.
     counts: Mutex<BTreeMap<&'static str, FaultCount>>,
     /// The unexpected reactions to faults: a server that did not stop, or a database that did not start.
@@ -124,12 +131,14 @@ impl FaultTargets {
         postgres: Arc<Postgres>,
         replicas: Vec<Replica>,
         proxy: Proxy,
+        folders: Vec<FolderInstance>,
     ) -> Self {
         Self {
             root,
             postgres,
             replicas,
             proxy,
+            folders,
             counts: Mutex::default(),
             problems: Mutex::default(),
         }
@@ -164,7 +173,7 @@ impl FaultTargets {
     }
 }
 
-/// Starts both injectors. After `stop` is cancelled, each injector finishes and repairs its current fault, then its
+/// Starts all injectors. After `stop` is cancelled, each injector finishes and repairs its current fault, then its
 /// task ends.
 pub(crate) fn start(
     field: &Arc<FaultTargets>,
@@ -172,7 +181,17 @@ pub(crate) fn start(
     stop: &CancellationToken,
 ) -> JoinSet<()> {
     let mut injectors = JoinSet::new();
-    for (name, deck) in [("processes", PROCESS_FAULTS), ("database", DATABASE_FAULTS)] {
+    let mut decks = vec![
+        ("processes", PROCESS_FAULTS.to_vec()),
+        ("database", DATABASE_FAULTS.to_vec()),
+    ];
+    if !field.folders.is_empty() {
+        let in_folders =
+            |faults: &[FolderFault]| faults.iter().copied().map(Fault::InFolder).collect();
+        decks.push(("runtimes", in_folders(&RUNTIME_FAULTS)));
+        decks.push(("folders", in_folders(&FOLDER_FAULTS)));
+    }
+    for (name, deck) in decks {
         let injector = FaultInjector {
             targets: Arc::clone(field),
             rng: dice.derive(name),
@@ -190,9 +209,9 @@ struct FaultInjector {
 
 impl FaultInjector {
     /// Injects the faults of `deck` in random order, again and again, until `stop` is cancelled.
-    async fn run(mut self, deck: [Fault; 6], stop: CancellationToken) {
+    async fn run(mut self, deck: Vec<Fault>, stop: CancellationToken) {
         loop {
-            for fault in self.rng.shuffled(deck.to_vec()) {
+            for fault in self.rng.shuffled(deck.clone()) {
                 tokio::select! {
                     () = sleep(self.rng.millis(PAUSE_MILLIS)) => {}
                     () = stop.cancelled() => {}
@@ -217,44 +236,44 @@ impl FaultInjector {
         };
         match fault {
             Fault::KillServer => {
-                let there = replica.pid().is_some();
-                replica.kill().await;
+                let there = replica.process.pid().is_some();
+                replica.process.kill().await;
                 sleep(self.rng.millis(SERVER_DOWNTIME_MILLIS)).await;
-                replica.set_wanted(true);
+                replica.process.set_wanted(true);
                 there
             }
             Fault::KillServerWithGuards => {
-                let Some(pid) = replica.pid() else {
+                let Some(pid) = replica.process.pid() else {
                     return false;
                 };
                 // Freeze the server first. Otherwise, the server could start another guard that the list does not
                 // have, or handle the death of a guard before its own.
-                replica.signal(Signal::STOP);
+                replica.process.signal(Signal::STOP);
                 let guards =
                     self.agent_processes(|process| process.is_guard() && process.parent == pid);
-                replica.kill().await;
+                replica.process.kill().await;
                 let killed = guards.iter().filter(|guard| kill(guard)).count();
                 sleep(self.rng.millis(SERVER_DOWNTIME_MILLIS)).await;
-                replica.set_wanted(true);
+                replica.process.set_wanted(true);
                 killed > 0
             }
             Fault::FreezeServer => {
-                let pid = replica.pid();
-                let frozen = replica.signal(Signal::STOP);
+                let pid = replica.process.pid();
+                let frozen = replica.process.signal(Signal::STOP);
                 sleep(BEYOND_LEASE + self.rng.millis(0..2000)).await;
                 // Only this injector kills and restarts servers, so the PID still belongs to the frozen server. The
                 // fault counts only if the server was alive until now.
                 pid.is_some_and(|pid| processes::signal(pid, Signal::CONT)) && frozen
             }
             Fault::StopServer => {
-                let there = replica.pid().is_some();
-                if !replica.stop().await {
+                let there = replica.process.pid().is_some();
+                if !replica.process.stop().await {
                     let number = replica.config.number;
                     field.add_problem(format!(
                         "replica {number} did not stop in time after SIGTERM"
                     ));
                 }
-                replica.set_wanted(true);
+                replica.process.set_wanted(true);
                 there
             }
             Fault::KillAgent => self.kill_one(|process| !process.is_guard()),
@@ -265,6 +284,22 @@ impl FaultInjector {
             Fault::OpenTransactions => self.occupy_connections(OPEN_TRANSACTIONS, true).await,
             Fault::FreezeConnections => self.disturb_proxy(Mode::Frozen).await,
             Fault::CutConnections => self.disturb_proxy(Mode::Cut).await,
+            Fault::InFolder(fault) => self.inject_into_folder(fault).await,
+        }
+    }
+
+    /// Injects a fault into a random instance in a folder.
+    async fn inject_into_folder(&mut self, fault: FolderFault) -> bool {
+        let field = Arc::clone(&self.targets);
+        let Some(instance) = field.folders.get(self.rng.below(field.folders.len())) else {
+            return false;
+        };
+        match folder_faults::inject(fault, instance, &field.root, &mut self.rng).await {
+            Ok(done) => done,
+            Err(problem) => {
+                field.add_problem(problem);
+                true
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use testkit::scripted::PromptLog;
 
-use super::{postgres::Postgres, processes::Process};
+use super::{folder_history::FolderHistory, postgres::Postgres, processes::Process};
 
 /// An instant in microseconds since 1970-01-01 UTC.
 pub(crate) type UnixMicros = i64;
@@ -36,6 +36,10 @@ pub(crate) struct Run {
     /// The number of due instants that the row covers.
     pub(crate) occurrences: i64,
     pub(crate) started_at: Option<UnixMicros>,
+    /// The ID of the instance to which the run belongs.
+    pub(crate) instance: Option<String>,
+    /// The worker that has claimed the run last.
+    pub(crate) worker: Option<String>,
     pub(crate) content: String,
     pub(crate) reason: Option<String>,
 }
@@ -70,6 +74,8 @@ pub(crate) struct Automation {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) policies: Value,
+    /// The ID of the instance on which the automation is placed.
+    pub(crate) placed_on: Option<String>,
 }
 
 /// A row of `agent_sessions`.
@@ -114,6 +120,8 @@ pub(crate) struct PromptLogEntry {
     /// The agent's own session ID.
     pub(crate) session: Option<String>,
     pub(crate) kind: PromptLogKind,
+    /// The text of the prompt. Empty for the other kinds.
+    pub(crate) text: String,
 }
 
 /// The kind of an entry of a prompt log, as far as the checks distinguish it.
@@ -187,7 +195,7 @@ pub(crate) struct Measurements {
     pub(crate) max_waiting: HashMap<String, i64>,
     /// The number of successful measurements of the queues.
     pub(crate) queue_samples: usize,
-    /// Resident memory of each server at the end, in KiB.
+    /// Resident memory of each server and runtime at the end, in KiB.
     pub(crate) resident_kib: Vec<u64>,
     /// The maximum number of agent processes at the same time, guards included.
     pub(crate) max_processes: usize,
@@ -223,8 +231,10 @@ pub(crate) struct History {
     pub(crate) log_lines: usize,
     /// The instant up to which every due instant must have its row.
     pub(crate) due_until: UnixMicros,
-    /// The number of servers.
+    /// The number of servers and runtimes.
     pub(crate) server_count: usize,
+    /// The records of the instances in folders. `None` if the test has none.
+    pub(crate) folders: Option<FolderHistory>,
 }
 
 impl History {
@@ -260,6 +270,10 @@ fn read_prompt_logs(homes: &[impl AsRef<Path>]) -> Result<Vec<PromptLogEntry>> {
             pid: entry.pid,
             run: entry.run,
             session: entry.session,
+            text: match &entry.event {
+                Event::PromptReceived(text) => text.clone(),
+                _ => String::new(),
+            },
             kind: match entry.event {
                 Event::PromptReceived(_) => PromptLogKind::Prompted,
                 Event::PromptFinished(reason) => PromptLogKind::Finished(reason),

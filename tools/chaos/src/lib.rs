@@ -6,13 +6,14 @@
 //! recorded history (`check`):
 //!
 //! ```text
-//! Environment ── servers, database, Workload (tenants, agents, automations)
+//! Environment ── servers, database, runtimes in folders, Workload (tenants, agents, automations)
 //!      │
-//!      ├─ FaultInjector ×2        kill, freeze and disconnect
+//!      ├─ FaultInjector ×4        kill, freeze and disconnect
 //!      ├─ people, monitor         requests (RequestLog), probes (ProbeLog)
+//!      ├─ foreign_files           files of other programs (ForeignFileLog)
 //!      └─ Recorders               received events of each session
 //!               │
-//!            History ── check::run_all ── Check ×12 ── report
+//!            History ── check::run_all ── Check ×13 ── report
 //! ```
 //!
 //! Read `run_phases` in this file first, then `faults` and `check`.
@@ -28,11 +29,16 @@
 )]
 
 mod args;
+mod automation_plans;
 mod blocking;
 mod check;
 mod environment;
 mod faketime;
 mod faults;
+mod folder_faults;
+mod folder_history;
+mod folder_instance;
+mod foreign_files;
 mod history;
 mod http;
 mod idle_connections;
@@ -47,6 +53,8 @@ mod recovery;
 mod replica;
 mod report;
 mod rng;
+mod supervised;
+mod trigger_folder;
 mod workload;
 
 use std::{path::Path, time::Duration};
@@ -64,6 +72,9 @@ pub use args::Args;
 
 use self::{
     environment::Environment,
+    folder_history::FolderHistory,
+    folder_instance::FolderInstance,
+    foreign_files::ForeignFileLog,
     history::{History, Measurements},
     monitor::ProbeLog,
     people::RequestLog,
@@ -126,6 +137,7 @@ pub async fn run(args: &Args) -> Result<()> {
 struct Observers {
     requests: RequestLog,
     probes: ProbeLog,
+    foreign_files: ForeignFileLog,
     recorders: Recorders,
     monitor: JoinSet<Measurements>,
     /// Stops the task in `monitor`.
@@ -143,6 +155,7 @@ async fn run_phases(args: &Args, root: &Path, minutes: Duration, seed: u64) -> R
     let mut witnesses = Observers {
         requests: RequestLog::default(),
         probes: ProbeLog::default(),
+        foreign_files: ForeignFileLog::default(),
         recorders: Recorders::start(world, &readings, &dice)?,
         monitor: JoinSet::new(),
         stop: CancellationToken::new(),
@@ -157,7 +170,9 @@ async fn run_phases(args: &Args, root: &Path, minutes: Duration, seed: u64) -> R
         witnesses.probes.clone(),
         people_end.clone(),
     ));
-    // 2. Inject faults while people and strangers send requests.
+    let files = &witnesses.foreign_files;
+    let mut programs = foreign_files::start(&stage.file_targets(), &dice, files, &people_end);
+    // 2. Inject faults while people and strangers send requests, and programs drop files.
     let mut injectors = faults::start(field, &dice, &faults_end);
     println!("The environment is ready; faults begin now.");
     let began = Instant::now();
@@ -168,6 +183,7 @@ async fn run_phases(args: &Args, root: &Path, minutes: Duration, seed: u64) -> R
     while injectors.join_next().await.is_some() {}
     people_end.cancel();
     while people.join_next().await.is_some() {}
+    while programs.join_next().await.is_some() {}
     let took = began.elapsed();
     println!("The faults have ended after {took:.0?}; waiting for the recovery.");
     // 4. Let the system recover, and wait until no run is open. Every instant up to `until` must have its row,
@@ -179,9 +195,13 @@ async fn run_phases(args: &Args, root: &Path, minutes: Duration, seed: u64) -> R
     recovery::wait_for_recovery(field, world, until).await?;
     people::send_after_faults(world, &dice, &witnesses.requests).await;
     let mut complaints = recovery::quiesce(field, world).await?;
+    let waiting_files = recovery::wait_for_files(field).await?;
     // 5. Stop everything, collect the records, and check them.
     let mut history = collect_history(&stage, root, witnesses, &mut complaints).await?;
     history.due_until = until;
+    if let Some(folders) = &mut history.folders {
+        folders.waiting_files = waiting_files;
+    }
     println!("No run is open any more; checking the history.");
     let broken = report::print(&history, field, &complaints);
     if broken > 0 {
@@ -206,12 +226,23 @@ async fn collect_history(
     let measured = witnesses.monitor.join_next().await;
     let mut measured = measured.context("the monitor returned no measurements")??;
     // Read the memory before the servers stop: `/proc` has no figures of a process that has ended.
-    let resident = |replica: &Replica| processes::resident_kib(replica.pid()?);
+    let resident = |replica: &Replica| processes::resident_kib(replica.process.pid()?);
     measured.resident_kib = field.replicas.iter().filter_map(resident).collect();
+    let runtimes = field.folders.iter();
+    let resident = |instance: &FolderInstance| processes::resident_kib(instance.runtime.pid()?);
+    measured.resident_kib.extend(runtimes.filter_map(resident));
     let mut survivors = recovery::wait_for_survivors(root).await;
     complaints.extend(field.problems());
+    for instance in &field.folders {
+        if !instance.runtime.stop().await {
+            complaints.push(format!(
+                "runtime {} did not stop in time",
+                instance.config.number
+            ));
+        }
+    }
     for replica in &field.replicas {
-        if !replica.stop().await {
+        if !replica.process.stop().await {
             complaints.push(format!(
                 "replica {} did not stop in time",
                 replica.config.number
@@ -232,7 +263,8 @@ async fn collect_history(
         probes: witnesses.probes.all(),
         measurements: measured,
         survivors,
-        server_count: field.replicas.len(),
+        server_count: field.replicas.len() + field.folders.len(),
+        folders: collect_folders(stage, &witnesses.foreign_files)?,
         ..History::read(&field.postgres, &world.agent_homes)?
     };
     let mut secrets = vec![
@@ -244,5 +276,23 @@ async fn collect_history(
     for replica in &field.replicas {
         recovery::scan_log(&mut history, &replica.config.log)?;
     }
+    for instance in &field.folders {
+        recovery::scan_log(&mut history, &instance.config.log())?;
+    }
     Ok(history)
+}
+
+/// Returns the records of the instances in folders. Returns `None` if the test has none.
+fn collect_folders(stage: &Environment, files: &ForeignFileLog) -> Result<Option<FolderHistory>> {
+    let field = &stage.targets;
+    if field.folders.is_empty() {
+        return Ok(None);
+    }
+    let mut folders = FolderHistory::read(&field.postgres)?;
+    folders.foreign_files = files.all();
+    for instance in &field.folders {
+        folders.runtime_pids.extend(instance.runtime.pids());
+        folders.rejected.extend(instance.folder.rejected_files()?);
+    }
+    Ok(Some(folders))
 }

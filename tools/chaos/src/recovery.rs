@@ -26,6 +26,10 @@ const OPEN_RUNS_TIMEOUT: Duration = Duration::from_secs(150);
 /// The maximum time until the remaining agent processes are dead after no run is open.
 const SURVIVORS_TIMEOUT: Duration = Duration::from_secs(15);
 
+/// The maximum time until no file waits after no run is open. A runtime looks once a minute at the copy of a file whose run
+/// another worker had for long.
+const FILES_TIMEOUT: Duration = Duration::from_secs(75);
+
 #[derive(Deserialize)]
 struct NextInstant {
     next: i64,
@@ -96,6 +100,21 @@ pub(crate) async fn quiesce(field: &FaultTargets, world: &Workload) -> Result<Ve
                 format!("{id} ({status}, attempt {attempt}) has not ended")
             };
             return Ok(open.iter().map(describe).collect());
+        }
+        sleep(POLL_INTERVAL).await;
+    }
+}
+
+/// Waits until no file waits in a folder, and returns the names of those that still wait after [`FILES_TIMEOUT`].
+pub(crate) async fn wait_for_files(field: &FaultTargets) -> Result<Vec<String>> {
+    let deadline = Instant::now() + FILES_TIMEOUT;
+    loop {
+        let mut waiting = Vec::new();
+        for instance in &field.folders {
+            waiting.extend(instance.folder.waiting_files()?);
+        }
+        if waiting.is_empty() || Instant::now() > deadline {
+            return Ok(waiting);
         }
         sleep(POLL_INTERVAL).await;
     }

@@ -1,24 +1,18 @@
-//! A replica: a real server process that a supervisor task keeps running. Faults kill, freeze or stop the process,
-//! and the supervisor starts it again while the replica is wanted.
+//! A replica: a real server process.
 
 use std::{
     fs::{self, OpenOptions},
     net::{SocketAddr, TcpListener},
     path::{Path, PathBuf},
     process::Stdio,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
 use anyhow::{Context as _, Result};
-use rustix::process::Signal;
-use tokio::{
-    process::{Child, Command},
-    task::JoinHandle,
-    time::{sleep, timeout},
-};
+use tokio::process::{Child, Command};
 
-use super::{processes, programs::Programs};
+use super::{programs::Programs, supervised::SupervisedProcess};
 
 /// The interval between two heartbeats of a run, in seconds.
 const HEARTBEAT_SECONDS: &str = "1";
@@ -27,18 +21,12 @@ const STALE_HEARTBEAT_SECONDS: &str = "6";
 /// The polling interval of the watchdog and the scheduler, in seconds.
 const POLL_SECONDS: &str = "1";
 /// The time for which a stopping server lets its turns continue, in seconds.
-const STOP_SECONDS: &str = "2";
+pub(crate) const STOP_SECONDS: &str = "2";
 /// A time longer than [`STALE_HEARTBEAT_SECONDS`] and than a lease, which is three quarters of that. After it, the
 /// other servers have given up the runs of a frozen server.
 pub(crate) const BEYOND_LEASE: Duration = Duration::from_secs(8);
 /// The maximum number of concurrent turns of one server.
 const MAX_WORKERS: &str = "6";
-/// The interval at which the supervisor checks whether the server has ended.
-const SUPERVISE_INTERVAL: Duration = Duration::from_millis(200);
-/// The pause before the restart of a server that ended by itself.
-const RESTART_PAUSE: Duration = Duration::from_secs(1);
-/// The maximum time for a server's graceful stop. After it, the server is killed.
-const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The variable with a secret that servers pass to agents. The secret must appear in no log, row or prompt.
 pub(crate) const CANARY_VARIABLE: &str = "CHAOS_CANARY";
@@ -61,19 +49,7 @@ pub(crate) struct ReplicaConfig {
 /// A supervised server. The process is killed when the value is dropped.
 pub(crate) struct Replica {
     pub(crate) config: ReplicaConfig,
-    state: Arc<Mutex<State>>,
-    supervisor: JoinHandle<()>,
-}
-
-#[derive(Default)]
-struct State {
-    child: Option<Child>,
-    /// `true` if the supervisor may start the server.
-    wanted: bool,
-    /// The number of starts so far.
-    starts: usize,
-    /// The number of ends that no fault caused.
-    unexpected_ends: u32,
+    pub(crate) process: SupervisedProcess,
 }
 
 impl ReplicaConfig {
@@ -138,116 +114,14 @@ impl ReplicaConfig {
 
 impl Replica {
     /// Starts the supervisor, which starts the server and restarts it whenever it ends.
-    pub(crate) fn start(plan: ReplicaConfig, programs: &Arc<Programs>) -> Self {
-        let state = Arc::new(Mutex::new(State {
-            wanted: true,
-            ..State::default()
-        }));
-        let keeper = tokio::spawn(supervise(
-            plan.clone(),
-            Arc::clone(programs),
-            Arc::clone(&state),
-        ));
+    pub(crate) fn start(config: ReplicaConfig, programs: &Arc<Programs>) -> Self {
+        let (plan, programs) = (config.clone(), Arc::clone(programs));
+        // In a test of an upgrade, the first server creates the schema with the earlier version, and the second one
+        // migrates it with this version while the first one runs.
+        let start = move |starts| plan.start(programs.matins_for_start(plan.number + starts));
         Self {
-            config: plan,
-            state,
-            supervisor: keeper,
+            config,
+            process: SupervisedProcess::start(start),
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns the process ID. Returns `None` if the server is not running.
-    pub(crate) fn pid(&self) -> Option<i32> {
-        let state = self.state();
-        let pid = state.child.as_ref().and_then(Child::id)?;
-        pid.try_into().ok()
-    }
-
-    /// Sends a signal to the server. Returns `false` if the server is not running.
-    pub(crate) fn signal(&self, signal: Signal) -> bool {
-        self.pid().is_some_and(|pid| processes::signal(pid, signal))
-    }
-
-    /// Sets whether the supervisor may start the server.
-    pub(crate) fn set_wanted(&self, wanted: bool) {
-        self.state().wanted = wanted;
-    }
-
-    /// Returns how often the server ended without a fault that stopped it.
-    pub(crate) fn unexpected_ends(&self) -> u32 {
-        self.state().unexpected_ends
-    }
-
-    /// Kills the server. The supervisor does not restart it until [`Self::set_wanted`] allows that.
-    pub(crate) async fn kill(&self) {
-        // Take the child and clear `wanted` under one lock. Otherwise, the supervisor could count the end as one by
-        // itself, or restart the server at once.
-        let child = {
-            let mut state = self.state();
-            state.wanted = false;
-            state.child.take()
-        };
-        if let Some(mut child) = child {
-            child.kill().await.ok();
-        }
-    }
-
-    /// Stops the server with SIGTERM, or kills it after [`STOP_TIMEOUT`]. The supervisor does not restart it until
-    /// [`Self::set_wanted`] allows that. Returns `true` if the server ended in time or was not running.
-    pub(crate) async fn stop(&self) -> bool {
-        let child = {
-            let mut state = self.state();
-            state.wanted = false;
-            state.child.take()
-        };
-        let Some(mut child) = child else {
-            return true;
-        };
-        if let Some(pid) = child.id().and_then(|pid| pid.try_into().ok()) {
-            processes::signal(pid, Signal::TERM);
-        }
-        let ended = timeout(STOP_TIMEOUT, child.wait()).await.is_ok();
-        if !ended {
-            child.kill().await.ok();
-        }
-        ended
-    }
-}
-
-impl Drop for Replica {
-    fn drop(&mut self) {
-        self.supervisor.abort();
-        // Dropping the child sends SIGKILL (`kill_on_drop`), which also ends a process that SIGSTOP has frozen.
-        self.state().child.take();
-    }
-}
-
-/// Supervises the server: notes its end, and starts it while it is wanted.
-async fn supervise(plan: ReplicaConfig, programs: Arc<Programs>, state: Arc<Mutex<State>>) {
-    loop {
-        let mut pause = SUPERVISE_INTERVAL;
-        {
-            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-            let ended = state
-                .child
-                .as_mut()
-                .is_some_and(|child| !matches!(child.try_wait(), Ok(None)));
-            if ended {
-                state.child = None;
-                state.unexpected_ends += 1;
-                pause = RESTART_PAUSE;
-            } else if state.wanted && state.child.is_none() {
-                // In a test of an upgrade, the first server creates the schema with the earlier version, and the
-                // second one migrates it with this version while the first one runs.
-                // A failed start leaves `child` empty, so that the next round tries again.
-                let matins = programs.matins_for_start(plan.number + state.starts);
-                state.child = plan.start(matins).ok();
-                state.starts += 1;
-            }
-        }
-        sleep(pause).await;
     }
 }

@@ -16,10 +16,17 @@ pub(crate) fn print(history: &History, field: &FaultTargets, complaints: &[Strin
         println!("  {:4} {name}", count.injected);
     }
     for replica in &field.replicas {
-        let ended = replica.unexpected_ends();
+        let ended = replica.process.unexpected_ends();
         if ended > 0 {
             let number = replica.config.number;
             println!("  {ended:4} times replica {number} ended by itself and was started again");
+        }
+    }
+    for instance in &field.folders {
+        let ended = instance.runtime.unexpected_ends();
+        if ended > 0 {
+            let number = instance.config.number;
+            println!("  {ended:4} times runtime {number} ended by itself and was started again");
         }
     }
 
@@ -65,7 +72,7 @@ pub(crate) fn print(history: &History, field: &FaultTargets, complaints: &[Strin
         lost.count()
     );
     println!(
-        "  at most {} agent processes at once; resident memory of the servers at the end: {:?} KiB",
+        "  at most {} agent processes at once; resident memory of the servers and runtimes at the end: {:?} KiB",
         history.measurements.max_processes, history.measurements.resident_kib
     );
 

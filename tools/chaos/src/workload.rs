@@ -4,20 +4,30 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use anyhow::{Context as _, Result, bail};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::scripted::{Crash, Script, Step};
 use tokio::time::{Instant, sleep};
 
-use super::{http::Api, programs::Programs, replica::CANARY_VARIABLE};
+use super::{
+    automation_plans::{AutomationPlan, automation_plans, every_trigger, placed_plans},
+    http::Api,
+    programs::Programs,
+    replica::CANARY_VARIABLE,
+    trigger_folder::TriggerFolder,
+};
 
 /// The maximum time to create one object. No faults happen yet, so this is only a safety net.
 const CREATE_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// The name of the instance in a folder, in each tenant.
+const INSTANCE: &str = "there";
 
 /// The pause before a retry of a request that a server of the earlier version refused.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
@@ -34,6 +44,16 @@ pub(crate) struct Tenant {
     pub(crate) manual_automations: Vec<String>,
     /// The IDs of the automations that have a session of their own (`continuous`).
     pub(crate) continuous_automations: Vec<String>,
+    /// The instance of the tenant in a folder. `None` if the tenant has none.
+    pub(crate) placed: Option<PlacedTenant>,
+}
+
+/// The instance of a tenant in a folder.
+pub(crate) struct PlacedTenant {
+    /// The token of its runtime.
+    pub(crate) token: String,
+    /// The session whose turns are placed there.
+    session: String,
 }
 
 /// All tenants, agents and tokens of the test.
@@ -81,126 +101,17 @@ fn agent_behaviors(home: &Path) -> Vec<AgentBehavior> {
     ]
 }
 
-/// The definition of an automation to create.
-struct AutomationPlan {
-    name: &'static str,
-    agent: &'static str,
-    session: &'static str,
-    triggers: Value,
-    policies: Value,
-}
-
-fn automation_plan(
-    name: &'static str,
-    agent: &'static str,
-    session: &'static str,
-    triggers: Value,
-    policies: Value,
-) -> AutomationPlan {
-    AutomationPlan {
-        name,
-        agent,
-        session,
-        triggers,
-        policies,
-    }
-}
-
-fn every_trigger(period: &str) -> Value {
-    json!([{ "kind": "every", "period": period }])
-}
-
-fn cron_trigger(expression: &str) -> Value {
-    json!([{ "kind": "cron", "expression": expression, "zone": "Europe/Prague" }])
-}
-
-/// Returns three `at` triggers in the near future.
-fn at_triggers(now: Timestamp) -> Value {
-    let at = [9, 15, 21].map(|seconds| {
-        let at = now.saturating_add(SignedDuration::from_secs(seconds));
-        json!({ "kind": "at", "at": at.map(|at| at.to_string()).unwrap_or_default() })
-    });
-    json!(at)
-}
-
-/// Returns the automations of a tenant. A `bound` automation uses the tenant's first session.
-fn automation_plans(first: bool, now: Timestamp) -> Vec<AutomationPlan> {
-    if !first {
-        return vec![
-            automation_plan("beats", "quick", "fresh", every_trigger("3s"), json!({})),
-            automation_plan(
-                "chimes in",
-                "worker",
-                "bound",
-                cron_trigger("*/4 * * * * *"),
-                json!({}),
-            ),
-            automation_plan("by hand", "quick", "fresh", json!([]), json!({})),
-        ];
-    }
-    let all = json!({ "overlap": "allow", "catch_up": "all" });
-    let none = json!({ "overlap": "skip", "catch_up": "none" });
-    let twice = json!({ "retry": { "attempts": 2 } });
-    let once = json!({ "on_crash": "fail", "queue_limit": 3 });
-    vec![
-        automation_plan("skips", "worker", "fresh", every_trigger("2s"), none),
-        automation_plan(
-            "goes on",
-            "worker",
-            "continuous",
-            cron_trigger("*/3 * * * * *"),
-            json!({ "queue_limit": 5 }),
-        ),
-        automation_plan(
-            "chimes in",
-            "quick",
-            "bound",
-            cron_trigger("*/5 * * * * *"),
-            once,
-        ),
-        automation_plan("clings", "stubborn", "fresh", every_trigger("11s"), all),
-        automation_plan("crashes", "crasher", "fresh", every_trigger("7s"), twice),
-        automation_plan(
-            "refuses",
-            "refuser",
-            "fresh",
-            every_trigger("8s"),
-            json!({}),
-        ),
-        automation_plan(
-            "says nothing",
-            "silent",
-            "fresh",
-            every_trigger("9s"),
-            json!({ "jitter_seconds": 2 }),
-        ),
-        automation_plan(
-            "is cancelled",
-            "long",
-            "continuous",
-            every_trigger("6s"),
-            json!({ "overlap": "cancel_running" }),
-        ),
-        automation_plan("once each", "quick", "fresh", at_triggers(now), json!({})),
-        automation_plan(
-            "by hand",
-            "quick",
-            "continuous",
-            json!([]),
-            json!({ "queue_limit": 4 }),
-        ),
-    ]
-}
-
 impl Workload {
     /// Creates both tenants with their data. `token` and the token of `api` are those of the first administrator;
-    /// `later` has the policies that the earlier version does not know.
+    /// `later` has the policies that the earlier version does not know. Each tenant gets an instance in one of the
+    /// `folders`, as long as there are any.
     pub(crate) async fn create(
         root: &Path,
         programs: &Programs,
         api: &Api,
         token: &str,
         later: &[Value],
+        folders: &[Arc<TriggerFolder>],
     ) -> Result<Self> {
         let created = api
             .send_expecting_success(
@@ -220,8 +131,13 @@ impl Workload {
             agent_homes: Vec::new(),
             tokens: vec![token.to_owned(), other.clone()],
         };
-        for (name, api) in [("default", api.clone()), ("other", api.with_token(&other))] {
+        let tenants = [("default", api.clone()), ("other", api.with_token(&other))];
+        for (number, (name, api)) in tenants.into_iter().enumerate() {
             let mut tenant = world.create_tenant(root, programs, name, api).await?;
+            if let Some(folder) = folders.get(number) {
+                let token = tenant.create_placed_data(root, folder).await?;
+                world.tokens.push(token);
+            }
             for policies in later {
                 tenant.create_later_automation(root, policies).await?;
             }
@@ -257,6 +173,7 @@ impl Workload {
             automations: Vec::new(),
             manual_automations: Vec::new(),
             continuous_automations: Vec::new(),
+            placed: None,
         };
         for number in 0..if first { 4 } else { 2 } {
             let agent = if number % 2 == 0 { "worker" } else { "quick" };
@@ -268,7 +185,7 @@ impl Workload {
                 .push(tenant.create_object("/sessions", &body, &key).await?);
         }
         for plan in automation_plans(first, Timestamp::now()) {
-            tenant.create_automation(root, plan).await?;
+            tenant.create_automation(root, plan, None).await?;
         }
         Ok(tenant)
     }
@@ -285,6 +202,36 @@ impl Tenant {
             .as_str()
             .context("the created object has no `id`")?;
         Ok(id.to_owned())
+    }
+
+    /// Creates an instance in a folder, a session and automations whose turns are placed there. Returns the token of its
+    /// runtime.
+    async fn create_placed_data(&mut self, root: &Path, folder: &TriggerFolder) -> Result<String> {
+        let body = json!({ "name": INSTANCE, "kind": "directory", "folder": folder.path() });
+        let created = self.api.send_expecting_success(
+            Method::POST,
+            "/instances",
+            Some(&body),
+            Some("instance"),
+            CREATE_TIMEOUT,
+        );
+        let created = created.await?;
+        let token = created["secret"].as_str();
+        let token = token.context("the instance has no token")?.to_owned();
+        let body = json!({ "agent": "worker", "placed_on": INSTANCE, "title": "talk there" });
+        let session = self
+            .create_object("/sessions", &body, "session-there")
+            .await?;
+        self.message_sessions.push(session.clone());
+        let placed = PlacedTenant {
+            token: token.clone(),
+            session,
+        };
+        for plan in placed_plans(self.name == "default") {
+            self.create_automation(root, plan, Some(&placed)).await?;
+        }
+        self.placed = Some(placed);
+        Ok(token)
     }
 
     /// Creates an automation with policies that the earlier version does not know.
@@ -329,11 +276,17 @@ impl Tenant {
         }
     }
 
-    /// Creates the automation of a plan and notes its ID.
-    async fn create_automation(&mut self, root: &Path, plan: AutomationPlan) -> Result<()> {
+    /// Creates the automation of a plan and notes its ID. Its turns run on the instance of `placed`, or anywhere.
+    async fn create_automation(
+        &mut self,
+        root: &Path,
+        plan: AutomationPlan,
+        placed: Option<&PlacedTenant>,
+    ) -> Result<()> {
         let slug = plan.name.replace(' ', "-");
+        let bound_to = placed.map_or(&self.message_sessions[0], |placed| &placed.session);
         let session = match plan.session {
-            "bound" => format!("bound:{}", self.message_sessions[0]),
+            "bound" => format!("bound:{bound_to}"),
             session => session.to_owned(),
         };
         let mut policies = plan.policies;
@@ -349,9 +302,15 @@ impl Tenant {
             "name": plan.name, "prompt": format!("What {slug} asks for."),
             "session": session, "triggers": plan.triggers, "policies": policies,
         });
+        if placed.is_some() {
+            body["placed_on"] = json!(INSTANCE);
+        }
         // A bound automation takes the agent and the folder of its session, so it must not name its own.
         if plan.session != "bound" {
             body["agent"] = json!(plan.agent);
+        }
+        // The others on an instance in a folder get a folder of their own there.
+        if plan.session == "fresh" || placed.is_none() && plan.session != "bound" {
             body["cwd"] = json!(create_folder(
                 &root.join("work").join(self.name).join(&slug)
             )?);
@@ -363,7 +322,7 @@ impl Tenant {
         if plan.session == "continuous" {
             self.continuous_automations.push(id.clone());
         }
-        if plan.name == "by hand" {
+        if plan.name.starts_with("by hand") {
             self.manual_automations.push(id.clone());
         }
         self.automations.push(id);

@@ -5,6 +5,7 @@
 //! have found a violation.
 
 mod bounds;
+mod folders;
 mod liveness;
 mod occurrences;
 mod requests;
@@ -24,7 +25,7 @@ use super::history::History;
 
 /// Runs all checks.
 pub(crate) fn run_all(history: &History) -> Vec<Check> {
-    vec![
+    let mut checks = vec![
         occurrences::check(history),
         turns::check_overlap(history),
         run_ends::check_run_ends(history),
@@ -37,7 +38,11 @@ pub(crate) fn run_all(history: &History) -> Vec<Check> {
         bounds::check(history),
         requests::check(history),
         liveness::check(history),
-    ]
+    ];
+    if let Some(of_folders) = &history.folders {
+        checks.push(folders::check(history, of_folders));
+    }
+    checks
 }
 
 #[cfg(test)]
