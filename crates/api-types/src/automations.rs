@@ -382,6 +382,10 @@ pub struct AutomationItem {
     pub session_mode: SessionMode,
     /// The session in which the next turn runs. Null if that session does not exist yet.
     pub session_id: Option<SessionId>,
+    /// The instance on which a person has placed the turns. Null if any instance begins a session. A server of an earlier
+    /// version sends none.
+    #[serde(default)]
+    pub placed_on: Option<InstanceId>,
     /// The triggers, the manual one first.
     pub triggers: Vec<Trigger>,
     /// The next instant at which a trigger fires, before jitter. Null if there is none, or if the automation is paused.

@@ -67,6 +67,11 @@ pub struct OutcomeCounts {
     /// Inputs that wait now, whenever they arrived.
     #[schema(minimum = 0)]
     pub queued: u64,
+    /// Inputs whose trigger files wait now in the folders of instances. A server of an earlier version counts them as
+    /// running.
+    #[serde(default)]
+    #[schema(minimum = 0)]
+    pub delivered: u64,
 }
 
 /// What needs a person.

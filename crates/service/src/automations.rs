@@ -220,6 +220,7 @@ impl Service {
             agent,
             session_mode: automation.session_mode,
             session_id: session,
+            placed_on: automation.placed_on,
             triggers: triggers.into_iter().map(Into::into).collect(),
             next_run: upcoming.into_iter().next(),
             consecutive_failures: automation.consecutive_failures,

@@ -109,7 +109,9 @@ impl Service {
         for (status, inputs) in &found.counts.inputs {
             *number_of(&mut counts, *status) += inputs;
         }
-        counts.running = found.open.running + found.open.delivered;
+        // A worker that has claimed a run begins its turn at once. A file may wait for days.
+        counts.delivered = found.open.as_files;
+        counts.running = found.open.running + found.open.delivered - found.open.as_files;
         counts.queued = found.open.queued + found.open.deferred;
         let instances = self.instances().await?;
         Ok(Overview {
@@ -312,7 +314,8 @@ fn number_of(counts: &mut OutcomeCounts, status: RunStatus) -> &mut u64 {
         RunStatus::Cancelled => &mut counts.cancelled,
         RunStatus::Missed => &mut counts.missed,
         RunStatus::Skipped => &mut counts.skipped,
-        RunStatus::Running | RunStatus::Delivered => &mut counts.running,
+        RunStatus::Running => &mut counts.running,
+        RunStatus::Delivered => &mut counts.delivered,
         RunStatus::Queued | RunStatus::Deferred => &mut counts.queued,
     }
 }

@@ -193,7 +193,7 @@ impl Store {
         let mut tx = self.db.begin_read(scope).await?;
         let tx = &mut tx;
         let running = RunFilter {
-            statuses: vec![RunStatus::Running, RunStatus::Delivered],
+            statuses: vec![RunStatus::Running],
             ..RunFilter::default()
         };
         let open = QuestionFilter {

@@ -32,8 +32,10 @@ pub struct QueueDepth {
     pub without_directory: u64,
     /// The number of runs that wait for a seat, a session, a budget or the end of a backoff.
     pub deferred: u64,
-    /// The number of runs that a worker has claimed but not begun.
+    /// The number of runs that a worker has claimed but not begun, and of those whose trigger files wait.
     pub delivered: u64,
+    /// The number of those whose trigger files wait in the folders of instances.
+    pub as_files: u64,
     /// The number of runs with a running turn.
     pub running: u64,
     /// The instant at which the input of the oldest queued run arrived.
@@ -110,6 +112,7 @@ pub(crate) async fn read_queue_depth(tx: &mut Tx, scope: Scope) -> Result<QueueD
         without_directory: count("without_directory")?,
         deferred: count("deferred")?,
         delivered: count("delivered")?,
+        as_files: count("as_files")?,
         running: count("running")?,
         oldest_queued: row.optional("oldest_queued")?,
     })

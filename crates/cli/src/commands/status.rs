@@ -219,6 +219,7 @@ fn headline(app: &App, overview: &Overview) -> String {
         skipped,
         running,
         queued,
+        delivered,
     } = overview.counts;
     let ran = succeeded + failed + stalled + cancelled;
     let more = if overview.counts_cut {
@@ -235,6 +236,7 @@ fn headline(app: &App, overview: &Overview) -> String {
         (skipped, "skipped", None),
         (running, "running", None),
         (queued, "waiting", None),
+        (delivered, "waiting as files", None),
         (
             overview.without_directory,
             "wait: directory not here",

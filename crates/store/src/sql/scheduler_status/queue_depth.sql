@@ -25,6 +25,11 @@ select
     ) as delivered,
     (
         select count(*) from agent_runs
+        where status in ('queued', 'delivered', 'running') and status = 'delivered' and worker_id = 'trigger-file'
+          and ($1 is null or tenant_id = $1)
+    ) as as_files,
+    (
+        select count(*) from agent_runs
         where status in ('queued', 'delivered', 'running') and status = 'running'
           and ($1 is null or tenant_id = $1)
     ) as running

@@ -170,6 +170,8 @@ pub(crate) async fn run_is_delivered_after_confirmed_write(db: &TestStore) {
     let listed = stage.store.instances(stage.scope()).await.unwrap();
     let listed = listed.iter().find(|it| it.id == there).unwrap();
     assert_eq!((listed.queued_runs, listed.delivered_runs), (0, 1));
+    let depth = stage.store.queue_depth(stage.scope()).await.unwrap();
+    assert_eq!((depth.delivered, depth.as_files), (1, 1));
     assert!(matches!(&listed.kind, InstanceKind::Directory(folder) if folder.path == "/srv/7"));
 }
 
