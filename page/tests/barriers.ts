@@ -1,14 +1,27 @@
 /** Finds barriers of accessibility, in each theme and on narrow and wide screens. */
 import AxeBuilder from "@axe-core/playwright";
-import type { Page } from "@playwright/test";
+import { expect, type Page } from "@playwright/test";
 
 export const SIZES = [
   { width: 1280, height: 800 },
   { width: 360, height: 740 },
 ];
-export const THEMES = ["light", "dark"] as const;
+/** The themes differ in their colours alone, so that only the rules of colours are checked in both. */
+const COLOUR_RULES = ["color-contrast", "link-in-text-block"];
 
-export async function violations(page: Page): Promise<string[]> {
-  const { violations: found } = await new AxeBuilder({ page }).analyze();
+async function violations(page: Page, rules?: string[]): Promise<string[]> {
+  const axe = new AxeBuilder({ page });
+  const { violations: found } = await (rules === undefined ? axe : axe.withRules(rules)).analyze();
   return found.flatMap((rule) => rule.nodes.map((node) => `${rule.id}: ${node.html.slice(0, 160)}`));
+}
+
+/** Expects that a view has no barrier in both themes, and that it is not wider than the screen. */
+export async function expectNoBarrier(page: Page, view: string): Promise<void> {
+  // Without motion a colour is the new one at once.
+  await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
+  expect(await violations(page), view).toEqual([]);
+  await page.emulateMedia({ colorScheme: "dark", reducedMotion: "reduce" });
+  expect(await violations(page, COLOUR_RULES), `${view}, dark`).toEqual([]);
+  const width = await page.evaluate(() => document.documentElement.scrollWidth);
+  expect(width, view).toBeLessThanOrEqual(page.viewportSize()?.width ?? 0);
 }

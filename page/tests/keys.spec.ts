@@ -131,6 +131,7 @@ test("chord_goes_to_conversations", async ({ page, signIn }) => {
 test("theme_is_kept", async ({ page, signIn }) => {
   await page.emulateMedia({ colorScheme: "light" });
   await signIn(page);
+  await page.goto("/");
   const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   expect(await background()).toBe("rgb(250, 250, 248)");
   await page.getByRole("button", { name: "Appearance and sign-out" }).click();

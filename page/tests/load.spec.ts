@@ -1,9 +1,8 @@
 import { expect, test } from "./fixtures";
 import { sentBytes } from "./sent-bytes";
 
-test("first_load_is_small", async ({ page, stack }) => {
-  await page.goto(await stack.signInPath());
-  await page.waitForURL((url) => url.pathname !== "/sign-in");
+test("first_load_is_small", async ({ page, signIn }) => {
+  await signIn(page);
   const files: string[] = [];
   page.on("response", (response) => {
     if (new URL(response.url()).pathname.startsWith("/assets/")) files.push(response.url());

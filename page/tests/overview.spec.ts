@@ -30,7 +30,7 @@ test.use({ stackName: "overview" });
 
 test("overview_of_new_server_shows_three_steps", async ({ page, signIn }) => {
   await signIn(page);
-  await expect(page).toHaveURL(/\/$/);
+  await page.goto("/");
   const steps = page.getByRole("region", { name: "First steps" });
   await expect(steps.getByRole("listitem")).toHaveCount(3);
   await expect(steps.getByText("matins agent check claude")).toBeVisible();
@@ -55,6 +55,7 @@ test("overview_answers_five_questions_without_a_click", async ({ page, stack, si
   await fire(stack, "deploy");
   await fire(stack, "tidy");
   await signIn(page);
+  await page.goto("/");
 
   // What ran?
   await expect(page.getByRole("heading", { level: 1 })).toHaveText(/^\d+ runs since /);
@@ -110,6 +111,8 @@ test("overview_answers_five_questions_without_a_click", async ({ page, stack, si
 
 test("overview_loads_with_eight_requests", async ({ page, stack, signIn }) => {
   await signIn(page);
+  await page.goto("/");
+  await expect(page.getByText("Live", { exact: true })).toBeVisible();
   const addresses = new Set<string>();
   page.on("request", (request) => addresses.add(request.url()));
   await page.reload();
@@ -123,6 +126,7 @@ test("overview_loads_with_eight_requests", async ({ page, stack, signIn }) => {
 
 test("overview_follows_what_happens", async ({ page, stack, signIn }) => {
   await signIn(page);
+  await page.goto("/");
   const needs = page.getByRole("region", { name: "Needs you" });
   const waits = needs.getByRole("listitem").filter({ hasText: "tidy asks" });
   await expect(waits).toHaveCount(1);
@@ -138,6 +142,7 @@ test("lanes_beyond_the_room_share_a_row_until_all_are_wanted", async ({ page, st
   for (const name of ["audit", "backup"]) await automation(stack, name, "Check the backup.");
   await page.setViewportSize({ width: 1280, height: 700 });
   await signIn(page);
+  await page.goto("/");
   const timeline = page.getByRole("region", { name: "Timeline" });
   await expect(timeline.getByTitle("backup, Conversations")).toBeVisible();
   await expect(timeline.getByRole("link")).toHaveCount(4);
@@ -153,6 +158,7 @@ test("lanes_beyond_the_room_share_a_row_until_all_are_wanted", async ({ page, st
 
 test("overview_of_viewer_offers_no_action", async ({ page, signIn }) => {
   await signIn(page, "viewer");
+  await page.goto("/");
   const deploy = page
     .getByRole("region", { name: "Needs you" })
     .getByRole("listitem")

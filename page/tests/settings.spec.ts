@@ -4,6 +4,7 @@ test.use({ stackName: "settings" });
 
 test("agent_is_added_checked_and_removed", async ({ page, stack, signIn }) => {
   await signIn(page);
+  await page.goto("/");
   await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Settings" }).click();
   await expect(page).toHaveURL(/\/settings\/agents$/);
   await page.getByRole("button", { name: "Add an agent" }).click();
