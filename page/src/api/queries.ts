@@ -58,8 +58,10 @@ export const useServer = () =>
 export const useAgents = () =>
   useQuery({ queryKey: keys.agents, queryFn: ({ signal }) => get<Page<Agent>>("/agents", {}, signal) });
 
-export const useInstances = () =>
+/** `enabled` as with `useApprovals`. */
+export const useInstances = (enabled = true) =>
   useQuery({
+    enabled,
     queryKey: keys.instances,
     queryFn: ({ signal }) => get<Page<Instance>>("/instances", {}, signal),
   });

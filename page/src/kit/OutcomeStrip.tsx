@@ -11,7 +11,10 @@ const HEIGHTS: Partial<Record<Look, number>> = {
   skipped: 3,
   cancelled: 8,
   queued: 6,
+  delivered: 6,
 };
+
+const HOLLOW: ReadonlySet<Look> = new Set(["missed", "stalled", "cancelled", "queued", "delivered"]);
 
 /** Shows the outcomes of runs, the newest right. Height and outline speak without colour. */
 export function OutcomeStrip({ outcomes, cells = 30 }: { outcomes: RunOutcome[]; cells?: number }) {
@@ -19,7 +22,7 @@ export function OutcomeStrip({ outcomes, cells = 30 }: { outcomes: RunOutcome[];
   if (shown.length === 0) return null;
   const counts = new Map<string, number>();
   for (const run of shown) {
-    const word = wordOf(lookOfRun(run.status));
+    const word = wordOf(lookOfRun(run));
     counts.set(word, (counts.get(word) ?? 0) + 1);
   }
   const label = `Last ${shown.length} runs: ${[...counts].map(([word, count]) => `${count} ${word}`).join(", ")}`;
@@ -28,7 +31,7 @@ export function OutcomeStrip({ outcomes, cells = 30 }: { outcomes: RunOutcome[];
     <svg role="img" aria-label={label} width={width} height={HEIGHT} viewBox={`0 0 ${width} ${HEIGHT}`}>
       <title>{label}</title>
       {shown.map((run, index) => (
-        <Cell key={run.run_id} look={lookOfRun(run.status)} x={index * (CELL + GAP)} />
+        <Cell key={run.run_id} look={lookOfRun(run)} x={index * (CELL + GAP)} />
       ))}
     </svg>
   );
@@ -37,7 +40,7 @@ export function OutcomeStrip({ outcomes, cells = 30 }: { outcomes: RunOutcome[];
 function Cell({ look, x }: { look: Look; x: number }) {
   const height = HEIGHTS[look] ?? HEIGHT;
   const y = HEIGHT - height;
-  const hollow = look === "missed" || look === "stalled" || look === "cancelled" || look === "queued";
+  const hollow = HOLLOW.has(look);
   const colour =
     look === "succeeded"
       ? "var(--succeeded)"

@@ -10,6 +10,7 @@ export type Look =
   | "running"
   | "waits"
   | "queued"
+  | "delivered"
   | "skipped"
   | "cancelled"
   | "paused"
@@ -25,6 +26,7 @@ const WORDS: Record<Look, string> = {
   running: "running",
   waits: "waits for you",
   queued: "queued",
+  delivered: "file waits",
   skipped: "skipped",
   cancelled: "cancelled",
   paused: "paused",
@@ -41,6 +43,7 @@ const COLOURS: Record<Look, string> = {
   running: "var(--running)",
   waits: "var(--waits)",
   queued: "var(--quiet)",
+  delivered: "var(--quiet)",
   skipped: "var(--quiet)",
   cancelled: "var(--quiet)",
   paused: "var(--quiet)",
@@ -49,13 +52,30 @@ const COLOURS: Record<Look, string> = {
   archived: "var(--quiet)",
 };
 
-export function lookOfRun(status: RunStatus): Look {
-  return status === "deferred" || status === "delivered" ? "queued" : status;
+/** The worker of a run while its file waits in the folder of an instance. */
+const TRIGGER_FILE = "trigger-file";
+
+/** `true` if the run waits as a file for the runtime of its instance. */
+export const waitsAsFile = (run: Pick<RunItem, "status" | "worker_id">): boolean =>
+  run.status === "delivered" && run.worker_id === TRIGGER_FILE;
+
+/**
+ * The look of a run. A run that a worker has just claimed still waits; a lasting delivery is one of a file. Outcomes do
+ * not tell their workers.
+ */
+export function lookOfRun({ status, worker_id }: { status: RunStatus; worker_id?: string | null }): Look {
+  if (status === "delivered")
+    return worker_id === undefined || worker_id === TRIGGER_FILE ? "delivered" : "queued";
+  return status === "deferred" ? "queued" : status;
 }
 
 /** The look of a listed run, whose turn may wait for a person. */
-export const lookOfListedRun = (run: Pick<RunItem, "status" | "waits_for_approval">): Look =>
-  run.status === "running" && run.waits_for_approval ? "waits" : lookOfRun(run.status);
+export const lookOfListedRun = (run: Pick<RunItem, "status" | "waits_for_approval" | "worker_id">): Look =>
+  run.status === "running" && run.waits_for_approval ? "waits" : lookOfRun(run);
+
+/** Says for which runtime a file waits. */
+export const fileTitle = (instance: string | null | undefined): string =>
+  `Its file waits ${instance ? `at ${instance}` : "in a folder"} until a runtime takes it.`;
 
 export function lookOfSession(status: SessionStatus): Look | null {
   return status === "active" ? null : status;
@@ -101,6 +121,8 @@ function shape(look: Look) {
     case "queued":
     case "draft":
       return <circle cx="8" cy="8" r="5.5" {...line} strokeWidth={1.5} />;
+    case "delivered":
+      return <path d="M4 2h5l3 3v9H4zM9 2v3h3" strokeLinejoin="round" {...line} strokeWidth={1.5} />;
     case "skipped":
       return (
         <>
@@ -142,9 +164,9 @@ export function StatusGlyph({ look, title, size = 16 }: { look: Look; title?: st
 }
 
 /** A status as glyph and word, in its colour. */
-export function Status({ look, word }: { look: Look; word?: string }) {
+export function Status({ look, word, title }: { look: Look; word?: string; title?: string | undefined }) {
   return (
-    <span className={css.status} style={{ color: COLOURS[look] }}>
+    <span className={css.status} style={{ color: COLOURS[look] }} title={title}>
       <StatusGlyph look={look} />
       {word ?? WORDS[look]}
     </span>

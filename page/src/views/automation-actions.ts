@@ -65,7 +65,7 @@ export async function fireAutomation(automation: Named): Promise<Run | null> {
     const run = await post<Run>(`/automations/${automation.id}/fire`, { idempotencyKey: newKey() });
     refetch();
     const reason = run.message ?? run.reason;
-    toast(`${automation.name}: ${wordOf(lookOfRun(run.status))}${reason ? `. ${sentence(reason)}` : ""}`);
+    toast(`${automation.name}: ${wordOf(lookOfRun(run))}${reason ? `. ${sentence(reason)}` : ""}`);
     return run;
   } catch (error) {
     report(error);

@@ -23,7 +23,7 @@ function report(error: unknown): void {
 export async function retryRun(id: string, name: string): Promise<Run | null> {
   try {
     const run = await post<Run>(`/runs/${id}/retry`, { idempotencyKey: newKey() });
-    toast(`${name}: ${wordOf(lookOfRun(run.status))} again`);
+    toast(`${name}: ${wordOf(lookOfRun(run))} again`);
     refetchRuns();
     return run;
   } catch (error) {

@@ -24,7 +24,7 @@ import { EmptyState, Panel, Skeleton, Tabs } from "../../kit/layout";
 import listCss from "../../kit/list.module.css";
 import { Menu } from "../../kit/Menu";
 import { OutcomeStrip } from "../../kit/OutcomeStrip";
-import { lookOfListedRun, Status, StatusGlyph, wordOf } from "../../kit/Status";
+import { fileTitle, lookOfListedRun, Status, StatusGlyph, waitsAsFile, wordOf } from "../../kit/Status";
 import { toast } from "../../kit/Toast";
 import { useKey } from "../../shell/keys";
 import { addressOfAutomation, addressOfRun, addressOfSession } from "../addresses";
@@ -37,6 +37,7 @@ import {
 } from "../automation-actions";
 import { titleOf } from "../conversations/names";
 import { useFilter } from "../filter";
+import { REMOVED } from "../instances";
 import { useRefusal } from "../refusal";
 import { turnTime } from "../runs/words";
 import css from "./automations.module.css";
@@ -181,6 +182,19 @@ function Detail({ automation }: { automation: AutomationView }) {
           {budget !== null && " Raise the budget or wait until then, and resume it."}
         </Callout>
       )}
+      {automation.placed_on != null && automation.instance === null && (
+        <Callout
+          kind="failed"
+          title="Its instance was removed."
+          action={
+            <Button refusal={refusal} onClick={edit}>
+              Place it elsewhere
+            </Button>
+          }
+        >
+          Its runs fail until it is placed on another instance.
+        </Callout>
+      )}
       <p className={css.summary}>
         {scheduleOf(automation)}
         {zones.length > 0 && ` (${zones.join(", ")})`}, {automation.agent},{" "}
@@ -189,7 +203,7 @@ function Detail({ automation }: { automation: AutomationView }) {
           : automation.session_mode === "continuous"
             ? "one session that remembers"
             : `in ${session ? `“${titleOf(session)}”` : automation.bound_session_key}`}
-        {automation.placed_on != null && `, on ${automation.instance ?? "a removed instance"}`}
+        {automation.placed_on != null && `, on ${automation.instance ?? REMOVED}`}
         {automation.made_by != null && (
           <>
             , <Link href={addressOfRun(automation.made_by.run_id)}>made by its agent</Link>
@@ -308,14 +322,20 @@ function RunsTab({ automation }: { automation: AutomationView }) {
           const look = lookOfListedRun(run);
           const reason = run.status === "succeeded" ? run.answer : briefReason(run.message ?? run.reason);
           const times = run.occurrences > 1 ? ` ${run.occurrences} times` : "";
+          const asFile = waitsAsFile(run);
+          const outcome = `${wordOf(look)}${times}${asFile ? ` at ${run.instance_name}` : ""}`;
           return (
             <li key={run.id}>
               <StatusGlyph look={look} title={wordOf(look)} />
               <time dateTime={at} title={longTime(at)}>
                 {dayAndTime(at)}
               </time>
-              <Link className="truncate" href={addressOfRun(run.id)}>
-                {[wordOf(look) + times, reason].filter(Boolean).join(": ")}
+              <Link
+                className="truncate"
+                href={addressOfRun(run.id)}
+                title={asFile ? fileTitle(run.instance_name) : undefined}
+              >
+                {[outcome, reason].filter(Boolean).join(": ")}
               </Link>
               <small className={css.took}>{turnTime(run, Date.now())}</small>
             </li>

@@ -20,6 +20,7 @@ import { addressOfAutomation } from "../addresses";
 import { fireAutomation, pauseAutomation, resumeAutomation } from "../automation-actions";
 import { lookOfAutomation } from "../conversations/SidePanel";
 import { useFilter, useSettled } from "../filter";
+import { useInstanceNames } from "../instances";
 import { useRefusal } from "../refusal";
 import css from "./automations.module.css";
 import { scheduleOf } from "./schedule";
@@ -194,6 +195,7 @@ function Row({ automation, waitsForYou }: { automation: Automation; waitsForYou:
   const [, navigate] = useLocation();
   const look = lookOfAutomation(automation, automation.outcomes, waitsForYou);
   const last = automation.outcomes[0];
+  const place = useInstanceNames(automation.placed_on != null)(automation.placed_on);
   const write = refusal("automations:write");
   const address = addressOfAutomation(automation.name);
   return (
@@ -204,6 +206,7 @@ function Row({ automation, waitsForYou }: { automation: Automation; waitsForYou:
           <strong className="truncate">{automation.name}</strong>
           <small className="truncate">
             {scheduleOf(automation)}, {automation.agent}
+            {place !== null && `, on ${place}`}
           </small>
         </span>
         <span className="truncate" title={automation.next_run?.display}>
@@ -215,7 +218,7 @@ function Row({ automation, waitsForYou }: { automation: Automation; waitsForYou:
             (waitsForYou
               ? wordOf("waits")
               : last
-                ? `${wordOf(lookOfRun(last.status))}${last.message ? `: ${briefReason(last.message)}` : ""}`
+                ? `${wordOf(lookOfRun(last))}${last.message ? `: ${briefReason(last.message)}` : ""}`
                 : "")}
         </span>
         {last && (

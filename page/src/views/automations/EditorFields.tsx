@@ -2,6 +2,7 @@ import { useAgents, useInstances, useSessions } from "../../api/queries";
 import { plural } from "../../kit/format";
 import { titleOf } from "../conversations/names";
 import { useFilter } from "../filter";
+import { REMOVED } from "../instances";
 import css from "./automations.module.css";
 import { Fold, NumberRow, Row, type RowContext } from "./EditorRow";
 import type { Form } from "./form";
@@ -91,7 +92,7 @@ export function EditorFields({ context }: { context: RowContext }) {
         <Row
           field="cwd"
           context={context}
-          note="An absolute path on the server. Empty: a folder of each session."
+          note={`An absolute path on ${form.placedOn === "" ? "the server" : "the instance"}. Empty: a folder of each session.`}
         >
           <input
             value={form.cwd}
@@ -105,7 +106,9 @@ export function EditorFields({ context }: { context: RowContext }) {
           <select value={form.placedOn} onChange={(event) => set("placedOn", event.target.value)}>
             <option value="">any</option>
             {form.placedOn !== "" && !instances.includes(form.placedOn) && (
-              <option value={form.placedOn}>{form.placedOn}</option>
+              <option value={form.placedOn}>
+                {form.placedOn.startsWith("ins_") ? REMOVED : form.placedOn}
+              </option>
             )}
             {instances.map((each) => (
               <option key={each} value={each}>

@@ -281,7 +281,7 @@ export function waitReason(run: OpenRun): string {
     case "delivery":
       return `waits for its file on ${run.blocked_on.name}`;
     case "runtime":
-      return `delivered to ${run.blocked_on.name} at ${clock(run.blocked_on.delivered_at)}, not begun`;
+      return `file waits at ${run.blocked_on.name}`;
     default:
       return "";
   }

@@ -82,7 +82,7 @@ export function lookOfItem(session: SessionItem, asks: boolean): Look | null {
   const last = session.last_run?.status;
   if (last === "running") return "running";
   const state = lookOfSession(session.state);
-  return state ?? (last === undefined || last === "succeeded" ? null : lookOfRun(last));
+  return state ?? (last === undefined || last === "succeeded" ? null : lookOfRun({ status: last }));
 }
 
 /** The words beside the glyph: the last message, unless the state says more. */

@@ -9,6 +9,7 @@ import {
   PanelRight,
   Pause,
   Play,
+  Server,
   Square,
   Trash2,
 } from "lucide-react";
@@ -22,10 +23,11 @@ import { Button, IconButton } from "../../kit/Button";
 import { Dialog } from "../../kit/Dialog";
 import { errorText } from "../../kit/ErrorState";
 import { Menu } from "../../kit/Menu";
-import { type Look, lookOfSession, Status } from "../../kit/Status";
+import { fileTitle, type Look, lookOfSession, Status } from "../../kit/Status";
 import { toast } from "../../kit/Toast";
 import { useConnection } from "../../shell/connection";
 import { useKey } from "../../shell/keys";
+import { REMOVED, useInstanceNames } from "../instances";
 import { cancelRuns, exportSession, moveSession, renameSession } from "./actions";
 import css from "./conversation.module.css";
 import { titleOf } from "./names";
@@ -49,7 +51,14 @@ export const Header = memo(function Header(props: HeaderProps) {
       ? null
       : "Your role does not permit this: it needs sessions:write";
   const running = view.open_runs.some((run) => run.status === "running");
-  const look: Look | null = waitsForYou ? "waits" : running ? "running" : lookOfSession(view.state);
+  const file = view.open_runs.find((run) => run.blocked_on?.for === "runtime")?.blocked_on;
+  const look: Look | null = waitsForYou
+    ? "waits"
+    : running
+      ? "running"
+      : (lookOfSession(view.state) ?? (file ? "delivered" : null));
+  const placedOn = view.seats.find((seat) => seat.is_entry)?.placed_on;
+  const place = useInstanceNames(placedOn != null)(placedOn);
   const pausable = view.state === "active" ? "pause" : view.state === "paused" ? "resume" : null;
   const toggle = () => pausable && refusal === null && moveSession(view, pausable);
   useKey("p", () => {
@@ -66,11 +75,15 @@ export const Header = memo(function Header(props: HeaderProps) {
         <Title key={`${view.id}:${view.title}`} view={view} disabled={refusal !== null} />
         {look && (
           <span className={css.headingStatus}>
-            <Status look={look} />
+            <Status
+              look={look}
+              title={look === "delivered" && file?.for === "runtime" ? fileTitle(file.name) : undefined}
+            />
           </span>
         )}
         <span className={css.headingNote}>
           {agent} in {directory}
+          {place !== null && `, on ${place}`}
         </span>
       </div>
       <span className={css.fact}>
@@ -79,6 +92,16 @@ export const Header = memo(function Header(props: HeaderProps) {
       <span className={css.fact} title={path ?? undefined}>
         <Folder size={16} aria-hidden /> {directory}
       </span>
+      {place !== null && (
+        <span
+          className={`${css.fact} ${place === REMOVED ? css.factGone : ""}`}
+          title={
+            place === REMOVED ? "Its instance was removed, so that its turns fail" : "Its turns run there"
+          }
+        >
+          <Server size={16} aria-hidden /> {place}
+        </span>
+      )}
       {pausable && (
         <Button size="large" refusal={refusal} onClick={toggle} className={css.desktopOnly}>
           {pausable === "pause" ? <Pause size={14} aria-hidden /> : <Play size={14} aria-hidden />}

@@ -3,7 +3,7 @@ import { type FormEvent, useRef, useState } from "react";
 import { useLocation, useSearchParams } from "wouter";
 import { newKey, post } from "../../api/client";
 import { ApiProblem } from "../../api/problem";
-import { keys, useAgents, usePermission } from "../../api/queries";
+import { keys, useAgents, useInstances, usePermission } from "../../api/queries";
 import type { Agent, Run, Session } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { Callout, ErrorState, errorText } from "../../kit/ErrorState";
@@ -32,6 +32,8 @@ export function NewConversation() {
   const [search] = useSearchParams();
   const [chosen, setChosen] = useState<string | null>(search.get("agent"));
   const [cwd, setCwd] = useState("");
+  const instances = useInstances(may("instances:read")).data?.items ?? [];
+  const [placedOn, setPlacedOn] = useState("");
   const [text, setText] = useDraft("new");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
@@ -57,6 +59,7 @@ export function NewConversation() {
           agent: agent.name,
           title: titleFrom(text),
           ...(cwd.trim() === "" ? {} : { cwd: cwd.trim() }),
+          ...(placedOn === "" ? {} : { placed_on: placedOn }),
         },
         idempotencyKey: key.current,
       });
@@ -97,12 +100,27 @@ export function NewConversation() {
                 </option>
               ))}
             </SelectField>
+            {instances.length > 1 && (
+              <SelectField
+                label="Instance"
+                value={placedOn}
+                onChange={(event) => setPlacedOn(event.target.value)}
+                note="The turns wait for it while it is offline. It never changes."
+              >
+                <option value="">any</option>
+                {instances.map((each) => (
+                  <option key={each.id} value={each.name}>
+                    {each.name}, {each.state}
+                  </option>
+                ))}
+              </SelectField>
+            )}
             <Field
               label="Folder"
               value={cwd}
               onChange={(event) => setCwd(event.target.value)}
               placeholder="A folder of its own"
-              note="An absolute path on the machine of the server. It never changes."
+              note={`An absolute path on the machine of the ${placedOn === "" ? "server" : "instance"}. It never changes.`}
               error={field === "cwd" ? errorText(error) : null}
               spellCheck={false}
               autoComplete="off"
@@ -126,7 +144,10 @@ export function NewConversation() {
             </div>
             {error !== null && field !== "cwd" && <Callout kind="failed">{errorText(error)}</Callout>}
             <div className={css.newFoot}>
-              <code>matins session send --new --agent {agent?.name ?? "NAME"} "…"</code>
+              <code>
+                matins session send --new --agent {agent?.name ?? "NAME"}
+                {placedOn !== "" && ` --on ${placedOn}`} "…"
+              </code>
               <Button
                 kind="primary"
                 size="large"

@@ -2,7 +2,7 @@ import { ChevronDown } from "lucide-react";
 import { lazy, memo, Suspense } from "react";
 import { Link } from "wouter";
 import { usePermission } from "../../api/queries";
-import type { Approval, Automation, Message, OpenRun, Run, SessionView } from "../../api/types";
+import type { Approval, Automation, Message, OpenRun, Run, RunStatus, SessionView } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { count, dayAndTime, longTime, plural, readerZone } from "../../kit/format";
 import { OutcomeStrip } from "../../kit/OutcomeStrip";
@@ -11,6 +11,7 @@ import { useConnection } from "../../shell/connection";
 import { addressOfAutomation } from "../addresses";
 import { fireAutomation, pauseAutomation, resumeAutomation } from "../automation-actions";
 import { scheduleOf } from "../automations/schedule";
+import { useInstanceNames } from "../instances";
 import { views } from "../registry";
 import css from "./conversation.module.css";
 import { Steps, stepsOf } from "./rows";
@@ -70,14 +71,25 @@ export const SidePanel = memo(function SidePanel(props: SidePanelProps) {
 /** The state of an automation in one glyph: what waits or runs now, else the last outcome. */
 export function lookOfAutomation(
   automation: Automation,
-  openRuns: Pick<OpenRun, "status">[],
+  openRuns: { status: RunStatus; worker_id?: string | null }[],
   waitsForYou: boolean,
 ): Look | null {
   if (waitsForYou) return "waits";
   if (openRuns.some((run) => run.status === "running")) return "running";
+  if (openRuns.some((run) => lookOfRun(run) === "delivered")) return "delivered";
   if (automation.state === "paused") return "paused";
   const last = automation.outcomes.find((run) => run.ended_at !== null);
-  return last ? lookOfRun(last.status) : null;
+  return last ? lookOfRun(last) : null;
+}
+
+/** Says how many runs wait, and where their file waits if that is all they wait for. */
+function waitingText(openRuns: OpenRun[], waiting: number): string {
+  const files = openRuns.flatMap(({ blocked_on: blocked }) =>
+    blocked?.for === "runtime" ? blocked.name : [],
+  );
+  if (files.length === waiting && files[0] !== undefined)
+    return `${plural(waiting, "file")} ${waiting === 1 ? "waits" : "wait"} at ${files[0]}`;
+  return `${plural(waiting, "run")} ${waiting === 1 ? "waits" : "wait"}`;
 }
 
 function AutomationRow(props: { automation: Automation; openRuns: OpenRun[]; waitsForYou: boolean }) {
@@ -87,6 +99,7 @@ function AutomationRow(props: { automation: Automation; openRuns: OpenRun[]; wai
   const look = lookOfAutomation(automation, openRuns, waitsForYou);
   const next = automation.next_run;
   const waiting = openRuns.filter((run) => run.status !== "running").length;
+  const place = useInstanceNames(automation.placed_on != null)(automation.placed_on);
   const paused = automation.state === "paused";
   const refusal = !online
     ? "There is no connection"
@@ -111,7 +124,8 @@ function AutomationRow(props: { automation: Automation; openRuns: OpenRun[]; wai
       </div>
       <p>
         {scheduleOf(automation)}
-        {waiting > 0 && `; ${plural(waiting, "run")} ${waiting === 1 ? "waits" : "wait"}`}
+        {place !== null && `, on ${place}`}
+        {waiting > 0 && `; ${waitingText(openRuns, waiting)}`}
       </p>
       {paused && automation.pause_reason && <p>{automation.pause_reason}</p>}
       {automation.attention && <p>{automation.attention}</p>}

@@ -159,7 +159,7 @@ function Trigger({ item, automations }: { item: Of<"trigger">; automations: Auto
           <Icon size={16} aria-hidden />
           <strong>{name}</strong> <span>{word}</span>
           {run && run.status !== "running" && (
-            <StatusGlyph look={lookOfRun(run.status)} title={wordOf(lookOfRun(run.status))} />
+            <StatusGlyph look={lookOfRun(run)} title={wordOf(lookOfRun(run))} />
           )}
         </button>
         <i aria-hidden="true" />
@@ -402,7 +402,7 @@ function DiffCard({ diff }: { diff: Diff }) {
 
 function End({ item }: { item: Of<"end"> }) {
   const { run, at } = item;
-  const look = lookOfRun(run.status);
+  const look = lookOfRun(run);
   const bad = look !== "succeeded";
   const why = run.message ?? run.reason;
   return (

@@ -56,6 +56,16 @@ export function MarkShape({ mark, y }: { mark: Pick<Mark, "look" | "x" | "width"
       );
     case "waits":
       return <path d={`m${middle} ${y - 5.5} 5.5 5.5-5.5 5.5-5.5-5.5z`} fill={colour} />;
+    case "delivered":
+      return (
+        <path
+          d={`M${middle - 3} ${y - 4.5}h4l2 2v7h-6z`}
+          {...line}
+          strokeWidth={1.25}
+          strokeLinejoin="round"
+          fill="var(--surface)"
+        />
+      );
     case "skipped":
       return <path d={`M${middle - 3} ${y}h6`} {...line} />;
     case "due":
@@ -92,6 +102,7 @@ const ORDER: readonly MarkLook[] = [
   "running",
   "waits",
   "queued",
+  "delivered",
   "due",
   "would-run",
 ];

@@ -82,7 +82,7 @@ export function Needs({ needs }: { needs: NeedsData }) {
   );
 }
 
-const isMissed = (group: FailureGroup): boolean => lookOfRun(group.status) === "missed";
+const isMissed = (group: FailureGroup): boolean => lookOfRun(group) === "missed";
 
 const failureRow = (group: FailureGroup) => ({ key: group.last.run_id, row: <FailureRow group={group} /> });
 
@@ -161,7 +161,7 @@ function QuestionRow({ question }: { question: WaitingQuestion }) {
 function FailureRow({ group }: { group: FailureGroup }) {
   const refusal = useRefusal();
   const [busy, setBusy] = useState(false);
-  const look = lookOfRun(group.status);
+  const look = lookOfRun(group);
   const name = group.automation_name ?? group.session_title ?? "A conversation";
   const reason = briefReason(group.last.message ?? group.reason);
   const [first, last] = [dayAndTime(group.first_at), dayAndTime(group.last.at)];

@@ -148,6 +148,7 @@ function Headline({ overview, looked }: { overview: OverviewData; looked: boolea
               [asking, "waits", asking === 1 ? "waits for you" : "wait for you"],
               [counts.running - waiting, "running"],
               [counts.queued, "queued"],
+              [counts.delivered ?? 0, "delivered", counts.delivered === 1 ? "file waits" : "files wait"],
             ]}
           />
         </div>

@@ -46,7 +46,7 @@ function lookOfLane(lane: Lane, waiting: ReadonlySet<string>): Look | null {
   if (lane.runs.some((run) => waiting.has(run.run_id))) return "waits";
   if (lane.state === "paused") return "paused";
   const last = lane.runs.find((run) =>
-    ["succeeded", "failed", "missed", "stalled", "running"].includes(run.status),
+    ["succeeded", "failed", "missed", "stalled", "running", "delivered"].includes(run.status),
   );
   if (last) return last.status as Look;
   const bucket = lane.buckets.at(-1);

@@ -49,6 +49,7 @@ const WORST: readonly Look[] = [
   "missed",
   "waits",
   "queued",
+  "delivered",
   "running",
   "skipped",
   "cancelled",
@@ -102,7 +103,7 @@ function textOf(run: RunOutcome, look: Look): string {
 
 /** Returns the mark of a run; null if the run ended before the scale begins. */
 function ofRun(run: RunOutcome, waiting: ReadonlySet<string>, scale: Scale, now: number): Single | null {
-  const status = lookOfRun(run.status);
+  const status = lookOfRun(run);
   const look = status === "running" && waiting.has(run.run_id) ? "waits" : status;
   const began = Date.parse(run.started_at ?? run.at);
   const ended = run.ended_at === null ? now : Date.parse(run.ended_at);

@@ -11,11 +11,12 @@ import { Callout, ErrorState, sentence } from "../../kit/ErrorState";
 import { clockWithSeconds, longTime, plural, shortId } from "../../kit/format";
 import { EmptyState, Panel, Skeleton } from "../../kit/layout";
 import listCss from "../../kit/list.module.css";
-import { lookOfRun, Status, StatusGlyph, wordOf } from "../../kit/Status";
+import { fileTitle, lookOfRun, Status, StatusGlyph, waitsAsFile, wordOf } from "../../kit/Status";
 import { useNow } from "../../kit/Time";
 import { addressOfAutomation, addressOfRun, addressOfSession } from "../addresses";
 import { Markdown } from "../conversations/Markdown";
 import { usageText } from "../conversations/usage";
+import { useInstanceOfRun } from "../instances";
 import { useRefusal } from "../refusal";
 import { cancelRun, retryRun } from "../run-actions";
 import css from "./runs.module.css";
@@ -59,7 +60,7 @@ function Detail({ run }: { run: RunView }) {
   const [busy, setBusy] = useState(false);
   const name = subjectOf(run);
   const waits = run.blocked_on?.for === "approval" || run.blocked_on?.for === "answer";
-  const look = waits ? "waits" : lookOfRun(run.status);
+  const look = waits ? "waits" : lookOfRun(run);
   const reason = run.message ?? run.reason;
   const advice = adviceOf(run, run.agent_name ?? null);
   const last = run.attempts.at(-1);
@@ -83,7 +84,7 @@ function Detail({ run }: { run: RunView }) {
           <ChevronRight size={16} aria-hidden />
           <h1>{shortId(run.id)}</h1>
         </nav>
-        <Status look={look} />
+        <Status look={look} title={waitsAsFile(run) ? fileTitle(run.instance_name) : undefined} />
         <span className={css.space} />
         {run.session_id && (
           <ButtonLink size="large" href={`${addressOfSession(run.session_id)}?run=${run.id}`}>
@@ -111,7 +112,7 @@ function Detail({ run }: { run: RunView }) {
       )}
       {run.blocked_on && <Callout title="It waits.">{blockedText(run.blocked_on)}</Callout>}
       {last && last.id !== run.id && (
-        <Callout title={`A later attempt ${wordOf(lookOfRun(last.status))}.`}>
+        <Callout title={`A later attempt ${wordOf(lookOfRun(last))}.`}>
           <Link href={addressOfRun(last.id)}>Open the last attempt</Link>
         </Callout>
       )}
@@ -130,13 +131,16 @@ function Detail({ run }: { run: RunView }) {
 }
 
 function Facts({ run }: { run: RunView }) {
+  const instance = useInstanceOfRun(run.instance_name);
   const rows: [string, string | null | undefined][] = [
     ["Due", run.scheduled_for ? longTime(run.scheduled_for) : null],
     ["Due until", run.missed_until ? `${longTime(run.missed_until)}, ${run.occurrences} instants` : null],
     ["Arrived", longTime(run.input_at)],
     ["Came from", originOf(run)],
     ["Agent", run.agent_name],
-    ["Instance", run.instance_name],
+    // A run that waits shows the cause of its wait.
+    ["Reason", isOpen(run.status) ? null : run.reason?.replaceAll("_", " ")],
+    ["Instance", instance],
     ["File", run.delivery?.file],
     ["Delivered", run.delivery && deliveryText(run.delivery)],
     ["Usage", run.started_at ? usageText(run.usage) : null],
@@ -168,7 +172,7 @@ function Waterfall({ run }: { run: RunView }) {
       <ol className={css.waterfall}>
         {rows.map((row) => {
           const attempt = run.attempts.find((each) => each.id === row.id);
-          const look = attempt ? lookOfRun(attempt.status) : "queued";
+          const look = attempt ? lookOfRun(attempt) : "queued";
           return (
             <li key={row.id} aria-current={row.id === run.id ? "true" : undefined}>
               <Link href={addressOfRun(row.id)}>

@@ -12,7 +12,7 @@ import { Chips, ShowMore } from "../../kit/List";
 import { EmptyState, Skeleton } from "../../kit/layout";
 import listCss from "../../kit/list.module.css";
 import { Menu } from "../../kit/Menu";
-import { lookOfListedRun, Status } from "../../kit/Status";
+import { fileTitle, lookOfListedRun, Status, waitsAsFile } from "../../kit/Status";
 import { useNow } from "../../kit/Time";
 import { VirtualList } from "../../kit/VirtualList";
 import { addressOfRun, addressOfSession } from "../addresses";
@@ -190,7 +190,9 @@ function RunRow({ run, attempts }: { run: RunItem; attempts: boolean }) {
   const at = run.scheduled_for ?? run.input_at;
   const instants = run.occurrences > 1 ? `${run.occurrences} instants` : null;
   const attempt = run.attempt > 1 ? (attempts ? `attempt ${run.attempt}` : `${run.attempt} attempts`) : null;
+  const asFile = waitsAsFile(run);
   const result = [
+    asFile && run.instance_name && `at ${run.instance_name}`,
     run.status === "succeeded" ? run.answer : (run.message ?? run.reason ?? run.answer),
     instants,
     attempt,
@@ -198,7 +200,7 @@ function RunRow({ run, attempts }: { run: RunItem; attempts: boolean }) {
   return (
     <div className={listCss.row}>
       <Link href={addressOfRun(run.id)} className={`${listCss.rowLink} ${css.rowLink}`}>
-        <Status look={look} />
+        <Status look={look} title={asFile ? fileTitle(run.instance_name) : undefined} />
         <span className={css.what}>
           <strong className="truncate">{name}</strong>
           {run.source !== "schedule" && <small>{originOf(run)}</small>}

@@ -60,6 +60,8 @@ export function adviceOf(run: Pick<Run, "reason" | "status">, agent: string | nu
       return "The agent was silent for too long. Raise the limit of silence if it works quietly.";
     case "budget":
       return "The budget was used up.";
+    case "instance_gone":
+      return "Place the automation on another instance, or begin another conversation.";
     default:
       return null;
   }
