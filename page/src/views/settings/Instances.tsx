@@ -3,90 +3,104 @@ import { useState } from "react";
 import { Link } from "wouter";
 import { get, request } from "../../api/client";
 import { keys } from "../../api/queries";
-import type { Instance, InstanceCheck, InstanceFinding, Page, RunItem, RunView } from "../../api/types";
+import type {
+  Automation,
+  AutomationPage,
+  Instance,
+  InstanceCheck,
+  InstanceFinding,
+  Page,
+  RunItem,
+  RunView,
+} from "../../api/types";
 import { Button } from "../../kit/Button";
 import { ErrorState, errorText, FailureLine, sentence } from "../../kit/ErrorState";
 import { dayAndTime, plural } from "../../kit/format";
 import { Skeleton } from "../../kit/layout";
-import { Status, StatusGlyph } from "../../kit/Status";
+import { lookOfRun, Status, StatusGlyph, wordOf } from "../../kit/Status";
 import { TextWithCode } from "../../kit/TextWithCode";
 import { toast } from "../../kit/Toast";
 import { addressOfRun } from "../addresses";
 import { useRefusal } from "../refusal";
 import { blockedText, subjectOf } from "../runs/words";
+import { lossText, waitText } from "./instance-words";
+import { AddInstance, type MadeToken, RuntimeSteps, rotateToken } from "./NewRuntime";
 import { ConfirmDialog, List, refetch } from "./parts";
 import css from "./settings.module.css";
 
 /** Waiting runs say only one by one for which instance they wait, so that no more of them are read. */
 const MAX_READ = 20;
+/** A runtime comes and goes without an event of the feed. */
+const REFETCH_MS = 10_000;
+/** The pages of automations that a removal reads to name those that are placed there. */
+const MAX_PAGES = 10;
+const MAX_NAMED = 8;
 
 export function Instances() {
+  const refusal = useRefusal()("instances:write");
+  const [adding, setAdding] = useState(false);
+  const [made, setMade] = useState<MadeToken | null>(null);
   return (
-    <List<Instance>
-      path="/instances"
-      empty="No instance yet: a server registers its data folder when it starts."
-      command="matins serve"
-      keyOf={(instance) => instance.id}
-      render={(instance) => <InstanceRow instance={instance} />}
-    />
+    <>
+      <div className={css.actions}>
+        <Button refusal={refusal} onClick={() => setAdding(true)}>
+          Add an instance
+        </Button>
+      </div>
+      {made && <RuntimeSteps made={made} onDone={() => setMade(null)} />}
+      <List<Instance>
+        path="/instances"
+        refetchMs={REFETCH_MS}
+        empty="No instance yet: a server registers its data folder when it starts."
+        command="matins serve"
+        keyOf={(instance) => instance.id}
+        render={(instance) => <InstanceRow instance={instance} />}
+      />
+      {adding && <AddInstance onClose={() => setAdding(false)} onMade={setMade} />}
+    </>
   );
 }
 
-/** Says what waits for an instance, and why. Empty if nothing does. */
-export function waitText(instance: Instance): string {
-  const {
-    kind,
-    state,
-    waiting_runs: runs,
-    delivered_runs: delivered = 0,
-    automations_too_new: tooNew,
-  } = instance;
-  const run = runs === 1 ? "1 run waits" : `${runs} runs wait`;
-  const automation = tooNew === 1 ? "1 automation needs" : `${tooNew} automations need`;
-  const files =
-    delivered === 0
-      ? ""
-      : delivered === runs
-        ? ", delivered as a file"
-        : `, ${delivered} of them delivered as files`;
-  const cause =
-    state === "online"
-      ? `for ${runs === 1 ? "its turn" : "their turns"} there`
-      : kind === "directory"
-        ? "until a runtime watches its folder again"
-        : "until a server serves it again";
-  return [runs > 0 && `${run} ${cause}${files}.`, tooNew > 0 && `${automation} a later version.`]
-    .filter(Boolean)
-    .join(" ");
-}
-
-/** Says what goes with an instance. */
-export function lossText({ kind, waiting_runs: runs }: Instance): string {
-  const lost = `The memories of agents in its ${kind === "directory" ? "" : "data "}folder count as lost`;
-  return runs === 0
-    ? `${lost}.`
-    : `${lost}, and ${runs === 1 ? "1 waiting run fails" : `${runs} waiting runs fail`}.`;
+/** Reads the automations that are placed on an instance. */
+async function automationsOn(instance: Instance): Promise<Automation[]> {
+  const found: Automation[] = [];
+  let after: string | null = null;
+  for (let page = 0; page < MAX_PAGES; page += 1) {
+    const read: AutomationPage = await get("/automations", { limit: 100, outcomes: 0, after });
+    found.push(...read.items.filter((each) => each.placed_on === instance.id));
+    after = read.next;
+    if (after === null) break;
+  }
+  return found;
 }
 
 function InstanceRow({ instance }: { instance: Instance }) {
   const refusal = useRefusal()("instances:write");
-  const [removing, setRemoving] = useState(false);
+  const [removing, setRemoving] = useState<Automation[] | null>(null);
+  const [rotating, setRotating] = useState(false);
+  const [made, setMade] = useState<MadeToken | null>(null);
   const [shown, setShown] = useState(false);
-  const [busy, setBusy] = useState(false);
+  const [busy, setBusy] = useState<"check" | "remove" | null>(null);
   const [findings, setFindings] = useState<InstanceFinding[] | null>(null);
   const [error, setError] = useState<string | null>(null);
-  const check = async () => {
-    setBusy(true);
+  const act = async (name: NonNullable<typeof busy>, action: () => Promise<void>) => {
+    setBusy(name);
     setError(null);
     try {
-      const { data } = await request<InstanceCheck>("POST", `/instances/${instance.id}/check`);
-      setFindings(data.findings);
-      refetch("instances");
+      await action();
     } catch (problem) {
       setError(errorText(problem));
     }
-    setBusy(false);
+    setBusy(null);
   };
+  const check = () =>
+    act("check", async () => {
+      const { data } = await request<InstanceCheck>("POST", `/instances/${instance.id}/check`);
+      setFindings(data.findings);
+      refetch("instances");
+    });
+  // The question names what is placed there, so that this is read before it is asked.
+  const askToRemove = () => act("remove", async () => setRemoving(await automationsOn(instance)));
   const isFolder = instance.kind === "directory";
   const online = instance.state === "online";
   return (
@@ -98,7 +112,9 @@ function InstanceRow({ instance }: { instance: Instance }) {
           <small>
             {isFolder ? "A folder that a runtime watches" : "A server and its data folder"}
             {instance.version && `, version ${instance.version}`}.{" "}
-            {instance.last_seen_at && `Last seen ${dayAndTime(instance.last_seen_at)}. `}
+            {instance.last_seen_at
+              ? `Last seen ${dayAndTime(instance.last_seen_at)}. `
+              : isFolder && "No runtime has watched it yet. "}
             {waitText(instance)}
           </small>
           {instance.folder != null && (
@@ -118,43 +134,99 @@ function InstanceRow({ instance }: { instance: Instance }) {
           </Button>
         )}
         {isFolder && (
-          <Button
-            size="small"
-            busy={busy}
-            refusal={refusal}
-            onClick={check}
-            aria-label={`Check ${instance.name}`}
-          >
-            Check
-          </Button>
+          <>
+            <Button
+              size="small"
+              busy={busy === "check"}
+              refusal={refusal}
+              onClick={check}
+              aria-label={`Check ${instance.name}`}
+            >
+              Check
+            </Button>
+            <Button
+              size="small"
+              refusal={refusal}
+              onClick={() => setRotating(true)}
+              aria-label={`New token for ${instance.name}`}
+            >
+              New token
+            </Button>
+          </>
         )}
         <Button
           size="small"
+          busy={busy === "remove"}
           refusal={refusal ?? (online ? `A ${isFolder ? "runtime" : "server"} serves it` : null)}
-          onClick={() => setRemoving(true)}
+          onClick={askToRemove}
           aria-label={`Remove ${instance.name}`}
         >
           Remove
         </Button>
       </div>
+      {made && (
+        <div className={css.made}>
+          <RuntimeSteps made={made} onDone={() => setMade(null)} />
+        </div>
+      )}
       <div className={css.findings} role="status">
         {error !== null && <FailureLine>{error}</FailureLine>}
-        {findings !== null && <Findings findings={findings} />}
+        {findings !== null && <Findings findings={findings} onHide={() => setFindings(null)} />}
       </div>
       {shown && <WaitingRuns instance={instance} />}
-      {removing && (
+      {rotating && (
         <ConfirmDialog
-          title={`Remove the instance ${instance.name}?`}
-          note={lossText(instance)}
-          action="Remove"
-          confirm={async () => {
-            await request("DELETE", `/instances/${instance.id}`);
-            refetch("instances");
-            toast(`${instance.name} is removed`);
-          }}
-          onClose={() => setRemoving(false)}
+          title={`Replace the token of ${instance.name}?`}
+          note="A runtime with the earlier token is refused at once. A turn under way with it is lost, and follows as another attempt."
+          action="Replace it"
+          confirm={async () => setMade(await rotateToken(instance))}
+          onClose={() => setRotating(false)}
         />
       )}
+      {removing !== null && (
+        <ConfirmDialog
+          title={`Remove the instance ${instance.name}?`}
+          note={<RemovalNote instance={instance} automations={removing} />}
+          action="Remove"
+          confirm={async () => {
+            try {
+              await request("DELETE", `/instances/${instance.id}`);
+            } finally {
+              // A refusal says that a runtime or a server has come meanwhile.
+              refetch("instances", "automations");
+            }
+            toast(`${instance.name} is removed`);
+          }}
+          onClose={() => setRemoving(null)}
+        />
+      )}
+    </>
+  );
+}
+
+function RemovalNote({ instance, automations }: { instance: Instance; automations: Automation[] }) {
+  const more = automations.length - MAX_NAMED;
+  return (
+    <>
+      {automations.length > 0 && (
+        <>
+          <p>
+            {automations.length === 1
+              ? "1 automation is placed there, and fails until you edit it:"
+              : `${automations.length} automations are placed there, and fail until you edit them:`}
+          </p>
+          <ul>
+            {automations.slice(0, MAX_NAMED).map((each) => (
+              <li key={each.id}>{each.name}</li>
+            ))}
+            {more > 0 && <li>{plural(more, "more", "more")}</li>}
+          </ul>
+        </>
+      )}
+      <p>
+        {lossText(instance)} Conversations that are placed there take no more turns
+        {instance.kind === "directory" && ", and the token of its runtime is revoked"}.
+      </p>
     </>
   );
 }
@@ -184,7 +256,7 @@ function WaitingRuns({ instance }: { instance: Instance }) {
     <ul className={css.waiting} aria-label={`Runs that wait for ${instance.name}`}>
       {waiting.map((run) => (
         <li key={run.id}>
-          <StatusGlyph look="queued" />
+          <StatusGlyph look={lookOfRun(run)} title={wordOf(lookOfRun(run))} />
           <Link href={addressOfRun(run.id)}>{subjectOf(run)}</Link>
           <span>{run.blocked_on && blockedText(run.blocked_on)}</span>
         </li>
@@ -198,21 +270,34 @@ function WaitingRuns({ instance }: { instance: Instance }) {
   );
 }
 
-function Findings({ findings }: { findings: InstanceFinding[] }) {
-  const wrong = findings.filter((finding) => !finding.ok);
-  if (wrong.length === 0) {
-    return (
+function Findings({ findings, onHide }: { findings: InstanceFinding[]; onHide(): void }) {
+  const wrong = findings.filter((finding) => !finding.ok).length;
+  return (
+    <>
       <p>
-        <StatusGlyph look="succeeded" /> {plural(findings.length, "check")} passed.
+        {wrong === 0
+          ? `${plural(findings.length, "check")} passed.`
+          : `${wrong} of ${plural(findings.length, "check")} ${wrong === 1 ? "needs" : "need"} you.`}
+        <button type="button" onClick={onHide}>
+          Hide
+        </button>
       </p>
-    );
-  }
-  return wrong.map((finding) => (
-    <p key={finding.check}>
-      <StatusGlyph look="failed" />
-      <span>
-        <TextWithCode text={`${sentence(finding.message)} ${sentence(finding.hint)}`} />
-      </span>
-    </p>
-  ));
+      <ul>
+        {findings.map(({ check, ok, message, hint }) => (
+          <li key={check} data-ok={ok}>
+            <StatusGlyph look={ok ? "succeeded" : "failed"} title={ok ? "passed" : "failed"} />
+            <strong>{check}</strong>
+            <span>
+              <TextWithCode text={sentence(message)} />
+              {hint != null && (
+                <small>
+                  <TextWithCode text={sentence(hint)} />
+                </small>
+              )}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
 }

@@ -1,6 +1,6 @@
 /** What the sections of the settings share. */
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useRef, useState } from "react";
 import { get } from "../../api/client";
 import { ApiProblem } from "../../api/problem";
 import { queryClient } from "../../api/queries";
@@ -18,14 +18,19 @@ export function List<T>(props: {
   path: string;
   empty: string;
   command: string;
+  /** The time between two reads of a list that changes without an event of the feed. */
+  refetchMs?: number;
   keyOf(item: T): string;
   render(item: T): ReactNode;
 }) {
   const list = useQuery({
     queryKey: [props.path.slice(1)],
     queryFn: ({ signal }) => get<Page<T>>(props.path, {}, signal),
+    refetchInterval: props.refetchMs ?? false,
   });
-  if (list.error) return <ErrorState error={list.error} onRetry={() => list.refetch()} />;
+  // Rows that are there stay, with the dialogs that are open in them.
+  if (list.error && list.data === undefined)
+    return <ErrorState error={list.error} onRetry={() => list.refetch()} />;
   if (list.data === undefined) return <Skeleton rows={4} />;
   if (list.data.items.length === 0) return <EmptyState text={props.empty} command={props.command} />;
   return (
@@ -44,7 +49,7 @@ export function refetch(...paths: string[]): void {
   for (const path of paths) queryClient.invalidateQueries({ queryKey: [path] });
 }
 
-/** A form behind a button. It closes when `submit` succeeds, and else shows the problem. */
+/** A form behind a button. It closes when `submit` succeeds. Else it shows the problem, and focuses the field of that name. */
 export function FormDialog(props: {
   title: string;
   note?: ReactNode;
@@ -55,6 +60,7 @@ export function FormDialog(props: {
 }) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
+  const form = useRef<HTMLFormElement>(null);
   const submit = async () => {
     setBusy(true);
     setError(null);
@@ -64,6 +70,9 @@ export function FormDialog(props: {
     } catch (problem) {
       setError(problem);
       setBusy(false);
+      const field = problem instanceof ApiProblem ? problem.problem.field : null;
+      const input = field == null ? null : form.current?.elements.namedItem(field);
+      if (input instanceof HTMLElement) input.focus();
     }
   };
   return (
@@ -82,6 +91,7 @@ export function FormDialog(props: {
       }
     >
       <form
+        ref={form}
         className={css.form}
         onSubmit={(event) => {
           event.preventDefault();
