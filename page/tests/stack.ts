@@ -6,7 +6,7 @@
  * needs no build of the program.
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import {
   createServer,
   request as httpRequest,
@@ -60,6 +60,15 @@ export interface Stack {
   /** Stops the server, as with kill -9. */
   killServer(): Promise<void>;
   startServer(): Promise<void>;
+  /** Starts a runtime that watches a folder, with the token of the instance. It ends with the stack at the latest. */
+  startRuntime(folder: string, secret: string): Promise<Runtime>;
+  /** Starts a second server on the same database, with a data folder of its own. The caller stops it. */
+  startBeside(name: string): Promise<Stack>;
+  stop(): Promise<void>;
+}
+
+export interface Runtime {
+  /** Ends the runtime, as with Ctrl-C. */
   stop(): Promise<void>;
 }
 
@@ -112,26 +121,58 @@ function forward(port: number, incoming: IncomingMessage, outgoing: ServerRespon
 
 export type Database = "sqlite" | "postgresql";
 
+/** Ends a process and waits for its end. */
+async function end(child: ChildProcess | null, signal: NodeJS.Signals): Promise<void> {
+  if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise((done) => child.once("exit", done));
+  child.kill(signal);
+  await ended;
+}
+
 /** Starts a server with an agent. `more` are further variables of the server's environment. */
 export async function startStack(
   name: string,
   database: Database = "sqlite",
   more: Record<string, string> = {},
 ): Promise<Stack> {
+  const postgresql: Postgresql | null = database === "postgresql" ? await startPostgresql() : null;
+  const stack = await startServerOf(name, {
+    ...(postgresql === null ? {} : { MATINS_DATABASE: postgresql.url }),
+    ...more,
+  });
+  await stack.command(
+    "agent",
+    "add",
+    "claude",
+    "--deny",
+    "execute:git push --force*",
+    "--",
+    process.execPath,
+    join(folder, "agent.mjs"),
+  );
+  return {
+    ...stack,
+    stop: async () => {
+      await stack.stop();
+      await postgresql?.stop();
+    },
+  };
+}
+
+async function startServerOf(name: string, more: Record<string, string>): Promise<Stack> {
   const home = await mkdtemp(join(tmpdir(), `matins-page-${name}-`));
   const data = join(home, "data");
   const port = await freePort();
   // No setting of the machine may reach the server of the tests.
-  const postgresql: Postgresql | null = database === "postgresql" ? await startPostgresql() : null;
   const environment = {
     PATH: process.env.PATH ?? "",
     HOME: home,
     MATINS_DATA: data,
     TZ: "Europe/Prague",
-    ...(postgresql === null ? {} : { MATINS_DATABASE: postgresql.url }),
     ...more,
   };
   let server: ChildProcess | null = null;
+  const runtimes: ChildProcess[] = [];
   const startServer = async () => {
     server = spawn(binary, ["serve", "--listen", `127.0.0.1:${port}`], { env: environment, cwd: home });
     await written(server, "Matins is running");
@@ -139,10 +180,7 @@ export async function startStack(
   const killServer = async () => {
     const child = server;
     server = null;
-    if (child === null || child.exitCode !== null) return;
-    const ended = new Promise((done) => child.once("exit", done));
-    child.kill("SIGKILL");
-    await ended;
+    await end(child, "SIGKILL");
   };
   await startServer();
   const token = (await readFile(join(data, "token"), "utf8")).trim();
@@ -157,16 +195,6 @@ export async function startStack(
   };
   const command = async (...words: string[]) =>
     (await run(binary, words, { env: environment, cwd: home })).stdout;
-  await command(
-    "agent",
-    "add",
-    "claude",
-    "--deny",
-    "execute:git push --force*",
-    "--",
-    process.execPath,
-    join(folder, "agent.mjs"),
-  );
   const page = dist === null ? null : servePage(dist, port);
   if (page !== null) await new Promise<void>((done) => page.listen(0, "127.0.0.1", done));
   return {
@@ -190,11 +218,24 @@ export async function startStack(
     },
     killServer,
     startServer,
+    startRuntime: async (watched, secret) => {
+      const file = join(home, `runtime-${runtimes.length}.token`);
+      await writeFile(file, secret, { mode: 0o600 });
+      const server = `http://127.0.0.1:${port}`;
+      const words = ["runtime", "--folder", watched, "--server", server, "--token-file", file];
+      // A runtime has no data folder and no database.
+      const runtime = spawn(binary, words, { env: { PATH: environment.PATH, HOME: home }, cwd: home });
+      runtimes.push(runtime);
+      await written(runtime, "Matins watches");
+      return { stop: () => end(runtime, "SIGTERM") };
+    },
+    startBeside: (other) => startServerOf(other, more),
     stop: async () => {
       page?.closeAllConnections();
       page?.close();
+      // Before the server, of which they would wait for an answer.
+      await Promise.all(runtimes.map((runtime) => end(runtime, "SIGKILL")));
       await killServer();
-      await postgresql?.stop();
       await rm(home, { recursive: true, force: true, maxRetries: 5 });
     },
   };
