@@ -39,6 +39,9 @@ for (const size of SIZES) {
       await page.goto(`/runs/${run}`);
       await expect(page.getByRole("button", { name: "Download report.md, version 1" })).toBeVisible();
       await check("run");
+      await page.goto(`/conversations/${session}/artifacts`);
+      await expect(page.getByRole("button", { name: "Download offers.csv, version 2" })).toBeVisible();
+      await check("artifacts of a conversation");
       await page.goto(`/conversations/${session}`);
       if (size.width < 640) await page.getByRole("button", { name: "Memory and details" }).click();
       const panel = page.getByRole("complementary", { name: "Details of the conversation" });

@@ -138,3 +138,26 @@ test("artifact_of_a_message_comes_into_the_open_conversation", async ({ page, st
   await say(stack, session, save("new.txt", "new"));
   await expect(section(page)).toContainText("new.txt");
 });
+
+test("artifacts_of_a_conversation_have_a_list_of_their_own", async ({ page, stack, signIn }) => {
+  const session = await converse(stack, "Handed in", save("a.txt", "one"), save("a.txt", "two"));
+  const empty = await converse(stack, "Nothing handed in");
+  await signIn(page);
+  await page.goto(`/conversations/${session}`);
+  await section(page).getByRole("link", { name: "Artifacts" }).click();
+  await expect(page).toHaveURL(new RegExp(`/conversations/${session}/artifacts$`));
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Artifacts");
+  await expect(page.getByRole("button", { name: "Download a.txt, version 2" })).toBeVisible();
+  await page.getByText("1 older version").click();
+  await expect(page.getByRole("button", { name: "Download a.txt, version 1" })).toBeVisible();
+  // Another turn hands in more while the list is open.
+  await say(stack, session, save("b.txt", "three"));
+  await expect(page.getByRole("button", { name: "Download b.txt, version 1" })).toBeVisible();
+  await page.getByRole("navigation", { name: "Path" }).getByRole("link", { name: "Handed in" }).click();
+  await expect(composer(page)).toBeVisible();
+  await page.goto(`/conversations/${empty}`);
+  await page.getByRole("button", { name: "Conversation menu" }).click();
+  await page.getByRole("menuitem", { name: "Artifacts" }).click();
+  await expect(page.getByText(/^No artifact yet/)).toBeVisible();
+  await expect(page.getByText(`matins artifact list ${empty}`)).toBeVisible();
+});

@@ -6,6 +6,8 @@ export const addressOfAutomation = (name: string): string => `/automations/${enc
 
 export const addressOfSession = (id: string): string => `/conversations/${id}`;
 
+export const addressOfArtifacts = (session: string): string => `/conversations/${session}/artifacts`;
+
 export const addressOfApproval = (id: string): string => `/approvals/${id}`;
 
 /** Questions are in the inbox of the approvals. */

@@ -20,6 +20,7 @@ import { Conversations } from "./conversations/Conversations";
 import { Overview } from "./overview/Overview";
 import { Runs } from "./runs/Runs";
 
+const ArtifactList = lazy(() => import("./artifacts/ArtifactList"));
 const Automations = lazy(() => import("./automations/Automations"));
 const AutomationDetail = lazy(() => import("./automations/AutomationDetail"));
 const AutomationEditor = lazy(() => import("./automations/Editor"));
@@ -64,6 +65,12 @@ export const views: View[] = [
     component: Conversations,
     icon: MessageSquare,
     key: "c",
+  },
+  {
+    label: "Artifacts of a conversation",
+    href: "/conversations",
+    pattern: "/conversations/:id/artifacts",
+    component: ArtifactList,
   },
   {
     label: "Automations",

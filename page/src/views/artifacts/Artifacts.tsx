@@ -12,7 +12,7 @@ import { NoLines, ShowMore } from "../../kit/List";
 import { EmptyState, Panel, Skeleton } from "../../kit/layout";
 import listCss from "../../kit/list.module.css";
 import { Time } from "../../kit/Time";
-import { addressOfRun, addressOfSession } from "../addresses";
+import { addressOfArtifacts, addressOfRun, addressOfSession } from "../addresses";
 import css from "./artifacts.module.css";
 import { download } from "./download";
 import { type ArtifactVersions, baseType, hostOfLink, sizeText, versionsOf } from "./versions";
@@ -23,16 +23,17 @@ const SESSIONS = 20;
 /** The names that a side panel shows without a click. */
 const SHOWN_BESIDE = 4;
 
-const NOTHING_YET = "No artifact yet. Its agent hands in files and addresses with the tool save_artifact.";
+export const NOTHING_YET =
+  "No artifact yet. Its agent hands in files and addresses with the tool save_artifact.";
 
-const listOf = (session: string, after: string | null, limit: number, signal: AbortSignal) =>
+export const readArtifacts = (session: string, after: string | null, limit: number, signal: AbortSignal) =>
   get<Page<Artifact>>(`/sessions/${session}/artifacts`, { after, limit }, signal);
 
 /** The artifacts of a session, beside its conversation. Shows nothing if there are none. */
 export function SessionArtifacts({ session }: { session: string }) {
   const list = useInfiniteQuery({
     queryKey: [...keys.artifacts(session), "list"],
-    queryFn: ({ signal, pageParam }) => listOf(session, pageParam, PAGE, signal),
+    queryFn: ({ signal, pageParam }) => readArtifacts(session, pageParam, PAGE, signal),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
   });
@@ -44,7 +45,7 @@ export function SessionArtifacts({ session }: { session: string }) {
   return (
     <section className={css.beside} aria-label="Artifacts">
       <h2>
-        Artifacts <small>{number}</small>
+        <Link href={addressOfArtifacts(session)}>Artifacts</Link> <small>{number}</small>
       </h2>
       {list.error && <ErrorState error={list.error} onRetry={() => list.refetch()} />}
       <Rows groups={shown} />
@@ -59,7 +60,7 @@ async function artifactsOfRun(run: RunView, session: string, signal: AbortSignal
   const found: Artifact[] = [];
   let after: string | null = null;
   do {
-    const page: Page<Artifact> = await listOf(session, after, 2 * PAGE, signal);
+    const page: Page<Artifact> = await readArtifacts(session, after, 2 * PAGE, signal);
     found.push(...page.items.filter((each) => each.run_id === run.id));
     const last = page.items.at(-1);
     after = last !== undefined && last.created_at < run.created_at ? null : page.next;
@@ -102,7 +103,7 @@ export function AutomationArtifacts({ automation }: { automation: AutomationView
   const lists = useQueries({
     queries: sessions.map((session) => ({
       queryKey: [...keys.artifacts(session.id), "first"],
-      queryFn: ({ signal }: { signal: AbortSignal }) => listOf(session.id, null, PAGE, signal),
+      queryFn: ({ signal }: { signal: AbortSignal }) => readArtifacts(session.id, null, PAGE, signal),
     })),
   });
   const groups = versionsOf(lists.flatMap((list) => list.data?.items ?? []));
@@ -147,7 +148,8 @@ export function AutomationArtifacts({ automation }: { automation: AutomationView
   );
 }
 
-function Rows({ groups, run }: { groups: ArtifactVersions[]; run?: string }) {
+/** The lines of artifacts, each with its older versions. */
+export function Rows({ groups, run }: { groups: ArtifactVersions[]; run?: string }) {
   if (groups.length === 0) return null;
   return (
     <ul className={listCss.lines}>

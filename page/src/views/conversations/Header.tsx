@@ -6,6 +6,7 @@ import {
   Ellipsis,
   FileDown,
   Folder,
+  Package,
   PanelRight,
   Pause,
   Play,
@@ -14,7 +15,7 @@ import {
   Trash2,
 } from "lucide-react";
 import { type FormEvent, memo, useEffect, useRef, useState } from "react";
-import { Link } from "wouter";
+import { Link, useLocation } from "wouter";
 import { request } from "../../api/client";
 import { hasStatus } from "../../api/problem";
 import { usePermission } from "../../api/queries";
@@ -27,6 +28,7 @@ import { fileTitle, type Look, lookOfSession, Status } from "../../kit/Status";
 import { toast } from "../../kit/Toast";
 import { useConnection } from "../../shell/connection";
 import { useKey } from "../../shell/keys";
+import { addressOfArtifacts } from "../addresses";
 import { REMOVED, useInstanceNames } from "../instances";
 import { cancelRuns, exportSession, moveSession, renameSession } from "./actions";
 import css from "./conversation.module.css";
@@ -43,6 +45,7 @@ export interface HeaderProps {
 export const Header = memo(function Header(props: HeaderProps) {
   const { view, agent, waitsForYou, onDelete, onPanel } = props;
   const may = usePermission();
+  const [, navigate] = useLocation();
   const { online } = useConnection();
   const [confirm, setConfirm] = useState<"complete" | "archive" | null>(null);
   const refusal = !online
@@ -155,6 +158,11 @@ export const Header = memo(function Header(props: HeaderProps) {
             onSelect: () => setConfirm("archive"),
           },
           null,
+          {
+            label: "Artifacts",
+            icon: <Package size={16} aria-hidden />,
+            onSelect: () => navigate(addressOfArtifacts(view.id)),
+          },
           {
             label: "Export as Markdown",
             icon: <FileDown size={16} aria-hidden />,

@@ -1,0 +1,79 @@
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { ChevronRight } from "lucide-react";
+import { Link } from "wouter";
+import { get } from "../../api/client";
+import { hasStatus } from "../../api/problem";
+import { keys } from "../../api/queries";
+import type { SessionView } from "../../api/types";
+import { ErrorState } from "../../kit/ErrorState";
+import { ShowMore } from "../../kit/List";
+import { EmptyState, Panel, Skeleton } from "../../kit/layout";
+import { addressOfSession } from "../addresses";
+import { titleOf } from "../conversations/names";
+import { NOTHING_YET, Rows, readArtifacts } from "./Artifacts";
+import css from "./artifacts.module.css";
+import { versionsOf } from "./versions";
+
+const PAGE = 50;
+
+/** The route `/conversations/:id/artifacts`: all artifacts of one session. */
+export default function ArtifactList({ params }: { params: { id: string } }) {
+  const { id } = params;
+  const session = useQuery({
+    queryKey: keys.session(id),
+    queryFn: ({ signal }) => get<SessionView>(`/sessions/${id}`, {}, signal),
+  });
+  const list = useInfiniteQuery({
+    queryKey: [...keys.artifacts(id), "list"],
+    queryFn: ({ signal, pageParam }) => readArtifacts(id, pageParam, PAGE, signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+  });
+  const groups = versionsOf(list.data?.pages.flatMap((page) => page.items) ?? []);
+  if (hasStatus(session.error, 404)) {
+    return (
+      <div className={css.view}>
+        <EmptyState
+          text="There is no such conversation."
+          action={<Link href="/conversations">All conversations</Link>}
+          command="matins session list"
+        />
+      </div>
+    );
+  }
+  return (
+    <div className={css.view}>
+      <nav aria-label="Path" className={css.path}>
+        <Link href="/conversations">Conversations</Link>
+        <ChevronRight size={16} aria-hidden />
+        <Link className="truncate" href={addressOfSession(id)}>
+          {session.data ? titleOf(session.data) : "Conversation"}
+        </Link>
+        <ChevronRight size={16} aria-hidden />
+        <h1>Artifacts</h1>
+      </nav>
+      {list.error ? (
+        <ErrorState error={list.error} onRetry={() => list.refetch()} />
+      ) : list.data === undefined ? (
+        <Skeleton rows={4} />
+      ) : groups.length === 0 ? (
+        <EmptyState text={NOTHING_YET} command={`matins artifact list ${id}`} />
+      ) : (
+        <Panel
+          title="Artifacts"
+          aside={
+            <small className={css.number}>
+              {groups.length}
+              {list.hasNextPage && "+"}
+            </small>
+          }
+        >
+          <Rows groups={groups} />
+          {list.hasNextPage && (
+            <ShowMore disabled={list.isFetchingNextPage} onClick={() => list.fetchNextPage()} />
+          )}
+        </Panel>
+      )}
+    </div>
+  );
+}
