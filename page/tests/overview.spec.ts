@@ -97,6 +97,7 @@ test("overview_answers_five_questions_without_a_click", async ({ page, stack, si
   const cost = page.getByRole("region", { name: "Cost and usage" });
   await expect(cost).toContainText("$0.02");
   await expect(cost).toContainText("2 of 4 runs reported a cost");
+  await expect(cost).toContainText("in UTC; 2 runs not reported");
   // All of it is on the first screen.
   const bottom = await cost.evaluate((element) => element.getBoundingClientRect().bottom);
   expect(bottom).toBeLessThanOrEqual(800);

@@ -33,6 +33,10 @@ pub struct Overview {
     pub usage: BudgetUsage,
     /// The numbers of runs of today, in UTC, whose agents reported their usage.
     pub reported: ReportedUsage,
+    /// The same numbers of this month, in UTC. Those of earlier days may be some minutes old. A server of an earlier
+    /// version sends none.
+    #[serde(default)]
+    pub reported_in_month: ReportedUsage,
     /// Those who used the most today, in UTC, the highest cost first, at most three. An automation whose agents report
     /// several currencies appears once for each.
     pub spenders: Vec<Spender>,

@@ -17,7 +17,7 @@ use model::{
 };
 use store::{
     AutomationItem, OverviewLimits, OverviewPeriods, PeriodFailure, PeriodFailures, PeriodOutcome,
-    RunNames, SpenderUsage,
+    ReportedTurns, RunNames, SpenderUsage,
 };
 
 use crate::{Error, Service, automations::run_outcome, boxed, runs::run_item, upcoming_runs};
@@ -137,11 +137,8 @@ impl Service {
                 .collect(),
             next_runs: self.next_runs(found.next.readable)?,
             usage: found.usage.into(),
-            reported: ReportedUsage {
-                runs: found.counts.turns,
-                with_tokens: found.counts.with_tokens,
-                with_cost: found.counts.with_cost,
-            },
+            reported: reported_usage(found.counts.reported),
+            reported_in_month: reported_usage(found.counts.reported + found.reported_before),
             spenders: found.spenders.into_iter().map(spender).collect(),
             has_server: instances
                 .iter()
@@ -317,6 +314,14 @@ fn number_of(counts: &mut OutcomeCounts, status: RunStatus) -> &mut u64 {
         RunStatus::Running => &mut counts.running,
         RunStatus::Delivered => &mut counts.delivered,
         RunStatus::Queued | RunStatus::Deferred => &mut counts.queued,
+    }
+}
+
+const fn reported_usage(turns: ReportedTurns) -> ReportedUsage {
+    ReportedUsage {
+        runs: turns.turns,
+        with_tokens: turns.with_tokens,
+        with_cost: turns.with_cost,
     }
 }
 

@@ -1,7 +1,6 @@
 //! The usage of tenants on the earlier days of this month, which overviews show again and again.
 //!
-//! The sums change no more, except that a turn may end on another server a moment after midnight. So they are read again
-//! after a few minutes. Budgets are never checked by them.
+//! The sums change no more, except that a turn may end after midnight. So they are read again after a few minutes. Budgets are never checked by them.
 
 use std::{
     collections::HashMap,
@@ -13,6 +12,8 @@ use model::{
     TenantId, Timestamp,
     budget::{BudgetPeriods, UsageTotals},
 };
+
+use crate::reported_turns::ReportedTurns;
 
 /// The time after which the sums are read again.
 const LIFETIME: Duration = Duration::from_mins(10);
@@ -28,7 +29,14 @@ struct Sums {
     /// The first day that is not in the sums.
     until: Timestamp,
     read_at: Timestamp,
-    totals: UsageTotals,
+    usage: ClosedUsage,
+}
+
+/// The usage of a tenant on the earlier days of a month.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ClosedUsage {
+    pub(crate) totals: UsageTotals,
+    pub(crate) reported: ReportedTurns,
 }
 
 impl ClosedDays {
@@ -38,12 +46,12 @@ impl ClosedDays {
         tenant: TenantId,
         days: BudgetPeriods,
         now: Timestamp,
-    ) -> Option<UsageTotals> {
+    ) -> Option<ClosedUsage> {
         let sums = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = sums.get(&tenant)?;
         // A clock that was set back makes an age of zero.
         let is_fresh = found.read_at <= now && now.since(found.read_at) < LIFETIME;
-        (found.until == days.day && is_fresh).then(|| found.totals.clone())
+        (found.until == days.day && is_fresh).then(|| found.usage.clone())
     }
 
     /// Keeps the usage that the caller has read.
@@ -52,7 +60,7 @@ impl ClosedDays {
         tenant: TenantId,
         days: BudgetPeriods,
         now: Timestamp,
-        totals: UsageTotals,
+        usage: ClosedUsage,
     ) {
         let mut sums = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if sums.len() >= MAX_TENANTS && !sums.contains_key(&tenant) {
@@ -61,7 +69,7 @@ impl ClosedDays {
         let read = Sums {
             until: days.day,
             read_at: now,
-            totals,
+            usage,
         };
         sums.insert(tenant, read);
     }
@@ -79,13 +87,16 @@ mod tests {
         let now: Timestamp = "2026-11-26T23:55:00Z".parse().unwrap();
         let days = BudgetPeriods::of(now);
         assert_eq!(closed.get(tenant, days, now), None);
-        let totals = UsageTotals {
-            turns: 7,
-            ..UsageTotals::default()
+        let usage = ClosedUsage {
+            reported: ReportedTurns {
+                turns: 7,
+                ..ReportedTurns::default()
+            },
+            ..ClosedUsage::default()
         };
-        closed.put(tenant, days, now, totals.clone());
+        closed.put(tenant, days, now, usage.clone());
         let later = now + Duration::from_mins(4);
-        assert_eq!(closed.get(tenant, days, later), Some(totals));
+        assert_eq!(closed.get(tenant, days, later), Some(usage));
         let tomorrow = now + Duration::from_mins(6);
         assert_eq!(
             closed.get(tenant, BudgetPeriods::of(tomorrow), tomorrow),

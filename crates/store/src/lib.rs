@@ -54,6 +54,7 @@ mod owned_runs;
 mod page;
 mod question_log;
 mod questions;
+mod reported_turns;
 mod retention;
 mod rows;
 mod runs;
@@ -110,6 +111,7 @@ pub use overview::{
 };
 pub use page::Page;
 pub use questions::QuestionFilter;
+pub use reported_turns::ReportedTurns;
 pub use retention::LogsTrimmed;
 pub use runs::{
     DirectoryRefusal, FireReport, PromotionReport, RunFilter, RunNames, WebhookReceipt,

@@ -8,8 +8,10 @@ use crate::{
     automations::{self, PAUSED_BY_PERSON},
     boxed,
     database::{Row, Tx},
-    questions, runs, scheduler_status,
-    shown_usage::shown_tenant_account,
+    questions,
+    reported_turns::ReportedTurns,
+    runs, scheduler_status,
+    shown_usage::shown_tenant_usage,
     store::Store,
     usage,
 };
@@ -65,12 +67,8 @@ pub struct PeriodCounts {
     /// The number of inputs of each status. An occurrence that was missed or skipped counts as the due instants for
     /// which it stands.
     pub inputs: Vec<(RunStatus, u64)>,
-    /// The number of turns that began today and are over.
-    pub turns: u64,
-    /// The number of those turns whose agents reported tokens.
-    pub with_tokens: u64,
-    /// The number of those turns whose agents reported a cost.
-    pub with_cost: u64,
+    /// The numbers of turns that began today and are over.
+    pub reported: ReportedTurns,
     /// `true` if the period has more inputs than those that were read.
     pub cut: bool,
 }
@@ -161,6 +159,8 @@ pub struct OverviewRows {
     pub next: AutomationItems,
     /// The budget of the tenant and its usage.
     pub usage: Account,
+    /// The numbers of turns that began on the earlier days of this month.
+    pub reported_before: ReportedTurns,
     /// Those who used the most today, the highest cost first.
     pub spenders: Vec<SpenderUsage>,
 }
@@ -206,6 +206,7 @@ impl Store {
         };
         let needing = needing_attention(tx, tenant, limits.needing).await?;
         let next = next_due(tx, tenant, Timestamp::MAX, limits.next).await?;
+        let shown = shown_tenant_usage(tx, &self.closed_days, tenant, budget, now).await?;
         Ok(OverviewRows {
             counts: counts(tx, tenant, periods, limits.inputs).await?,
             failures: failures(tx, tenant, periods.failures_since, limits.failures).await?,
@@ -224,7 +225,8 @@ impl Store {
                 .await?,
             needing: automations::items_by_id(tx, tenant, &needing, 1).await?,
             next: automations::items_by_id(tx, tenant, &next, 0).await?,
-            usage: shown_tenant_account(tx, &self.closed_days, tenant, budget, now).await?,
+            usage: shown.account,
+            reported_before: shown.reported_before,
             spenders: spenders_of_day(tx, tenant, now, limits.spenders).await?,
         })
     }
@@ -317,9 +319,7 @@ async fn counts(
         let inputs = usage::read_amount(row, "inputs")?;
         counts.inputs.push((row.parse("status")?, inputs));
         all += usage::read_amount(row, "found")?;
-        counts.turns += usage::read_amount(row, "turns")?;
-        counts.with_tokens += usage::read_amount(row, "with_tokens")?;
-        counts.with_cost += usage::read_amount(row, "with_cost")?;
+        counts.reported = counts.reported + ReportedTurns::read(row)?;
     }
     counts.cut = all >= u64::from(limit);
     Ok(counts)

@@ -9,20 +9,28 @@ use model::{
 
 use crate::{
     Error,
-    closed_days::ClosedDays,
+    closed_days::{ClosedDays, ClosedUsage},
     database::Tx,
+    reported_turns::ReportedTurns,
     usage::{PeriodUsage, add_period_usage},
 };
 
-/// Returns a budget of a tenant, and the usage of all its runs today and this month, for people. The usage of
-/// earlier days may be some minutes old.
-pub(crate) async fn shown_tenant_account(
+/// The usage of a tenant for people.
+pub(crate) struct ShownUsage {
+    /// The budget, and the usage of all runs today and this month.
+    pub(crate) account: Account,
+    /// The numbers of turns that began on the earlier days of this month.
+    pub(crate) reported_before: ReportedTurns,
+}
+
+/// Returns the usage of a tenant for people. The usage of earlier days may be some minutes old.
+pub(crate) async fn shown_tenant_usage(
     tx: &mut Tx,
     closed: &ClosedDays,
     id: TenantId,
     budget: Budget,
     now: Timestamp,
-) -> Result<Account, Error> {
+) -> Result<ShownUsage, Error> {
     let days = BudgetPeriods::of(now);
     let statement = sql!("spending/of_tenants");
     let before = if let Some(before) = closed.get(id, days, now) {
@@ -34,10 +42,17 @@ pub(crate) async fn shown_tenant_account(
         };
         let mut used = HashMap::new();
         add_period_usage(tx, statement, vec![params![id]], until_today, &mut used).await?;
-        let before = used.remove(&id.uuid()).unwrap_or_default().month;
+        let before = ClosedUsage {
+            totals: used.remove(&id.uuid()).unwrap_or_default().month,
+            reported: ReportedTurns::of_period(tx, id, days.month, days.day).await?,
+        };
         closed.put(id, days, now, before.clone());
         before
     };
+    let ClosedUsage {
+        totals: before,
+        reported: reported_before,
+    } = before;
     let today = BudgetPeriods {
         month: days.day,
         ..days
@@ -52,11 +67,14 @@ pub(crate) async fn shown_tenant_account(
         *month.cost.entry(currency).or_default() += cost;
     }
     let PeriodUsage { day, month } = used.remove(&id.uuid()).unwrap_or_default();
-    Ok(Account {
-        owner: Owner::Tenant,
-        budget,
-        periods: days,
-        day,
-        month,
+    Ok(ShownUsage {
+        account: Account {
+            owner: Owner::Tenant,
+            budget,
+            periods: days,
+            day,
+            month,
+        },
+        reported_before,
     })
 }

@@ -145,6 +145,7 @@ pub(crate) async fn overview_tells_what_ran_failed_waits_and_comes_next(world: &
         overview["reported"],
         json!({ "runs": 4, "with_tokens": 0, "with_cost": 0 })
     );
+    assert_eq!(overview["reported_in_month"], overview["reported"]);
 
     // Nothing of what ended before the period counts.
     world.clock.advance(Duration::from_hours(2));

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use api_types::{
-    AutomationItem, BudgetUsage, FailureGroup, OutcomeCounts, Overview, ReportedUsage, RunItem,
+    AutomationItem, FailureGroup, OutcomeCounts, Overview, ReportedUsage, RunItem,
     WaitingApproval, WaitingQuestion,
 };
 use client::{TraceItem, TraceSubject};
@@ -194,7 +194,7 @@ fn print(app: &App, overview: &Overview) -> Result<(), CliError> {
         )
     });
     section(app, "Next", next.collect())?;
-    section(app, "Cost", cost_lines(&overview.usage, overview.reported))
+    section(app, "Cost", cost_lines(&overview))
 }
 
 /// Prints a heading and lines, or nothing without lines.
@@ -381,7 +381,8 @@ fn running_line(item: &RunItem, now: Timestamp) -> String {
     format!("  {name}, {} for {time}{wait}", excerpt(agent, NAME_CHARS))
 }
 
-fn cost_lines(usage: &BudgetUsage, reported: ReportedUsage) -> Vec<String> {
+fn cost_lines(overview: &Overview) -> Vec<String> {
+    let usage = &overview.usage;
     let Some(amounts) = budget::format_usage(usage) else {
         return Vec::new();
     };
@@ -389,13 +390,19 @@ fn cost_lines(usage: &BudgetUsage, reported: ReportedUsage) -> Vec<String> {
     if let Some(limits) = budget::format_limits(&usage.budget.clone().into()) {
         lines.push(format!("  budget: {limits}"));
     }
-    let ReportedUsage {
-        runs, with_cost, ..
-    } = reported;
-    if runs > with_cost {
-        let silent = runs - with_cost;
-        let text = format!("  {silent} of {runs} runs of today reported no cost");
-        lines.push(paint(DIM, &text));
+    let periods = [
+        ("today", overview.reported),
+        ("this month", overview.reported_in_month),
+    ];
+    for (period, reported) in periods {
+        let ReportedUsage {
+            runs, with_cost, ..
+        } = reported;
+        if runs > with_cost {
+            let silent = runs - with_cost;
+            let text = format!("  {silent} of {runs} runs of {period} reported no cost");
+            lines.push(paint(DIM, &text));
+        }
     }
     lines
 }

@@ -41,6 +41,7 @@ fn status_answers_five_questions() {
         "09:00:00 +00:00 UTC  standup",
         "today: ",
         "2 of 2 runs of today reported no cost",
+        "2 of 2 runs of this month reported no cost",
     ] {
         assert!(status.contains(part), "{part}: {status}");
     }

@@ -18,6 +18,7 @@ use store::{
 };
 
 use crate::{
+    budgets::answer_using,
     fixtures::TestStore,
     stage::{Stage, answer, at, hourly},
 };
@@ -343,7 +344,7 @@ pub(crate) async fn overview_reads_period_due_and_needing_automations(db: &TestS
         [(Failed, 2), (Running, 1), (Succeeded, 2)],
         "each input counts once, and none of before"
     );
-    assert_eq!((read.counts.turns, read.counts.cut), (4, false));
+    assert_eq!((read.counts.reported.turns, read.counts.cut), (4, false));
     let failures = read.failures.failures.iter();
     let shown: Vec<_> = failures
         .map(|failure| {
@@ -389,7 +390,7 @@ pub(crate) async fn overview_shows_usage_of_day_and_month(db: &TestStore) {
     let id = stage.automation("daily", SessionMode::Fresh).await;
     let take_turn = async || {
         let run = stage.fire_and_start(id).await;
-        stage.succeed(run).await;
+        stage.end(run, &answer_using(10, 7)).await;
     };
     let shown = async || {
         let now = stage.now();
@@ -399,18 +400,33 @@ pub(crate) async fn overview_shows_usage_of_day_and_month(db: &TestStore) {
             today: now,
         };
         let read = stage.store.overview(stage.tenant, periods, FEW, now);
-        let usage = read.await.unwrap().usage;
-        (usage.day.turns, usage.month.turns)
+        let read = read.await.unwrap();
+        let (usage, before) = (read.usage, read.reported_before);
+        let before = (before.turns, before.with_tokens, before.with_cost);
+        ((usage.day.turns, usage.month.turns), before)
     };
     take_turn().await;
-    assert_eq!(shown().await, (1, 1));
+    let failed = stage.fire_and_start(id).await;
+    stage.fail(failed, FailureKind::AgentError).await;
+    let again = stage
+        .store
+        .retry_run(stage.scope(), failed, None, stage.now());
+    let again = again.await.unwrap().run_id;
+    stage.start(again).await;
+    stage.succeed(again).await;
+    assert_eq!(shown().await, ((3, 3), (0, 0, 0)));
     stage.advance_seconds(24 * 60 * 60);
-    assert_eq!(shown().await, (0, 1));
+    let before = (2, 1, 1);
+    assert_eq!(
+        shown().await,
+        ((0, 3), before),
+        "a retried input counts once"
+    );
     // The sums of the days that are over are kept, those of today are read.
     take_turn().await;
-    assert_eq!(shown().await, (1, 2));
+    assert_eq!(shown().await, ((1, 4), before));
     stage.clock.set(at("2026-06-01T00:00:00Z"));
-    assert_eq!(shown().await, (0, 0), "another month");
+    assert_eq!(shown().await, ((0, 0), (0, 0, 0)), "another month");
 }
 
 pub(crate) async fn timeline_reads_inputs_and_due_automations_of_period(db: &TestStore) {

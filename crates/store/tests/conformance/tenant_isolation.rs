@@ -190,6 +190,10 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
             ];
             [ids, instants, params![50_u32]].concat()
         }
+        "runs/reported_of_period" => {
+            let ids = params![none(), Uuid::nil(), Uuid::max()];
+            [ids, params![Timestamp::UNIX_EPOCH, Timestamp::MAX]].concat()
+        }
         "runs/failures_of_period" => {
             let ids = params![none(), Uuid::nil(), Uuid::max()];
             [ids, params![Timestamp::UNIX_EPOCH, "failed", 50_u32]].concat()

@@ -10,9 +10,15 @@ function costText(cost: Money[], turns: number): string {
   return turns > 0 ? "cost not reported" : "nothing yet";
 }
 
+/** Says for how many runs the cost does not count. Empty if it counts for all. */
+export function silentText(reported: Overview["reported_in_month"]): string {
+  const silent = reported === undefined ? 0 : reported.runs - reported.with_cost;
+  return silent === 0 ? "" : `; ${plural(silent, "run")} not reported`;
+}
+
 /** What today and this month cost, against the budget; the days are those of UTC, as for budgets. */
 export function Spending({ overview }: { overview: Overview }) {
-  const { usage, reported, spenders } = overview;
+  const { usage, reported, reported_in_month: ofMonth, spenders } = overview;
   const month = new Date(usage.month.since).toLocaleDateString("en-GB", { month: "long", timeZone: "UTC" });
   const day = new Date(usage.day.since).getUTCDate();
   const days = new Date(Date.parse(usage.month.until) - 1).getUTCDate();
@@ -34,7 +40,7 @@ export function Spending({ overview }: { overview: Overview }) {
         cost={usage.month.cost}
         turns={usage.month.turns}
         limit={usage.budget.month.cost}
-        note={`day ${day} of ${days}, in UTC`}
+        note={`day ${day} of ${days}, in UTC${silentText(ofMonth)}`}
       />
       <div>
         <p>
