@@ -29,6 +29,7 @@
 mod approval_request;
 mod approval_waits;
 mod content_sweep;
+mod deliveries;
 mod direct_turn_store;
 mod directories;
 pub mod dispatcher;
@@ -70,6 +71,7 @@ pub use standalone::take_standalone_turn;
 pub use turn_store::WorkerTurnStore;
 
 use crate::{
+    deliveries::Deliveries,
     dispatcher::Dispatcher,
     housekeeping::{Housekeeper, TrimProgress},
     loop_runner::LoopBody,
@@ -99,7 +101,7 @@ pub struct Daemon {
     /// The tasks that running turns depend on; these tasks end with `upkeep_stop`.
     upkeep: Vec<JoinHandle<()>>,
     pool: JoinHandle<StopSummary>,
-    /// The notification requests under way.
+    /// The notification requests and the deliveries of trigger files under way.
     delivery_tasks: TaskTracker,
     host: Host,
 }
@@ -146,7 +148,15 @@ impl Daemon {
             requeue.clone(),
             Arc::clone(&signals.notifier),
         );
-        let dispatcher = Dispatcher { host: host.clone() };
+        let dispatcher = Dispatcher {
+            deliveries: Deliveries::new(
+                host.clone(),
+                stop.clone(),
+                Arc::clone(&signals.dispatcher),
+            ),
+            tasks: delivery_tasks.clone(),
+            requeue: requeue.clone(),
+        };
         // Nothing notifies `never`: the watchdog polls, because a missing heartbeat produces no event, and
         // housekeeping is never urgent.
         let never = Arc::new(Notify::new());

@@ -5,7 +5,7 @@
 //! number is its fence. Delivered runs have no heartbeat, so that no watchdog gives them up; the dispatcher looks for
 //! their files again after [`limits::REDELIVER_AFTER`].
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use model::{
     AutomationId, InstanceId, RunId, TenantId, Timestamp, limits,
@@ -66,10 +66,11 @@ pub enum TriggerFileWrite {
 }
 
 impl Store {
-    /// Claims files that are due, with a lease until `until`. No other dispatcher claims them before that.
+    /// Claims files of an instance that are due, with a lease until `until`. No other dispatcher claims them before that.
     #[boxed]
     pub async fn claim_trigger_files(
         &self,
+        instance: InstanceId,
         limit: u32,
         until: Timestamp,
         now: Timestamp,
@@ -77,7 +78,7 @@ impl Store {
         // Search in a transaction that only reads, because most servers have no such instance, and SQLite has one writer.
         let due = {
             let mut tx = self.db.begin_read(Scope::System).await?;
-            tx.fetch_all(sql!("trigger_files/due"), params![now, limit])
+            tx.fetch_all(sql!("trigger_files/due"), params![now, limit, instance])
                 .await?
         };
         if due.is_empty() {
@@ -170,12 +171,14 @@ impl Store {
         .await
     }
 
-    /// Returns the instant at which the next file is due. Returns `None` if no run waits for a file.
+    /// Returns, for each instance with runs that wait for a file or as a file, the instant at which its next file is due.
     #[boxed]
-    pub async fn next_trigger_file_at(&self) -> Result<Option<Timestamp>, Error> {
+    pub async fn next_trigger_files(&self) -> Result<BTreeMap<InstanceId, Timestamp>, Error> {
         let mut tx = self.db.begin_read(Scope::System).await?;
-        let row = tx.fetch_one(sql!("trigger_files/next"), params![]).await?;
-        Ok(row.optional("at")?)
+        let rows = tx.fetch_all(sql!("trigger_files/next"), params![]).await?;
+        rows.iter()
+            .map(|row| Ok((row.get("instance_id")?, row.get("at")?)))
+            .collect()
     }
 
     /// Returns the file of a run. Returns `None` if no attempt to write one was made.

@@ -1,9 +1,22 @@
 //! The dispatcher: runs of an instance with a folder become files there.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, time::Duration};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
-use daemon::{Daemon, dispatcher::deliver_due};
-use delivery::{Trigger, TriggerRequest};
+use daemon::{
+    Daemon,
+    dispatcher::{Deliveries, OpenFolder, deliver_due},
+};
+use delivery::{Trigger, TriggerName, TriggerRequest};
+use futures::future::BoxFuture;
 use model::{
     Clock as _, InstanceId, RunId, TokenId,
     access::Role,
@@ -13,8 +26,10 @@ use model::{
     trigger_file::{InstanceFolder, TriggerFile},
 };
 use store::{NewInstance, NewToken};
+use tokio::sync::Semaphore;
+use trigger_folder::{Delivered, Delivery, DeliveryError, DirectoryDelivery};
 
-use crate::world::{World, automation, eventually};
+use crate::world::{TEST_TIMEOUT, World, automation, eventually};
 
 /// An instance whose folder is in the home of a world.
 struct FolderInstance {
@@ -25,11 +40,18 @@ struct FolderInstance {
 impl FolderInstance {
     /// Adds an instance. Its folder does not exist yet.
     async fn add(world: &World) -> Self {
+        Self::add_named(world, "triggers").await
+    }
+
+    /// Adds an instance with the name of its folder.
+    async fn add_named(world: &World, name: &str) -> Self {
         let (now, entropy) = (world.clock.now(), &*world.host.entropy);
-        let folder = world.path("triggers");
+        let folder = world.path(name);
+        let mut hash = [0; 32];
+        hash[..name.len()].copy_from_slice(name.as_bytes());
         let new = NewInstance {
             id: InstanceId::generate(now, entropy),
-            name: "elsewhere".into(),
+            name: name.into(),
             folder: InstanceFolder {
                 path: folder.to_str().unwrap().into(),
                 runtime_path: None,
@@ -40,7 +62,7 @@ impl FolderInstance {
             name: "runtime".into(),
             role: Role::Runtime,
             scopes: None,
-            hash: [7; 32],
+            hash,
             secret_prefix: "mat_1".into(),
             made_by: None,
             expires_at: None,
@@ -72,9 +94,60 @@ impl FolderInstance {
 async fn placed_run(world: &World, there: &FolderInstance) -> RunId {
     let agent = world.agent(&world.script()).await;
     let mut new = automation(agent, SessionMode::Continuous);
+    new.name = format!("monitor {}", world.runs().await.len());
     new.placed_on = Some(there.instance);
     let id = world.create_automation(&new).await;
     world.fire(id).await
+}
+
+/// The writes into a folder that hangs until it is released.
+#[derive(Clone)]
+struct HangingFolder {
+    folder: DirectoryDelivery,
+    released: Arc<Semaphore>,
+    /// The number of writes that have write_count.
+    write_count: Arc<AtomicUsize>,
+}
+
+impl HangingFolder {
+    fn new(there: &FolderInstance) -> Self {
+        Self {
+            folder: DirectoryDelivery::new(&there.folder),
+            released: Arc::new(Semaphore::new(0)),
+            write_count: Arc::default(),
+        }
+    }
+
+    /// Returns the deliveries of a server for which this folder hangs.
+    fn deliveries(&self, world: &World, write_timeout: Duration) -> Deliveries {
+        let hanging = self.clone();
+        let open: OpenFolder = Arc::new(move |folder: &InstanceFolder| -> Box<dyn Delivery> {
+            if folder.path.ends_with("hanging") {
+                return Box::new(hanging.clone());
+            }
+            Box::new(DirectoryDelivery::new(&folder.path))
+        });
+        Deliveries::standalone(world.host.clone(), open, write_timeout)
+    }
+
+    fn write_count(&self) -> usize {
+        self.write_count.load(Ordering::SeqCst)
+    }
+}
+
+impl Delivery for HangingFolder {
+    fn deliver(
+        &self,
+        name: &TriggerName,
+        content: &[u8],
+    ) -> BoxFuture<'_, Result<Delivered, DeliveryError>> {
+        let (name, content) = (*name, content.to_vec());
+        self.write_count.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async move {
+            drop(self.released.acquire().await.unwrap());
+            self.folder.deliver(&name, &content).await
+        })
+    }
 }
 
 async fn file_of(world: &World, run: RunId) -> TriggerFile {
@@ -158,4 +231,71 @@ pub(crate) async fn server_delivers_as_soon_as_run_is_queued(world: &World) {
     server.signals().wake();
     server.stop().await;
     assert_eq!(world.run(run).await.status(), RunStatus::Delivered);
+}
+
+pub(crate) async fn hanging_folder_delays_no_other_one(world: &World) {
+    let hanging = FolderInstance::add_named(world, "hanging").await;
+    let other = FolderInstance::add_named(world, "other").await;
+    for there in [&hanging, &other] {
+        there.create_folder();
+    }
+    let folder = HangingFolder::new(&hanging);
+    let deliveries = folder.deliveries(world, TEST_TIMEOUT);
+    let mut runs = Vec::new();
+    for _ in 0..3 {
+        runs.push(placed_run(world, &hanging).await);
+    }
+    placed_run(world, &other).await;
+    let first = tokio::spawn({
+        let deliveries = deliveries.clone();
+        async move { deliveries.deliver_due().await }
+    });
+    eventually("a file in the other folder", async || {
+        (other.names().len() == 1 && folder.write_count() == 1).then_some(())
+    })
+    .await;
+    // Later rounds go on with the other folder, and leave the hanging one alone: one write occupies one thread.
+    let next = placed_run(world, &other).await;
+    eventually("a delivered run", async || {
+        deliveries.deliver_due().await.unwrap();
+        (world.run(next).await.status() == RunStatus::Delivered).then_some(())
+    })
+    .await;
+    world.clock.advance(Duration::from_hours(1));
+    let last = placed_run(world, &other).await;
+    deliveries.deliver_due().await.unwrap();
+    assert_eq!(world.run(last).await.status(), RunStatus::Delivered);
+    assert_eq!((folder.write_count(), hanging.names().len()), (1, 0));
+    // The rest follows as soon as the folder answers.
+    folder.released.add_permits(1);
+    let delivered = tokio::time::timeout(TEST_TIMEOUT, first).await;
+    assert!(delivered.unwrap().unwrap().unwrap() >= 4);
+    for run in runs {
+        assert_eq!(world.run(run).await.status(), RunStatus::Delivered);
+    }
+    assert_eq!(hanging.names().len(), 3);
+}
+
+pub(crate) async fn late_write_counts_after_its_timeout(world: &World) {
+    let hanging = FolderInstance::add_named(world, "hanging").await;
+    hanging.create_folder();
+    let folder = HangingFolder::new(&hanging);
+    let deliveries = folder.deliveries(world, Duration::ZERO);
+    let run = placed_run(world, &hanging).await;
+    assert_eq!(deliveries.deliver_due().await.unwrap(), 0);
+    let file = file_of(world, run).await;
+    let error = file.error.unwrap();
+    assert!(error.contains("hanging` did not answer within"), "{error}");
+    // The write is still under way, so that this server begins no other one.
+    world.clock.advance(Duration::from_hours(1));
+    assert_eq!(deliveries.deliver_due().await.unwrap(), 0);
+    assert_eq!((folder.write_count(), file.failures), (1, 1));
+    assert_eq!(world.run(run).await.status(), RunStatus::Queued);
+    folder.released.add_permits(1);
+    eventually("the late write", async || {
+        (world.run(run).await.status() == RunStatus::Delivered).then_some(())
+    })
+    .await;
+    let file = file_of(world, run).await;
+    assert_eq!((file.failures, file.error, file.writes), (0, None, 1));
 }

@@ -194,6 +194,8 @@ scenarios! {
         placed_run_becomes_file_of_its_instance,
         failed_delivery_is_retried_and_never_a_success,
         server_delivers_as_soon_as_run_is_queued,
+        hanging_folder_delays_no_other_one,
+        late_write_counts_after_its_timeout,
     ]
     retention: [
         housekeeping_removes_old_records_and_keeps_transcript,

@@ -438,9 +438,9 @@ behaviours! {
             run_belongs_to_its_instance_and_tenant_alone, retry_of_placed_run_stays_on_its_instance, seat_has_one_file,
             run_is_delivered_after_confirmed_write, placement_of_current_session_is_fixed, removal_fails_delivered_runs,
             removal_of_instance_fails_placed_runs, cancelled_and_lost_runs_are_disturbed, delivered_run_is_claimed_once,
-            placement_names_instance_of_tenant, placement_keeps_older_servers_away, added_instance_has_one_token,
-            cancelled_file_ends_at_once, delivered_run_never_stalls, requeued_run_gets_new_file, runtime_is_no_server,
-            lease_of_dispatcher_ends, claim_fences_dispatcher, failed_write_is_retried,
+            placement_names_instance_of_tenant, placement_keeps_older_servers_away, files_are_claimed_for_one_instance,
+            added_instance_has_one_token, cancelled_file_ends_at_once, delivered_run_never_stalls, runtime_is_no_server,
+            requeued_run_gets_new_file, lease_of_dispatcher_ends, claim_fences_dispatcher, failed_write_is_retried,
         ]
         multi_server: [
             claim_shares_slots_between_tenants, claim_with_one_slot_alternates_tenants,

@@ -1,5 +1,6 @@
 //! Automations and sessions that people place on an instance.
 
+mod dispatchers;
 mod runtimes;
 mod trigger_files;
 
@@ -13,6 +14,7 @@ use crate::{
     stage::{Stage, instance, servers::two_tenants},
 };
 
+pub(crate) use dispatchers::{files_are_claimed_for_one_instance, lease_of_dispatcher_ends};
 pub(crate) use runtimes::{
     cancelled_and_lost_runs_are_disturbed, run_belongs_to_its_instance_and_tenant_alone,
     runs_of_dead_worker_are_stalled_on_its_instance_alone,
@@ -20,7 +22,7 @@ pub(crate) use runtimes::{
 pub(crate) use trigger_files::{
     added_instance_has_one_token, cancelled_file_ends_at_once, claim_fences_dispatcher,
     delivered_run_is_claimed_once, delivered_run_never_stalls, failed_write_is_retried,
-    lease_of_dispatcher_ends, removal_fails_delivered_runs, requeued_run_gets_new_file,
+    removal_fails_delivered_runs, requeued_run_gets_new_file,
     run_is_delivered_after_confirmed_write, runtime_is_no_server, seat_has_one_file,
 };
 

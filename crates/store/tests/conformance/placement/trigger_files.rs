@@ -57,7 +57,7 @@ impl Stage {
     }
 
     /// Sends a message to a new session that is placed on an instance.
-    async fn message_to(&self, placed_on: InstanceId) -> (SessionId, RunId) {
+    pub(super) async fn message_to(&self, placed_on: InstanceId) -> (SessionId, RunId) {
         let mut new = self.new_session(None);
         new.placed_on = Some(placed_on);
         let created = self.store.create_session(self.tenant, &new, self.now());
@@ -65,27 +65,40 @@ impl Stage {
         (session, self.send_message(session, "hello").await.run_id)
     }
 
-    /// Claims the files that are due.
+    /// Claims the files that are due, of all instances.
     async fn files(&self) -> Vec<ClaimedTriggerFile> {
+        let mut files = Vec::new();
+        for instance in self.store.next_trigger_files().await.unwrap().into_keys() {
+            files.extend(self.files_of(instance, 100).await);
+        }
+        files
+    }
+
+    /// Claims the files of an instance that are due.
+    pub(super) async fn files_of(&self, on: InstanceId, limit: u32) -> Vec<ClaimedTriggerFile> {
         let until = self.now() + TRIGGER_FILE_LEASE;
-        let claimed = self.store.claim_trigger_files(100, until, self.now());
+        let claimed = self.store.claim_trigger_files(on, limit, until, self.now());
         claimed.await.unwrap()
     }
 
     /// Claims the only file that is due.
-    async fn file(&self) -> ClaimedTriggerFile {
+    pub(super) async fn file(&self) -> ClaimedTriggerFile {
         let mut files = self.files().await;
         assert_eq!(files.len(), 1, "{files:?}");
         files.remove(0)
     }
 
-    async fn confirm(&self, file: &ClaimedTriggerFile, write: TriggerFileWrite) -> WriteOutcome {
+    pub(super) async fn confirm(
+        &self,
+        file: &ClaimedTriggerFile,
+        write: TriggerFileWrite,
+    ) -> WriteOutcome {
         let recorded = self.store.record_trigger_file(file, write, self.now());
         recorded.await.unwrap()
     }
 
     /// Confirms the write of a file that no other attempt has overtaken.
-    async fn deliver(&self, file: &ClaimedTriggerFile, write: TriggerFileWrite) {
+    pub(super) async fn deliver(&self, file: &ClaimedTriggerFile, write: TriggerFileWrite) {
         let confirmed = self.confirm(file, write).await;
         assert_eq!(confirmed, WriteOutcome::Committed);
     }
@@ -111,7 +124,8 @@ impl Stage {
     }
 
     async fn next_file_at(&self) -> Option<Timestamp> {
-        self.store.next_trigger_file_at().await.unwrap()
+        let next = self.store.next_trigger_files().await.unwrap();
+        next.into_values().min()
     }
 
     /// Claims one run for a runtime. Returns `true` if it got the run.
@@ -335,26 +349,6 @@ pub(crate) async fn failed_write_is_retried(db: &TestStore) {
     assert_eq!(refused, WriteOutcome::Committed);
     let error = stage.stored_file(run).await.error.unwrap();
     assert_eq!(error.len(), 2048);
-}
-
-pub(crate) async fn lease_of_dispatcher_ends(db: &TestStore) {
-    let stage = Stage::setup(db).await;
-    let there = stage.directory(7).await;
-    let (_, run) = stage.message_to(there).await;
-    let lost = stage.file().await;
-    stage.advance_seconds(TRIGGER_FILE_LEASE.as_secs());
-    let taken_over = stage.file().await;
-    assert_eq!((taken_over.run, taken_over.attempt), (run, 2));
-    assert_eq!(taken_over.named_at, lost.named_at);
-    let late = stage.confirm(&lost, TriggerFileWrite::Written).await;
-    assert_eq!(
-        (late, stage.status(run).await),
-        (WriteOutcome::Fenced, RunStatus::Queued)
-    );
-    stage
-        .deliver(&taken_over, TriggerFileWrite::AlreadyThere)
-        .await;
-    assert_eq!(stage.status(run).await, RunStatus::Delivered);
 }
 
 pub(crate) async fn seat_has_one_file(db: &TestStore) {
