@@ -56,7 +56,7 @@ pub struct RuntimePresence {
 pub enum RuntimeClaim {
     /// The worker has the run.
     Claimed(ClaimedRun),
-    /// The run is over, or is not one of the instance.
+    /// The file of the run has no purpose any more: the run is over or waits again, or is not one of the instance.
     Over,
     /// The run waits, or another worker has it.
     NotNow,
@@ -234,6 +234,8 @@ impl Runtime {
                 let claimed = claimed.into_iter().find(|claimed| claimed.run == run);
                 Ok(claimed.map_or(RuntimeClaim::NotNow, RuntimeClaim::Claimed))
             }
+            // A run that is deferred gets another file when it is queued again.
+            RunState::Deferred(_) => Ok(RuntimeClaim::Over),
             state if state.status().is_over() => Ok(RuntimeClaim::Over),
             _ => Ok(RuntimeClaim::NotNow),
         }

@@ -17,7 +17,6 @@ use model::{
     entity::{Seat, Session},
     event::SessionChange,
     lifecycle::{InvalidTransition, Lifecycle},
-    run::RunStatus,
     session::{Admission, SessionEvent, SessionStatus, SessionType},
 };
 
@@ -29,10 +28,11 @@ use crate::{
     questions, rows,
     runs::{
         admit::{defer_run, promote_on_seat},
-        cancel,
+        cancel::{RunSelection, cancel_runs_of_session},
     },
     session_log::{self, SessionLogWriter},
     store::Store,
+    trigger_files::take_trigger_files,
 };
 
 pub use delete::SessionDeletion;
@@ -206,29 +206,14 @@ impl Store {
                             promote_on_seat(tx, *seat, now).await?;
                         }
                     }
-                    Admission::Wait => defer_queued_runs(tx, id, now).await?,
+                    Admission::Wait => defer_unclaimed_runs(tx, id, now).await?,
                     Admission::Refuse => {
                         let reason = format!("the session is {state}");
-                        // Cancel the deferred runs first. Otherwise the end of the queued run would promote one of
-                        // them.
-                        cancel::cancel_runs_of_session(
-                            self,
-                            tx,
-                            id,
-                            &[RunStatus::Deferred],
-                            &reason,
-                            now,
-                        )
-                        .await?;
-                        cancel::cancel_runs_of_session(
-                            self,
-                            tx,
-                            id,
-                            &[RunStatus::Queued],
-                            &reason,
-                            now,
-                        )
-                        .await?;
+                        // Cancel the deferred runs first. Otherwise the end of the run that holds the seat would
+                        // promote one of them.
+                        for selection in [RunSelection::Deferred, RunSelection::Unclaimed] {
+                            cancel_runs_of_session(self, tx, id, selection, &reason, now).await?;
+                        }
                         questions::void_questions_of_session(tx, id, now).await?;
                     }
                 }
@@ -270,25 +255,27 @@ async fn lock_seats_of_session(
     Ok(seats)
 }
 
-/// Defers the queued runs of a session. If a run was exclusive, the next run of its automation may start on another
-/// seat.
-async fn defer_queued_runs(tx: &mut Tx, session: SessionId, now: Timestamp) -> Result<(), Error> {
+/// Defers the runs of a session that are queued or wait as trigger files. If a run was exclusive, the next run of its
+/// automation may start on another seat.
+async fn defer_unclaimed_runs(
+    tx: &mut Tx,
+    session: SessionId,
+    now: Timestamp,
+) -> Result<(), Error> {
     let open = tx
         .fetch_all(sql!("runs/open_of_session"), params![session])
         .await?;
     let mut log = SessionLogWriter::default();
+    let mut deferred = Vec::new();
     for row in &open {
-        if row.parse::<RunStatus>("status")? == RunStatus::Queued {
-            defer_run(
-                tx,
-                &mut log,
-                session,
-                row.get("id")?,
-                row.optional("automation_id")?,
-                now,
-            )
-            .await?;
+        if row.get("is_unclaimed")? {
+            let (run, automation) = (row.get("id")?, row.optional("automation_id")?);
+            defer_run(tx, &mut log, session, run, automation, now).await?;
+            deferred.push(run);
         }
     }
+    // A dispatcher may be writing a file, and a file in the folder loses its purpose: a run that is queued again gets
+    // another one at once.
+    take_trigger_files(tx, deferred.into_iter(), now).await?;
     log.write(tx, now).await
 }

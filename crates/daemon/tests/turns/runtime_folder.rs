@@ -4,7 +4,9 @@ use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, sync::Arc, time:
 
 use client::Client;
 use delivery::{RunTrigger, TriggerKind, TriggerName};
-use model::{Clock as _, RunId, policy::SessionMode, run::RunStatus};
+use model::{
+    Clock as _, RunId, SessionId, policy::SessionMode, run::RunStatus, session::SessionEvent,
+};
 use runtime::{LocksError, RuntimeConfig, RuntimeError, RuntimeStop};
 use store::NewAutomation;
 use testkit::{
@@ -269,6 +271,35 @@ async fn turn_that_outlasts_the_stop_is_requeued() {
     assert_eq!(world.run(run).await.status(), RunStatus::Stalled);
     assert_eq!(world.attempts(run).await.len(), 2);
     assert!(world.waiting_files().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn file_of_paused_session_is_removed_and_run_gets_another_one() {
+    let world = World::new(Storage::SqliteOverApi).await;
+    let script = world.script().prompt([Step::Echo]);
+    let session = world.session(world.agent(&script).await).await;
+    let run = world.send_message(session, "Hello").await;
+    world.deliver(run).await;
+    world.transition(session, SessionEvent::Pause).await;
+    let runtime = world.folder_runtime(|_| {}).await;
+    world.wait_until_folder_is_empty().await;
+    assert_eq!(world.run(run).await.status(), RunStatus::Deferred);
+    assert!(!script.prompt_log_path().exists());
+    world.transition(session, SessionEvent::Resume).await;
+    world.deliver(run).await;
+    let run = world.wait_until_over(run).await;
+    assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
+    runtime.stopped().await.unwrap();
+}
+
+impl World {
+    async fn transition(&self, session: SessionId, event: SessionEvent) {
+        let now = self.clock.now();
+        let moved = self
+            .store()
+            .transition_session(self.scope(), session, event, None, now);
+        moved.await.unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -127,8 +127,8 @@ async fn claim_tells_whether_run_is_claimed_over_or_waits() {
     assert_eq!(second.claim(run).await.unwrap(), Claim::NotNow);
     assert_eq!(
         link.claim(next).await.unwrap(),
-        Claim::NotNow,
-        "its seat is taken"
+        Claim::Over,
+        "it is deferred, and gets another file once its seat is free"
     );
 
     // The worker dies. Its run ends, and the next attempt is another run.

@@ -73,11 +73,10 @@ impl Store {
                     .await?;
                 row.ok_or_else(|| Error::not_found("session", session))?;
                 // Cancel the waiting runs first. Otherwise the end of the active run would promote one of them.
-                let waiting = [RunStatus::Deferred];
-                let active = [RunStatus::Queued, RunStatus::Delivered, RunStatus::Running];
+                let [waiting, active] = [RunSelection::Deferred, RunSelection::Active];
                 let mut count =
-                    cancel_runs_of_session(self, tx, session, &waiting, reason, now).await?;
-                count += cancel_runs_of_session(self, tx, session, &active, reason, now).await?;
+                    cancel_runs_of_session(self, tx, session, waiting, reason, now).await?;
+                count += cancel_runs_of_session(self, tx, session, active, reason, now).await?;
                 Ok(count)
             })
         })
@@ -85,12 +84,34 @@ impl Store {
     }
 }
 
-/// Cancels the runs of a session that are in one of `statuses`. Returns the number of these runs.
+/// A selection of the open runs of a session.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum RunSelection {
+    /// The runs that wait for their seat, their session or an instant.
+    Deferred,
+    /// The runs that hold their seat and that no worker has: queued ones, and those whose trigger files wait.
+    Unclaimed,
+    /// All runs that hold their seat.
+    Active,
+}
+
+impl RunSelection {
+    /// Returns `true` if a row of `runs/open_of_session` is selected.
+    fn contains(self, row: &Row) -> Result<bool, Error> {
+        Ok(match self {
+            Self::Deferred => row.parse::<RunStatus>("status")? == RunStatus::Deferred,
+            Self::Unclaimed => row.get("is_unclaimed")?,
+            Self::Active => row.parse::<RunStatus>("status")?.is_active(),
+        })
+    }
+}
+
+/// Cancels the selected runs of a session. Returns the number of these runs.
 pub(crate) async fn cancel_runs_of_session(
     store: &Store,
     tx: &mut Tx,
     session: SessionId,
-    statuses: &[RunStatus],
+    selection: RunSelection,
     reason: &str,
     now: Timestamp,
 ) -> Result<u32, Error> {
@@ -101,7 +122,7 @@ pub(crate) async fn cancel_runs_of_session(
     for row in &open {
         let run: RunId = row.get("id")?;
         all.push(run);
-        if statuses.contains(&row.parse("status")?) {
+        if selection.contains(row)? {
             cancelled.push(run);
         }
     }

@@ -71,6 +71,7 @@ impl Store {
                 };
                 let change = match &run.state {
                     RunState::Queued { .. } => RunChange::Queued { input: Some(input) },
+                    state if state.waits_as_file() => RunChange::Queued { input: Some(input) },
                     RunState::Deferred(_) => RunChange::Deferred {
                         cause: DeferCause::Created(input),
                     },
@@ -82,6 +83,10 @@ impl Store {
                     return Err(refused(&run, RunStatus::Delivered.to_string()));
                 }
                 if seen != to {
+                    // The file shows the text to other programs. A dispatcher that is writing the earlier text changes
+                    // nothing.
+                    tx.execute(sql!("trigger_files/rewrite"), params![id, now])
+                        .await?;
                     let mut log = SessionLogWriter::default();
                     log.add_run_change(session, id, change);
                     log.write(tx, now).await?;

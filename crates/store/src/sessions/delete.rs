@@ -182,8 +182,12 @@ async fn owners_and_turns(
     let mut turns = 0;
     for row in &open {
         owners.extend(row.optional::<AutomationId>("automation_id")?);
-        let status: RunStatus = row.parse("status")?;
-        turns += u32::from(matches!(status, RunStatus::Delivered | RunStatus::Running));
+        let has_worker = matches!(
+            row.parse::<RunStatus>("status")?,
+            RunStatus::Delivered | RunStatus::Running
+        );
+        // No worker has a run whose trigger file waits.
+        turns += u32::from(has_worker && !row.get::<bool>("is_unclaimed")?);
     }
     Ok((owners, turns))
 }

@@ -8,6 +8,8 @@ use store::{Error, Scope};
 
 use crate::{fixtures::TestStore, stage::Stage};
 
+pub(crate) use crate::placement::unclaimed_files::close_of_session_cancels_its_file;
+
 impl Stage {
     async fn cancel(&self, run: model::RunId) -> Result<model::run::RunStatus, Error> {
         let cancelled = self

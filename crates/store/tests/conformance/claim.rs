@@ -14,6 +14,8 @@ use crate::{
     stage::{Stage, instance, store_over},
 };
 
+pub(crate) use crate::placement::unclaimed_files::pause_takes_file_back;
+
 pub(crate) async fn claim_from_empty_queue_returns_nothing(db: &TestStore) {
     let stage = Stage::setup(db).await;
     assert_eq!(stage.claim_all(10).await, []);

@@ -17,6 +17,8 @@ use crate::{
     tool_calls::{cron, make, start_message},
 };
 
+pub(crate) use crate::placement::unclaimed_files::deletion_counts_no_turn_for_file;
+
 /// Fails if the deletion was blocked.
 fn assert_deleted(deletion: &SessionDeletion) {
     assert!(

@@ -24,6 +24,8 @@ pub(crate) use by_file::{
     file_with_reserved_input_fires_once,
 };
 
+pub(crate) use crate::placement::unclaimed_files::automation_deletion_cancels_file;
+
 pub(crate) async fn fire_of_deleted_automation_is_not_found(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;

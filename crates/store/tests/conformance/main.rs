@@ -114,11 +114,11 @@ behaviours! {
             concurrent_transitions_without_locks_keep_invariants,
         ]
         send_message: [
-            message_to_closed_session_is_refused, message_to_free_seat_is_queued,
-            message_to_busy_seat_waits_for_end_of_turn, seat_takes_people_before_automations_in_order,
+            waiting_message_is_edited_until_worker_takes_it, concurrent_messages_share_one_seat_in_sequence,
+            seat_takes_people_before_automations_in_order, message_to_busy_seat_waits_for_end_of_turn,
             occurrence_is_hidden_from_running_turn, message_from_channel_has_person_origin,
-            concurrent_messages_share_one_seat_in_sequence, session_key_is_scoped_to_tenant,
-            waiting_message_is_edited_until_worker_takes_it, input_of_automation_is_not_edited,
+            message_to_closed_session_is_refused, input_of_automation_is_not_edited, session_key_is_scoped_to_tenant,
+            message_to_free_seat_is_queued, edit_rewrites_file_of_message,
         ]
         budgets: [
             usage_without_budget_is_counted_and_unlimited, run_over_budget_is_deferred_until_next_period,
@@ -181,14 +181,14 @@ behaviours! {
             automation_name_is_unique_until_deletion, automation_with_unknown_agent_is_refused,
             pause_and_resume_keep_continuous_session, automation_deletion_cancels_waiting_runs,
             fire_of_deleted_automation_is_not_found, continuous_automation_keeps_its_session,
-            manual_fire_does_not_change_schedule, every_automation_has_manual_trigger, file_follows_overlap_policy,
-            file_with_reserved_input_fires_once, run_after_reset_starts_new_session,
+            manual_fire_does_not_change_schedule, every_automation_has_manual_trigger, automation_deletion_cancels_file,
+            file_with_reserved_input_fires_once, run_after_reset_starts_new_session, file_follows_overlap_policy,
         ]
         claim: [
-            claim_from_empty_queue_returns_nothing, claim_returns_attempt_and_input_instant,
-            concurrent_claims_take_each_run_once, claim_prefers_people_and_keeps_input_order,
-            claim_of_named_run_claims_no_other, deferred_run_cannot_be_claimed,
             claimed_runs_of_worker_are_listed_until_begun, run_is_claimed_only_on_instance_of_its_memory,
+            claim_prefers_people_and_keeps_input_order, claim_returns_attempt_and_input_instant, pause_takes_file_back,
+            claim_from_empty_queue_returns_nothing, concurrent_claims_take_each_run_once,
+            claim_of_named_run_claims_no_other, deferred_run_cannot_be_claimed,
         ]
         begin: [
             begin_repeated_with_its_secret_returns_same_assignment, begin_of_unclaimed_or_foreign_run_is_fenced,
@@ -215,9 +215,9 @@ behaviours! {
             deferred_runs_are_in_session_log, event_of_later_version_is_unknown_and_keeps_its_number,
         ]
         cancel: [
-            cancel_of_ended_run_is_refused, run_of_other_tenant_is_not_found,
             waiting_run_is_cancelled_at_once_and_frees_its_seat, cancel_of_claimed_or_running_run_is_only_requested,
             cancel_of_session_runs_starts_no_deferred_run, cancel_starts_next_run_of_automation,
+            close_of_session_cancels_its_file, run_of_other_tenant_is_not_found, cancel_of_ended_run_is_refused,
         ]
         record: [
             write_of_unstarted_or_ended_attempt_is_fenced, stalled_attempt_cannot_finish,
@@ -227,7 +227,7 @@ behaviours! {
             seat_taken_by_person_does_not_block_automation, overlap_queue_serializes_runs_across_sessions,
             overlap_cancel_running_cancels_earlier_runs, run_in_backoff_does_not_block_next_run,
             superseded_claimed_run_does_not_begin, fire_beyond_queue_limit_is_skipped, overlap_skip_records_its_reason,
-            overlap_allow_runs_concurrently, overlap_ignores_runs_of_people,
+            overlap_allow_runs_concurrently, overlap_ignores_runs_of_people, file_counts_as_waiting_run,
         ]
         manual_retry: [
             retry_of_run_without_failure_is_refused, failed_run_is_retried_once_with_interrupted_prompt,
@@ -255,11 +255,11 @@ behaviours! {
             begin_long_after_claim_renews_heartbeat, heartbeat_of_ended_run_is_lost, heartbeat_replies_for_each_run,
         ]
         delete_session: [
-            bound_automation_blocks_session_deletion, system_automations_do_not_block_session_deletion,
-            continuous_automation_is_unlinked_from_deleted_session, session_deletion_starts_next_run_of_automation,
-            session_deletion_removes_seats_and_memory, session_and_bound_automations_are_deleted_atomically,
-            unreadable_bound_automation_blocks_session_deletion, worker_of_deleted_session_is_fenced,
-            automation_that_agent_makes_blocks_or_loses_to_deletion,
+            automation_that_agent_makes_blocks_or_loses_to_deletion, system_automations_do_not_block_session_deletion,
+            continuous_automation_is_unlinked_from_deleted_session, unreadable_bound_automation_blocks_session_deletion,
+            session_and_bound_automations_are_deleted_atomically, session_deletion_starts_next_run_of_automation,
+            session_deletion_removes_seats_and_memory, bound_automation_blocks_session_deletion,
+            worker_of_deleted_session_is_fenced, deletion_counts_no_turn_for_file,
         ]
         finish: [
             run_deferred_for_unknown_reason_waits_for_its_instant, automation_with_consecutive_failures_is_paused,

@@ -15,6 +15,8 @@ use crate::{
     stage::{Stage, failed},
 };
 
+pub(crate) use crate::placement::unclaimed_files::file_counts_as_waiting_run;
+
 pub(crate) async fn overlap_skip_records_its_reason(db: &TestStore) {
     let stage = Stage::setup(db).await;
     for mode in [Fresh, Continuous] {

@@ -3,6 +3,7 @@
 mod dispatchers;
 mod runtimes;
 mod trigger_files;
+pub(crate) mod unclaimed_files;
 
 use model::{
     RunId, SessionId, Timestamp, outcome::FailureKind, policy::SessionMode, run::RunStatus,

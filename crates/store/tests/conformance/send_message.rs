@@ -12,6 +12,8 @@ use store::{Error, RunFilter, Scope};
 
 use crate::{fixtures::TestStore, stage::Stage};
 
+pub(crate) use crate::placement::unclaimed_files::edit_rewrites_file_of_message;
+
 pub(crate) async fn message_to_closed_session_is_refused(db: &TestStore) {
     let stage = Stage::setup(db).await;
     for (moves, state) in [

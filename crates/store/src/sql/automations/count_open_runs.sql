@@ -1,11 +1,13 @@
--- Counts the open runs of automations: the runs that a worker has, the runs that wait, and the exclusive runs that hold
--- a seat.
+-- Counts the open runs of automations: the runs that a worker has, the runs that wait, also as trigger files, and the
+-- exclusive runs that hold a seat.
 -- Each row: $1 automation
 with item (id) as (values /* row */ ($1))
 select
     item.id,
-    count(*) filter (where r.status in ('delivered', 'running')) as executing,
-    count(*) filter (where r.status in ('queued', 'deferred')) as pending,
+    count(*) filter (where r.status = 'running' or r.status = 'delivered' and r.worker_id <> 'trigger-file')
+        as executing,
+    count(*) filter (where r.status in ('queued', 'deferred') or r.status = 'delivered' and r.worker_id = 'trigger-file')
+        as pending,
     count(*) filter (where r.exclusive and r.status <> 'deferred') as exclusive_active
 from item
 left join agent_runs r

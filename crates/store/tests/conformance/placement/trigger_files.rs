@@ -66,7 +66,7 @@ impl Stage {
     }
 
     /// Claims the files that are due, of all instances.
-    async fn files(&self) -> Vec<ClaimedTriggerFile> {
+    pub(super) async fn files(&self) -> Vec<ClaimedTriggerFile> {
         let mut files = Vec::new();
         for instance in self.store.next_trigger_files().await.unwrap().into_keys() {
             files.extend(self.files_of(instance, 100).await);
@@ -111,14 +111,14 @@ impl Stage {
     }
 
     /// Delivers a message to an instance, and returns its session, its run and its file.
-    async fn delivered(&self, on: InstanceId) -> (SessionId, RunId, ClaimedTriggerFile) {
+    pub(super) async fn delivered(&self, on: InstanceId) -> (SessionId, RunId, ClaimedTriggerFile) {
         let (session, run) = self.message_to(on).await;
         let file = self.file().await;
         self.deliver(&file, TriggerFileWrite::Written).await;
         (session, run, file)
     }
 
-    async fn stored_file(&self, run: RunId) -> TriggerFile {
+    pub(super) async fn stored_file(&self, run: RunId) -> TriggerFile {
         let found = self.store.trigger_file(self.scope(), run).await;
         found.unwrap().unwrap()
     }
@@ -129,7 +129,12 @@ impl Stage {
     }
 
     /// Claims one run for a runtime. Returns `true` if it got the run.
-    async fn runtime_claims(&self, worker: &WorkerId, on: InstanceId, run: RunId) -> bool {
+    pub(super) async fn runtime_claims(
+        &self,
+        worker: &WorkerId,
+        on: InstanceId,
+        run: RunId,
+    ) -> bool {
         let claimed = self.store.claim(worker, on, 1, Some(run), self.now());
         !claimed.await.unwrap().is_empty()
     }
@@ -277,9 +282,9 @@ pub(crate) async fn requeued_run_gets_new_file(db: &TestStore) {
     let there = stage.directory(7).await;
     let (session, run, first) = stage.delivered(there).await;
     stage.advance_seconds(1);
-    stage.move_on(session, SessionEvent::Pause).await;
     let worker = WorkerId::from_stored("one".into());
     assert!(stage.runtime_claims(&worker, there, run).await);
+    stage.move_on(session, SessionEvent::Pause).await;
     let begun = stage
         .store
         .begin(run, &worker, there, stage.now(), None)
