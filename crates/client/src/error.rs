@@ -80,6 +80,14 @@ impl Error {
         }
     }
 
+    /// `true` if the server refuses the token: it is unknown, revoked or expired, or permits something else.
+    pub fn is_refusal_of_token(&self) -> bool {
+        matches!(
+            self.kind(),
+            Some(ProblemKind::Unauthenticated | ProblemKind::Forbidden)
+        )
+    }
+
     /// Makes the error for a name that cannot be part of a path. No resource can have it, so no request is sent.
     pub(crate) fn invalid_name(given: &str) -> Self {
         let detail = format!("no resource has the name `{given}`");

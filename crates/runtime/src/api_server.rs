@@ -7,6 +7,7 @@ use delivery::ForeignTrigger;
 use futures::future::BoxFuture;
 use model::RunId;
 use runtime_api::trigger::{FireReply, FireRequest};
+use tokio::sync::mpsc;
 use tracing::Instrument as _;
 use turn::{AgentRuntime, TurnControl, TurnEnd, TurnStoreError, execute};
 
@@ -25,6 +26,25 @@ pub(crate) struct ApiServer {
     pub(crate) locks: Arc<Locks>,
     /// The names of the agents that may start on this machine. `None` allows all.
     pub(crate) allowed_agents: Option<Vec<String>>,
+    /// Takes the refusal of the token, which ends the runtime.
+    pub(crate) refusals: mpsc::Sender<Error>,
+}
+
+impl ApiServer {
+    /// Returns the error of a request. Reports a refusal of the token, because no later request can succeed.
+    fn request_error(&self, error: Error) -> ServerError {
+        let action = "carry out a request at the server";
+        if !error.is_refusal_of_token() {
+            return ServerError {
+                action,
+                source: Box::new(error),
+            };
+        }
+        let source = error.to_string().into();
+        // The first refusal is enough.
+        self.refusals.try_send(error).ok();
+        ServerError { action, source }
+    }
 }
 
 impl TriggerServer for ApiServer {
@@ -37,7 +57,8 @@ impl TriggerServer for ApiServer {
                 action: "kill the leftover processes of dead workers",
                 source: Box::new(source),
             })?;
-            let claimed = self.link.claim(run).await.map_err(unreached)?;
+            let claimed = self.link.claim(run).await;
+            let claimed = claimed.map_err(|error| self.request_error(error))?;
             Ok(match claimed {
                 Claim::Claimed(claimed) => ClaimOutcome::Claimed(ClaimedTurn {
                     run,
@@ -81,7 +102,7 @@ impl TriggerServer for ApiServer {
                 params: trigger.params,
             };
             let reply = self.link.client().fire(&request).await;
-            Ok(match reply.map_err(unreached)? {
+            Ok(match reply.map_err(|error| self.request_error(error))? {
                 FireReply::Fired { run } => FireOutcome::Fired(run),
                 FireReply::Refused { reason } => FireOutcome::Refused(reason),
                 // A later version of the server knows how to treat the file.
@@ -93,12 +114,5 @@ impl TriggerServer for ApiServer {
                 }
             })
         })
-    }
-}
-
-fn unreached(error: Error) -> ServerError {
-    ServerError {
-        action: "carry out a request at the server",
-        source: Box::new(error),
     }
 }

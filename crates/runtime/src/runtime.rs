@@ -7,7 +7,7 @@ use client::Client;
 use model::{Clock, Entropy, Uptime, WorkerId};
 use runtime_api::presence::Registration;
 use tokio::{
-    sync::{Semaphore, watch},
+    sync::{Semaphore, mpsc, watch},
     time::sleep,
 };
 use tokio_util::sync::CancellationToken;
@@ -88,7 +88,7 @@ pub enum RuntimeError {
     /// The leftover processes of dead workers cannot be killed.
     #[error("cannot kill the leftover processes of dead workers")]
     Leftovers(#[source] std::io::Error),
-    /// The server refuses this runtime.
+    /// The server refuses this runtime: its token, or the version of its protocol.
     #[error("the server refuses this runtime")]
     Refused(#[source] client::Error),
     /// Another runtime serves the instance.
@@ -107,7 +107,7 @@ pub enum RuntimeError {
 /// # Errors
 ///
 /// Returns an error if another runtime serves the folder or the instance, or if the server refuses the token or the
-/// version of the protocol. While the server is away, waits for it.
+/// version of the protocol, also after the token was replaced. While the server is away, waits for it.
 #[boxed]
 pub async fn run(mut config: RuntimeConfig, stop: RuntimeStop) -> Result<(), RuntimeError> {
     // 1. Lock the folder, and kill the agents that dead workers have left.
@@ -138,7 +138,7 @@ pub async fn run(mut config: RuntimeConfig, stop: RuntimeStop) -> Result<(), Run
     // 3. Serve.
     let served = serve(&config, &stop, link.clone(), clock, &registration, locks).await;
     // 4. Record the stop, so that the server sees at once that the folder is free.
-    if !matches!(served, Err(RuntimeError::Replaced)) {
+    if served.is_ok() {
         match tokio::time::timeout(STOP_TIMEOUT, link.stop()).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => log_warning("record the stop of this runtime", &error),
@@ -231,8 +231,9 @@ async fn serve(
         tools: None,
     };
     let running = RunningTurns::default();
-    // A runtime that was replaced stops like one that was told to, but at once.
+    // A runtime that was replaced or refused stops like one that was told to, but at once.
     let (stopping, requeue) = (stop.stop.child_token(), stop.requeue.child_token());
+    let (refusals, mut refused) = mpsc::channel(1);
     let worker = FileWorker {
         folder: TriggerFolder::new(&config.folder),
         locks: Arc::clone(&locks),
@@ -242,6 +243,7 @@ async fn serve(
             agents,
             locks,
             allowed_agents: config.allowed_agents.clone(),
+            refusals,
         }),
         turns: Arc::new(Semaphore::new(config.turns)),
         running: running.clone(),
@@ -259,26 +261,27 @@ async fn serve(
         requeue.cancel();
         std::future::pending::<Infallible>().await
     };
-    let replaced = tokio::select! {
+    let final_error = tokio::select! {
         () = &mut files => return Ok(()),
-        () = presence => RuntimeError::Replaced,
+        error = presence => error,
+        Some(error) = refused.recv() => RuntimeError::Refused(error),
         never = deadline => match never {},
     };
-    tracing::error!("another runtime serves this instance, so this one stops");
+    log_stop(&final_error);
     stopping.cancel();
     requeue.cancel();
     files.await;
-    Err(replaced)
+    Err(final_error)
 }
 
-/// Renews the presence of the runtime, and makes turns send their heartbeats when they are cancelled. Returns if another
-/// runtime serves the instance.
+/// Renews the presence of the runtime, and makes turns send their heartbeats when they are cancelled. Returns the reason if
+/// the runtime must stop: another one serves the instance, or the server refuses the token.
 async fn renew_presence(
     link: &ServerLink,
     running: &RunningTurns,
     answers: &watch::Sender<u64>,
     period: Duration,
-) {
+) -> RuntimeError {
     let wait = PRESENCE_WAIT.min(period);
     let mut pause = RETRY_PAUSES[0];
     loop {
@@ -288,12 +291,13 @@ async fn renew_presence(
             () = running.changed() => continue,
         };
         match renewed {
-            Ok(presence) if presence.is_replaced => return,
+            Ok(presence) if presence.is_replaced => return RuntimeError::Replaced,
             Ok(presence) => {
                 pause = RETRY_PAUSES[0];
                 answers.send_modify(|count| *count += 1);
                 running.disturb(&presence.disturbed);
             }
+            Err(error) if error.is_refusal_of_token() => return RuntimeError::Refused(error),
             Err(error) => {
                 log_warning("renew the presence of this runtime, will retry", &error);
                 sleep(pause).await;
@@ -305,4 +309,8 @@ async fn renew_presence(
 
 fn log_warning(what: &str, error: &(dyn std::error::Error + 'static)) {
     tracing::warn!(error, "cannot {what}");
+}
+
+fn log_stop(error: &(dyn std::error::Error + 'static)) {
+    tracing::error!(error, "this runtime stops, and its turns end");
 }

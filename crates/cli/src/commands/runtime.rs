@@ -170,7 +170,10 @@ fn cli_error(error: RuntimeError) -> CliError {
         RuntimeError::Locks(_) | RuntimeError::Leftovers(_) => (Exit::Environment, None),
         RuntimeError::Refused(_) => (
             Exit::NotAllowed,
-            Some("`matins instance rotate-token` makes another token"),
+            Some(
+                "start the runtime with the newest token file of the instance (--token-file); \
+                 `matins instance rotate-token NAME` writes another one",
+            ),
         ),
         RuntimeError::InUse { .. } | RuntimeError::Replaced => {
             (Exit::Refused, Some("run one runtime for each instance"))

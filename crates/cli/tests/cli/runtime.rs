@@ -16,15 +16,15 @@ use testkit::{
 use crate::test_installation::{CommandOutput, RunningCommand, TestInstallation};
 
 /// A server, and an instance with a folder.
-struct FolderInstance {
-    world: TestInstallation,
+pub(crate) struct FolderInstance {
+    pub(crate) world: TestInstallation,
     server: RunningCommand,
-    folder: PathBuf,
+    pub(crate) folder: PathBuf,
     token_file: PathBuf,
 }
 
 impl FolderInstance {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let world = TestInstallation::new();
         let folder = world.path().join("triggers");
         fs::create_dir(&folder).unwrap();
@@ -67,7 +67,7 @@ impl FolderInstance {
     }
 
     /// Starts a runtime, and waits until it serves the instance.
-    fn runtime(&self) -> RunningCommand {
+    pub(crate) fn runtime(&self) -> RunningCommand {
         let args = self.runtime_args();
         let args: Vec<_> = args.iter().map(String::as_str).collect();
         // The runtime has no data folder and no database.
@@ -94,7 +94,7 @@ impl FolderInstance {
     }
 
     /// Adds an automation that is placed on the instance.
-    fn automation(&self, name: &str, session: &str) -> Value {
+    pub(crate) fn automation(&self, name: &str, session: &str) -> Value {
         self.world.json(&[
             "automation",
             "add",
@@ -112,7 +112,7 @@ impl FolderInstance {
         ])
     }
 
-    fn fire(&self, name: &str) -> Value {
+    pub(crate) fn fire(&self, name: &str) -> Value {
         self.world.json(&["automation", "fire", name, "--queue"])["run"].clone()
     }
 
@@ -121,7 +121,7 @@ impl FolderInstance {
             .json(&["run", "show", run["id"].as_str().unwrap()])
     }
 
-    fn wait_for_status(&self, run: &Value, status: &str) -> Value {
+    pub(crate) fn wait_for_status(&self, run: &Value, status: &str) -> Value {
         self.world.wait_for(&format!("{status}: {run}"), |_| {
             self.show(run)["status"] == status
         });
@@ -374,6 +374,49 @@ fn runtime_is_refused_with_reason() {
     stage.world.run(&rotate).expect_success();
     let refused = stage.refused_runtime(&[]);
     assert!(refused.stderr.contains("rotate-token"), "{refused:#?}");
+}
+
+#[test]
+fn runtime_with_replaced_token_ends_and_names_the_remedy() {
+    let stage = FolderInstance::new();
+    stage.world.slow_agent();
+    let runtime = stage.runtime();
+    let send = |text: &str| {
+        let args = [
+            "session",
+            "send",
+            "--new",
+            "--agent",
+            "slow",
+            "--on",
+            "elsewhere",
+            text,
+            "--queue",
+        ];
+        stage.world.json(&args)["run"].clone()
+    };
+    let run = send("Hello");
+    stage.wait_for_status(&run, "running");
+    let token = stage.token_file.to_str().unwrap();
+    fs::remove_file(token).unwrap();
+    let rotate = [
+        "instance",
+        "rotate-token",
+        "elsewhere",
+        "--token-file",
+        token,
+    ];
+    stage.world.run(&rotate).expect_success();
+    let next = send("Next");
+    let ended = runtime.end();
+    assert_eq!(ended.code, 8, "{ended:#?}");
+    assert!(ended.stderr.contains("--token-file"), "{ended:#?}");
+    let id = run["id"].as_str().unwrap();
+    assert!(processes_with_marker(id).unwrap().is_empty());
+    // The folder is free, and the file waits in it for the runtime with the new token.
+    let _runtime = stage.runtime();
+    stage.wait_for_status(&next, "running");
+    stage.wait_for_status(&run, "stalled");
 }
 
 #[test]

@@ -11,13 +11,14 @@ use runtime::{LocksError, RuntimeConfig, RuntimeError, RuntimeStop};
 use store::NewAutomation;
 use testkit::{
     clock::FakeUptime,
-    scripted::{Event, Step},
+    scripted::{Event, Script, Step},
 };
 use tokio::{task::JoinHandle, time::timeout};
 use trigger_folder::{Delivery as _, DirectoryDelivery, LockError};
 
 use crate::{
     api_stores,
+    approvals::fire_with_approvals,
     world::{Storage, TEST_TIMEOUT, World, eventually, prompt_log, wait_for_file},
 };
 
@@ -44,15 +45,23 @@ impl World {
         folder
     }
 
+    /// Starts a runtime with a new token, which replaces the earlier ones.
     async fn folder_runtime(&self, change: impl FnOnce(&mut RuntimeConfig)) -> FolderRuntime {
+        let token = self.rotate_token().await;
+        self.folder_runtime_with(&token, change)
+    }
+
+    fn folder_runtime_with(
+        &self,
+        token: &str,
+        change: impl FnOnce(&mut RuntimeConfig),
+    ) -> FolderRuntime {
         let host = &self.host;
-        let (tenant, instance) = (self.tenant, host.instance);
-        let token = api_stores::runtime_token(self.store(), tenant, instance, &*host.entropy).await;
         let client = Client::in_process(api_stores::routes(host), Arc::clone(&host.entropy));
         let mut config = RuntimeConfig {
             folder: self.trigger_folder(),
             session_folders: self.path("runtime-sessions"),
-            client: client.with_token(&token).unwrap(),
+            client: client.with_token(token).unwrap(),
             guard: host.agent_runtime.guard.clone(),
             environment: host.agent_runtime.environment.clone(),
             grace: host.agent_runtime.grace,
@@ -293,6 +302,12 @@ async fn file_of_paused_session_is_removed_and_run_gets_another_one() {
 }
 
 impl World {
+    /// Replaces the token of the instance's runtime, and returns the new one.
+    async fn rotate_token(&self) -> String {
+        let (tenant, instance) = (self.tenant, self.host.instance);
+        api_stores::runtime_token(self.store(), tenant, instance, &*self.host.entropy).await
+    }
+
     async fn transition(&self, session: SessionId, event: SessionEvent) {
         let now = self.clock.now();
         let moved = self
@@ -302,10 +317,72 @@ impl World {
     }
 }
 
+impl FolderRuntime {
+    /// Waits until the runtime ends because the server refuses its token.
+    async fn refused(self) {
+        let ended = timeout(TEST_TIMEOUT, self.running).await.unwrap().unwrap();
+        assert!(
+            matches!(&ended, Err(RuntimeError::Refused(error)) if error.is_refusal_of_token()),
+            "{ended:?}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn claim_with_replaced_token_ends_runtime_and_its_turns() {
+    let world = World::new(Storage::SqliteOverApi).await;
+    let started = world.path("started");
+    let script = world
+        .script()
+        .prompt([Step::Touch(started.clone()), Step::Stall]);
+    let other = Script::new(world.path("b")).prompt([Step::Echo]);
+    let agent = world.agent(&script).await;
+    let runtime = world.folder_runtime(|_| {}).await;
+    let held = world.send_message(world.session(agent).await, "One").await;
+    world.deliver(held).await;
+    wait_for_file(&started).await;
+    world.rotate_token().await;
+    let next = fire_with_approvals(&world, "b", &other, |_| ()).await;
+    let file = world.deliver(next).await;
+    runtime.refused().await;
+    // The agent was told to stop. The files stay for the next runtime, which may lock the folder.
+    let log = prompt_log(&script);
+    assert!(log.events().any(|event| *event == Event::Cancel), "{log:?}");
+    assert!(world.waiting_files().contains(&file));
+    assert_eq!(world.waiting_files().len(), 2);
+    let successor = world.folder_runtime(|_| {}).await;
+    let next = world.wait_until_over(next).await;
+    assert_eq!(next.status(), RunStatus::Succeeded, "{next:#?}");
+    assert_eq!(
+        world.wait_until_over(held).await.status(),
+        RunStatus::Stalled
+    );
+    successor.stopped().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn presence_with_replaced_token_ends_runtime() {
+    let world = World::new(Storage::SqliteOverApi).await;
+    let started = world.path("started");
+    let script = world
+        .script()
+        .prompt([Step::Touch(started.clone()), Step::Stall]);
+    let session = world.session(world.agent(&script).await).await;
+    let runtime = world.folder_runtime(|_| {}).await;
+    let run = world.send_message(session, "One").await;
+    world.deliver(run).await;
+    wait_for_file(&started).await;
+    world.rotate_token().await;
+    // The cancellation ends the wait of the present request. The next one is refused.
+    world.cancel(run, "enough").await;
+    runtime.refused().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn second_runtime_of_folder_or_instance_is_refused() {
     let world = World::new(Storage::SqliteOverApi).await;
-    let first = world.folder_runtime(|_| {}).await;
+    let token = world.rotate_token().await;
+    let first = world.folder_runtime_with(&token, |_| {});
     eventually("the lock", async || {
         world
             .trigger_folder()
@@ -314,7 +391,7 @@ async fn second_runtime_of_folder_or_instance_is_refused() {
             .then_some(())
     })
     .await;
-    let second = world.folder_runtime(|_| {}).await;
+    let second = world.folder_runtime_with(&token, |_| {});
     let refused = timeout(TEST_TIMEOUT, second.running)
         .await
         .unwrap()
