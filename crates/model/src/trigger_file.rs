@@ -42,6 +42,17 @@ pub struct InstanceFolder {
     pub runtime_path: Option<String>,
 }
 
+impl InstanceFolder {
+    /// Returns the path on servers without empty parts, by which the folders of two instances are compared.
+    pub fn key(&self) -> String {
+        let parts = self.path.split('/');
+        let parts: Vec<_> = parts
+            .filter(|part| !part.is_empty() && *part != ".")
+            .collect();
+        format!("/{}", parts.join("/"))
+    }
+}
+
 /// The delivery of a run into the folder of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TriggerFile {
@@ -76,6 +87,22 @@ pub fn retry_pause(failures: i64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn key_has_no_empty_parts() {
+        for path in [
+            "/srv/agent",
+            "/srv/agent/",
+            "//srv/./agent//.",
+            "/./srv///agent",
+        ] {
+            let folder = InstanceFolder {
+                path: path.into(),
+                runtime_path: None,
+            };
+            assert_eq!(folder.key(), "/srv/agent", "{path}");
+        }
+    }
 
     #[test]
     fn pause_doubles_up_to_its_limit() {

@@ -111,8 +111,11 @@ pub enum ClaimReply {
         /// The instant of the response.
         now: Timestamp,
     },
-    /// The run is over, or does not belong to the instance.
+    /// The file of the run has no purpose any more: the run is over, waits again or does not exist.
     Over,
+    /// The run is not over, and another instance has to take it. Earlier runtimes read the word as [`Self::NotNow`], and
+    /// earlier servers send [`Self::Over`].
+    NotOfInstance,
     /// The run cannot be claimed now: it waits, or another worker has it.
     #[serde(other)]
     NotNow,

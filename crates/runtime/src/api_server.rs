@@ -65,6 +65,7 @@ impl TriggerServer for ApiServer {
                     directory: claimed.directory,
                 }),
                 Claim::Over => ClaimOutcome::Over,
+                Claim::NotOfInstance => ClaimOutcome::NotOfInstance,
                 Claim::NotNow => ClaimOutcome::NotNow,
             })
         })

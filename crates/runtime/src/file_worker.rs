@@ -1,7 +1,7 @@
 //! The work on one file, from reading it to removing it.
 //!
 //! **Invariants:** the file of a run is removed only after the server has said that the run is over, or has recorded
-//! the end of its turn. The file of another program is removed only after the server has created its run. Every other
+//! the end of its turn. The file of a run that another instance has to take is moved away and never removed. The file of another program is removed only after the server has created its run. Every other
 //! end leaves the file in the folder.
 
 use std::{
@@ -59,6 +59,16 @@ pub(crate) enum FileEnd {
     Incomplete,
     /// The runtime stops before the file's turn could begin.
     Stopped,
+}
+
+/// The result of the work on the file of a run.
+enum RunFile {
+    /// The file has no purpose any more.
+    Done,
+    /// The file stays, for this reason.
+    Kept(FileEnd),
+    /// Another instance has to take the run.
+    Foreign,
 }
 
 /// The error of the work on a file. The file stays in the folder.
@@ -152,8 +162,14 @@ impl FileWorker {
             FileRequest::Incomplete => return Ok(FileEnd::Incomplete),
             FileRequest::Rejected(reason) => return self.reject(name, reason).await,
             FileRequest::Run(run, stamp) => match self.take_run(run, slot).await? {
-                FileEnd::Removed => stamp,
-                end => return Ok(end),
+                RunFile::Done => stamp,
+                RunFile::Kept(end) => return Ok(end),
+                RunFile::Foreign => {
+                    let reason = format!(
+                        "{run} belongs to another instance of the server, which must have a folder of its own"
+                    );
+                    return self.reject(name, reason).await;
+                }
             },
             FileRequest::Automation(trigger, key, stamp) => {
                 match self.fire(&name, *trigger, key).await? {
@@ -171,29 +187,34 @@ impl FileWorker {
         Ok(self.removed(&name))
     }
 
-    /// Claims a run and takes its turn. Returns [`FileEnd::Removed`] if the file has no purpose any more.
-    async fn take_run(&self, run: RunId, slot: Option<QueuedTurn>) -> Result<FileEnd, FileError> {
+    /// Claims a run and takes its turn.
+    async fn take_run(&self, run: RunId, slot: Option<QueuedTurn>) -> Result<RunFile, FileError> {
+        let (later, stopped) = (
+            Ok(RunFile::Kept(FileEnd::Later)),
+            Ok(RunFile::Kept(FileEnd::Stopped)),
+        );
         // Two files of one run exist if the server has delivered it again.
         let Some(registration) = self.running.register(run) else {
-            return Ok(FileEnd::Later);
+            return later;
         };
         let Some(slot) = slot else {
-            return Ok(FileEnd::Later);
+            return later;
         };
         let slot = tokio::select! {
             biased;
-            () = self.stop.cancelled() => return Ok(FileEnd::Stopped),
+            () = self.stop.cancelled() => return stopped,
             slot = slot => slot,
         };
         let Ok(_slot) = slot else {
-            return Ok(FileEnd::Stopped);
+            return stopped;
         };
         let claimed = self.server.claim(run).await?;
         self.answers.send_modify(|count| *count += 1);
         let claimed = match claimed {
             ClaimOutcome::Claimed(claimed) => claimed,
-            ClaimOutcome::Over => return Ok(FileEnd::Removed),
-            ClaimOutcome::NotNow => return Ok(FileEnd::Later),
+            ClaimOutcome::Over => return Ok(RunFile::Done),
+            ClaimOutcome::NotOfInstance => return Ok(RunFile::Foreign),
+            ClaimOutcome::NotNow => return later,
         };
         #[cfg(feature = "failpoints")]
         failpoint::reached("runtime: claimed");
@@ -204,9 +225,9 @@ impl FileWorker {
         match self.server.take_turn(claimed, control).await {
             // The server has recorded the end, or the reason for which the turn did not begin. A run that waits again
             // gets another file.
-            Ok(TurnEnd::Finished | TurnEnd::Requeued | TurnEnd::NotBegun) => Ok(FileEnd::Removed),
+            Ok(TurnEnd::Finished | TurnEnd::Requeued | TurnEnd::NotBegun) => Ok(RunFile::Done),
             // Another worker may have the run, or it may be over. The next claim tells.
-            Ok(TurnEnd::Lost) => Ok(FileEnd::Later),
+            Ok(TurnEnd::Lost) => later,
             Err(source) => Err(FileError::Turn { run, source }),
         }
     }

@@ -46,8 +46,10 @@ pub struct Presence {
 pub enum Claim {
     /// The worker has the run.
     Claimed(ClaimedRun),
-    /// The run is over, or is not one of the instance: its file can be removed.
+    /// The run is over, waits again or does not exist: its file can be removed.
     Over,
+    /// The run is not over, and another instance has to take it.
+    NotOfInstance,
     /// The run cannot be claimed now: it waits, or another worker has it.
     NotNow,
 }
@@ -152,6 +154,7 @@ impl ServerLink {
                 })
             }
             ClaimReply::Over => Claim::Over,
+            ClaimReply::NotOfInstance => Claim::NotOfInstance,
             ClaimReply::NotNow => Claim::NotNow,
         })
     }

@@ -20,8 +20,10 @@ pub(crate) struct ServerError {
 pub(crate) enum ClaimOutcome {
     /// This worker has the run, and must take its turn.
     Claimed(ClaimedTurn),
-    /// The run is over, or does not belong to this instance. Its file has no purpose any more.
+    /// The run is over, waits again or does not exist. Its file has no purpose any more.
     Over,
+    /// The run is not over, and another instance has to take it.
+    NotOfInstance,
     /// The run cannot be claimed now: it waits, or another worker has it.
     NotNow,
 }

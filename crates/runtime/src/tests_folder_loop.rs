@@ -292,6 +292,21 @@ async fn file_of_run_that_is_over_is_removed_without_a_turn() {
 }
 
 #[tokio::test]
+async fn file_of_run_of_other_instance_is_moved_away_with_reason() {
+    let mut world = World::new();
+    let foreign = vec![Ok(ClaimOutcome::NotOfInstance)];
+    world.server.claims.lock().unwrap().insert(run(1), foreign);
+    let name = world.deliver(1);
+    world.start(4).await;
+    assert_eq!(world.call().await, Call::Claim(run(1)));
+    world.wait_until_listed(&["failed"]).await;
+    let reason = world.reason(&name);
+    assert!(reason.contains("belongs to another instance"), "{reason}");
+    assert!(world.folder.join("failed").join(&name).exists());
+    world.stopped().await;
+}
+
+#[tokio::test]
 async fn turns_begin_in_order_of_names_up_to_limit() {
     let mut world = World::new();
     for number in (1..=20).rev() {

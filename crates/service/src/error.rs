@@ -264,6 +264,7 @@ impl Error {
             | Self::Refused(_)
             | Self::Store(
                 store::Error::NameTaken { .. }
+                | store::Error::FolderTaken { .. }
                 | store::Error::StaleVersion { .. }
                 | store::Error::FixedBySession { .. }
                 | store::Error::InstanceInUse { .. }

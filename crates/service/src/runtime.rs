@@ -56,8 +56,10 @@ pub struct RuntimePresence {
 pub enum RuntimeClaim {
     /// The worker has the run.
     Claimed(ClaimedRun),
-    /// The file of the run has no purpose any more: the run is over or waits again, or is not one of the instance.
+    /// The file of the run has no purpose any more: the run is over, waits again or does not exist.
     Over,
+    /// The run is not over, and another instance has to take it.
+    NotOfInstance,
     /// The run waits, or another worker has it.
     NotNow,
 }
@@ -214,7 +216,12 @@ impl Runtime {
     #[boxed]
     pub async fn claim(&self, run: RunId) -> Result<RuntimeClaim, Error> {
         if !self.owns(run).await? {
-            return Ok(RuntimeClaim::Over);
+            let elsewhere = self.store().is_open_on_other_instance(self.instance, run);
+            return Ok(if elsewhere.await? {
+                RuntimeClaim::NotOfInstance
+            } else {
+                RuntimeClaim::Over
+            });
         }
         let claimed = self
             .store()

@@ -30,6 +30,16 @@ pub enum Error {
         /// The name.
         name: String,
     },
+    /// Another instance has that folder.
+    #[error("{} has the folder `{folder}`, so that instance `{instance}` cannot have it", format_holder(.holder.as_deref()))]
+    FolderTaken {
+        /// The path of the folder.
+        folder: String,
+        /// The instance that was to get the folder.
+        instance: String,
+        /// The instance that has the folder. `None` if it belongs to another tenant.
+        holder: Option<String>,
+    },
     /// The ID is used: an earlier request has created the object.
     #[error("{what} `{id}` already exists")]
     AlreadyCreated {
@@ -134,6 +144,13 @@ pub enum Error {
         /// The error of the template.
         source: model::prompt::Error,
     },
+}
+
+fn format_holder(instance: Option<&str>) -> String {
+    instance.map_or_else(
+        || "an instance of another tenant".to_owned(),
+        |name| format!("instance `{name}`"),
+    )
 }
 
 impl Error {

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::{
     Error, Scope, boxed,
+    database::Tx,
     store::Store,
     stored::StoredInstanceConfig,
     tokens::{NewToken, insert_runtime_token},
@@ -27,7 +28,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::NameTaken`] if another instance has the name, and the errors of [`Store::create_runtime_token`].
+    /// [`Error::NameTaken`] if another instance has the name, [`Error::FolderTaken`] if an instance of any tenant has the
+    /// folder, and the errors of [`Store::create_runtime_token`].
     #[boxed]
     pub async fn add_instance(
         &self,
@@ -39,17 +41,44 @@ impl Store {
         self.transact(Scope::Tenant(tenant), |tx, _| {
             Box::pin(async move {
                 let config = json!(StoredInstanceConfig::of_folder(&new.folder));
-                let params = params![tenant, new.id, new.name.as_str(), "directory", config, now];
+                let (name, folder_key) = (new.name.as_str(), new.folder.key());
+                let folder_key = folder_key.as_str();
+                let params = params![tenant, new.id, name, config, now, folder_key];
                 let added = tx.fetch_optional(sql!("instances/add"), params).await?;
                 if added.is_none() {
-                    return Err(Error::NameTaken {
-                        what: "instance",
-                        name: new.name.clone(),
-                    });
+                    return Err(conflict(tx, tenant, new, folder_key).await?);
                 }
                 insert_runtime_token(tx, tenant, new.id, token, now).await
             })
         })
         .await
     }
+}
+
+/// Returns the error of an instance whose name or folder is in use.
+async fn conflict(
+    tx: &mut Tx,
+    tenant: TenantId,
+    new: &NewInstance,
+    folder_key: &str,
+) -> Result<Error, Error> {
+    let params = params![tenant, new.name.as_str(), folder_key];
+    let found = tx
+        .fetch_optional(sql!("instances/conflicting"), params)
+        .await?;
+    let mut holder = None;
+    if let Some(row) = found {
+        if row.get("has_name")? {
+            return Ok(Error::NameTaken {
+                what: "instance",
+                name: new.name.clone(),
+            });
+        }
+        holder = Some(row.get("name")?);
+    }
+    Ok(Error::FolderTaken {
+        folder: new.folder.path.clone(),
+        instance: new.name.clone(),
+        holder,
+    })
 }

@@ -50,6 +50,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(25, "0025_placement", works_with 10),
     migration!(26, "0026_directories", works_with 10),
     migration!(27, "0027_trigger_files", works_with 10),
+    migration!(28, "0028_instance_folders", works_with 10),
 ];
 
 /// The schema to which `db` brings a database.

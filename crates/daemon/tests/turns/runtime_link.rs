@@ -159,5 +159,7 @@ async fn runs_of_other_instance_are_not_given_up() {
     let runtime = TestRuntime::of_instance(&world, elsewhere, Faults::of([])).await;
     let link = link(&world, &runtime, &worker("other"));
     assert_eq!(link.give_up(&[own]).await.unwrap(), []);
+    // Its file is not removed, because another instance has to take the run.
+    assert_eq!(link.claim(run).await.unwrap(), Claim::NotOfInstance);
     assert_eq!(world.run(run).await.status(), RunStatus::Delivered);
 }

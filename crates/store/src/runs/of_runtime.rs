@@ -23,6 +23,22 @@ impl Store {
         Ok(found.is_some())
     }
 
+    /// Returns `true` if a run of any tenant is not over and belongs to another instance than the given one, which must
+    /// then leave the run's trigger file alone.
+    #[boxed]
+    pub async fn is_open_on_other_instance(
+        &self,
+        instance: InstanceId,
+        run: RunId,
+    ) -> Result<bool, Error> {
+        let mut tx = self.db.begin_read(Scope::System).await?;
+        let params = params![run, instance];
+        let found = tx
+            .fetch_optional(sql!("runs/open_on_other_instance"), params)
+            .await?;
+        Ok(found.is_some())
+    }
+
     /// Returns those of `runs` about which `worker` should learn by a heartbeat: a cancellation was requested, or the
     /// worker no longer executes the run.
     #[boxed]

@@ -115,10 +115,13 @@ pub(crate) async fn paths_of_own_folders_are_removed_by_migration(db: &TestStore
     let earlier = match db.dialect() {
         Dialect::Postgres => format!(
             "set matins.scope = 'system'; drop table automation.directory_refusals; \
-             drop table automation.trigger_files; delete from automation.schema_versions where version >= {version}"
+             drop table automation.trigger_files; alter table automation.instances drop column folder_key; \
+             delete from automation.schema_versions where version >= {version}"
         ),
         Dialect::Sqlite => format!(
-            "drop table directory_refusals; drop table trigger_files; delete from schema_versions where version >= {version}; \
+            "drop table directory_refusals; drop table trigger_files; \
+             drop index instances_one_per_folder; alter table instances drop column folder_key; \
+             delete from schema_versions where version >= {version}; \
              pragma user_version = {}",
             version - 1
         ),

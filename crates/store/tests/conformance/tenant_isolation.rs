@@ -138,6 +138,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         "events/oldest" | "events/open_since" | "seats/of_session" | "sessions/by_id" => {
             params![none(), session]
         }
+        "instances/conflicting" => [stored("instances", "name"), params![text()]].concat(),
         "instances/lock" => stored("instances", "id"),
         "idempotency_keys/response" => stored("idempotency_keys", "key"),
         "harnesses/automations" | "harnesses/open_sessions" => {

@@ -353,7 +353,7 @@ pub(crate) async fn tokens_of_earlier_schema_stay_valid(db: &TestStore) {
         alter table automation.automations drop column made_by_session_id, drop column made_by_run_id, \
         drop column made_by_turn, drop column made_by_name, drop column expires_at, drop column placed_on; \
         drop table automation.questions; drop table automation.directory_refusals; \
-        drop table automation.trigger_files; \
+        drop table automation.trigger_files; alter table automation.instances drop column folder_key; \
         alter table automation.agent_definitions drop column runs_reported_until, drop column placed_on; \
         alter table automation.run_records drop column run_report_version, drop column run_report; \
         drop index automation.agent_runs_unsuccessful_by_seat, automation.agent_runs_declined_by_seat, \

@@ -98,6 +98,7 @@ pub(super) async fn claim(
             now: caller.now(),
         },
         RuntimeClaim::Over => ClaimReply::Over,
+        RuntimeClaim::NotOfInstance => ClaimReply::NotOfInstance,
         RuntimeClaim::NotNow => ClaimReply::NotNow,
     }))
 }

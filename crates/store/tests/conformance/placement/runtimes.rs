@@ -33,6 +33,13 @@ pub(crate) async fn run_belongs_to_its_instance_and_tenant_alone(db: &TestStore)
         let found = store.is_run_of_instance(tenant, place, run).await.unwrap();
         assert_eq!(found, expected, "{tenant} {place} {run}");
     }
+    // Another instance may have to take the run, until it is over.
+    let is_elsewhere = async |place, run| store.is_open_on_other_instance(place, run).await;
+    assert!(is_elsewhere(instance(7), run).await.unwrap());
+    assert!(!is_elsewhere(stage.instance, run).await.unwrap());
+    assert!(!is_elsewhere(instance(7), unknown).await.unwrap());
+    stage.succeed(run).await;
+    assert!(!is_elsewhere(instance(7), run).await.unwrap());
 }
 
 pub(crate) async fn cancelled_and_lost_runs_are_disturbed(db: &TestStore) {

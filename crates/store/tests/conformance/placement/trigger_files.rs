@@ -436,7 +436,26 @@ pub(crate) async fn added_instance_has_one_token(db: &TestStore) {
     let folder = new(9).folder;
     assert_eq!(listed.kind, InstanceKind::Directory(folder));
     assert_eq!((listed.server, listed.last_seen_at), (None, None));
-    // The removal revokes the token, and frees the name.
+    // A folder belongs to one instance of all tenants.
+    let mut same = new(11);
+    same.name = "second".into();
+    same.folder.path = "//a/./".into();
+    let folder_taken = async |stage: &Stage, holder: Option<&str>| {
+        let taken = stage.add(&same, &new_token(stage)).await;
+        let is_taken = |error: &Error| {
+            matches!(error, Error::FolderTaken { folder, instance, holder: found }
+            if folder == "//a/./" && instance == "second" && found.as_deref() == holder)
+        };
+        assert!(taken.as_ref().is_err_and(is_taken), "{taken:?}");
+        let text = taken.unwrap_err().to_string();
+        let named = holder.map_or("an instance of another tenant".into(), |name| {
+            format!("`{name}`")
+        });
+        assert!(text.contains(&named) && text.contains("`second`"), "{text}");
+    };
+    folder_taken(&other, Some("folder-7")).await;
+    folder_taken(&stage, None).await;
+    // The removal revokes the token, and frees the name and the folder.
     let removed = other
         .store
         .remove_instance(other.tenant, instance(9), other.now());
