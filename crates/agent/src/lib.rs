@@ -49,6 +49,7 @@ mod shutdown;
 mod tail;
 mod update;
 mod uptime;
+mod worker_host;
 mod worker_lock;
 
 // The body of an `async fn` is compiled again in each crate that awaits it. A boxed future is compiled once, here.

@@ -3,11 +3,14 @@
 //! Each worker holds the lock on a file of its own in the instance's folder. The kernel releases the lock when the
 //! process ends, in whatever way. So neither a reused process ID nor another machine or container of the same name
 //! can be mistaken for the worker, as it could with a PID file.
+//!
+//! Some network volumes do not share locks between machines. So the file names the machine of its worker, and a free lock
+//! proves a death on this machine alone. A worker of another machine is given up when its heartbeat is stale.
 
 use std::{
     collections::HashSet,
     fs::{self, File, Metadata, OpenOptions, TryLockError},
-    io,
+    io::{self, Read as _, Write as _},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
@@ -15,7 +18,13 @@ use std::{
 
 use model::WorkerId;
 
-use crate::guard;
+use crate::{guard, worker_host::WorkerHost};
+
+/// The longest content of a lock file that is read.
+const MAX_CONTENT_BYTES: u64 = 4096;
+/// The age, in seconds before the start of this worker, from which the file of a worker of another machine is removed. Its
+/// heartbeat is long stale by then.
+const ABANDONED_AGE_SECONDS: i64 = 24 * 60 * 60;
 
 /// The lock that proves that a worker lives, for as long as this value is kept.
 #[derive(Debug)]
@@ -24,6 +33,8 @@ pub struct WorkerLock {
     path: PathBuf,
     /// The value that identifies this worker in the environment of its agents' processes.
     mark: String,
+    /// The machine of this worker.
+    host: WorkerHost,
     /// Files of dead workers whose leftover processes have been killed.
     swept_files: Mutex<HashSet<PathBuf>>,
     _lock: File,
@@ -36,8 +47,9 @@ impl WorkerLock {
     pub fn acquire(folder: &Path, worker: &WorkerId) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         let path = lock_path(folder, worker);
+        let host = WorkerHost::current();
         loop {
-            let lock = OpenOptions::new()
+            let mut lock = OpenOptions::new()
                 .write(true)
                 .create(true)
                 .truncate(false)
@@ -49,10 +61,13 @@ impl WorkerLock {
             if fs::metadata(&path)
                 .is_ok_and(|file| file_identity(&file) == file_identity(&locked_file))
             {
+                lock.set_len(0)?;
+                lock.write_all(host.to_text().as_bytes())?;
                 return Ok(Self {
                     folder: folder.to_owned(),
                     path,
                     mark: format!("{worker}@{}", file_identity(&locked_file)),
+                    host,
                     swept_files: Mutex::default(),
                     _lock: lock,
                 });
@@ -69,11 +84,15 @@ impl WorkerLock {
     }
 
     /// `true` if another worker of the instance is known to be dead. Returns `false` if that worker has no lock file,
-    /// because it may belong to another folder or an older version; the watchdog then waits for its heartbeat to
-    /// become stale.
+    /// because it may belong to another folder or an older version, or if it runs on another machine; the watchdog then
+    /// waits for its heartbeat to become stale.
     pub fn is_dead(&self, other: &WorkerId) -> bool {
         let path = lock_path(&self.folder, other);
-        path != self.path && is_lock_free(&path)
+        path != self.path && self.finds_dead(&path)
+    }
+
+    fn finds_dead(&self, path: &Path) -> bool {
+        judge(path, &self.host) == Judgement::Dead
     }
 
     /// Kills the processes that dead workers of the instance have left because their guards were killed as well.
@@ -90,7 +109,7 @@ impl WorkerLock {
         let mut dead = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
             let path = entry?.path();
-            if path != self.path && is_lock_free(&path) {
+            if path != self.path && self.finds_dead(&path) {
                 dead.push(path);
             }
         }
@@ -100,9 +119,10 @@ impl WorkerLock {
             return Ok(dead);
         }
         let (folder, own_path) = (self.folder.clone(), self.path.clone());
+        let host = self.host.clone();
         // The sweep reads `/proc` and waits for the killed processes to end, so it must not block the runtime.
         let swept = tokio::task::spawn_blocking(move || {
-            guard::sweep_workers(|mark| is_mark_of_dead_worker(&folder, &own_path, mark))
+            guard::sweep_workers(|mark| is_mark_of_dead_worker(&folder, (&own_path, &host), mark))
         });
         let killed = swept.await.map_err(io::Error::other).flatten()?;
         if killed > 0 {
@@ -126,7 +146,7 @@ impl WorkerLock {
             let name = name.and_then(|name| name.strip_suffix(".lock"));
             if let Some(name) = name
                 && path != self.path
-                && is_lock_free(&path)
+                && self.finds_dead(&path)
             {
                 dead.push(WorkerId::from_stored(name.to_owned()));
             }
@@ -151,6 +171,26 @@ impl WorkerLock {
                 self.swept_files().remove(&path);
             }
         }
+        self.remove_abandoned_files()
+    }
+
+    /// Removes the lock files of workers of other machines that were started long before this one. Such a worker may be
+    /// alive, but its file does not show that here.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the folder cannot be read.
+    pub fn remove_abandoned_files(&self) -> io::Result<()> {
+        let started = fs::metadata(&self.path)?.mtime();
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            let modified = entry.metadata().map(|file| file.mtime());
+            let is_old =
+                modified.is_ok_and(|at| started.saturating_sub(at) > ABANDONED_AGE_SECONDS);
+            if is_old && judge(&entry.path(), &self.host) == Judgement::Unknown {
+                fs::remove_file(entry.path()).ok();
+            }
+        }
         Ok(())
     }
 
@@ -162,36 +202,57 @@ impl WorkerLock {
 }
 
 /// `true` if a process with this mark was started by a dead worker of `folder`. `own` is the lock file of the calling
-/// worker, whose processes never count.
-fn is_mark_of_dead_worker(folder: &Path, own: &Path, mark: &str) -> bool {
+/// worker, whose processes never count, and `host` its machine.
+fn is_mark_of_dead_worker(folder: &Path, (own, host): (&Path, &WorkerHost), mark: &str) -> bool {
     let Some((worker, sign)) = mark.rsplit_once('@') else {
         return false;
     };
     let path = lock_path(folder, &WorkerId::from_stored(worker.to_owned()));
     path != own
         && fs::metadata(&path).is_ok_and(|file| file_identity(&file) == sign)
-        && is_lock_free(&path)
+        && judge(&path, host) == Judgement::Dead
 }
 
 /// `true` if a worker with a lock file in `folder` is dead. For callers that hold no [`WorkerLock`] themselves.
 pub fn is_worker_dead(folder: &Path, worker: &WorkerId) -> bool {
-    is_lock_free(&lock_path(folder, worker))
+    judge(&lock_path(folder, worker), &WorkerHost::current()) == Judgement::Dead
 }
 
-/// `true` if the file exists and no process holds its lock. Returns `false` if that cannot be determined.
-fn is_lock_free(path: &Path) -> bool {
+/// The life of a worker, as far as its lock file shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Judgement {
+    /// The worker lives, or its file cannot be read.
+    Alive,
+    /// The worker is dead.
+    Dead,
+    /// The lock is free, but the worker ran on another machine, whose locks may not be seen here.
+    Unknown,
+}
+
+/// Judges by a lock file whether its worker lives. `host` is the machine of this process.
+fn judge(path: &Path, host: &WorkerHost) -> Judgement {
     // The lock belongs to the open file, so it is released when this function returns.
     let Ok(file) = File::open(path) else {
-        return false;
+        return Judgement::Alive;
     };
     // The lock is shared, so that two processes that check at once do not each take the other for the worker.
     match file.try_lock_shared() {
-        Ok(()) => true,
-        Err(TryLockError::WouldBlock) => false,
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Judgement::Alive,
         Err(TryLockError::Error(error)) => {
             tracing::warn!(%error, "cannot check whether `{}` is locked", path.display());
-            false
+            return Judgement::Alive;
         }
+    }
+    let mut content = Vec::new();
+    if let Err(error) = (&file).take(MAX_CONTENT_BYTES).read_to_end(&mut content) {
+        tracing::warn!(%error, "cannot read `{}`", path.display());
+        return Judgement::Alive;
+    }
+    if host.sees_death_on(&WorkerHost::parse(&String::from_utf8_lossy(&content))) {
+        Judgement::Dead
+    } else {
+        Judgement::Unknown
     }
 }
 
@@ -245,6 +306,44 @@ mod tests {
             .unwrap();
         assert!(path.exists(), "it still has runs");
         own.remove_stale_files(&[]).await.unwrap();
+        assert!(!path.exists());
+        assert!(own.path.exists());
+    }
+
+    #[tokio::test]
+    async fn worker_of_other_machine_is_left_to_watchdog_although_its_lock_looks_free() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = WorkerLock::acquire(folder.path(), &worker("host-1-00000001")).unwrap();
+        let other = worker("pod-1-00000002");
+        let path = WorkerLock::acquire(folder.path(), &other).unwrap().path;
+        let own_content = fs::read_to_string(&path).unwrap();
+        assert!(own_content.starts_with("boot="), "{own_content}");
+        assert!(own.is_dead(&other), "it ran here");
+        // A volume without shared locks: the lock of the live worker looks free here.
+        fs::write(
+            &path,
+            "boot=0a0a0a0a-0000-4000-8000-000000000000\nmachine=0b0b\n",
+        )
+        .unwrap();
+        assert!(!own.is_dead(&other));
+        assert!(!is_worker_dead(folder.path(), &other));
+        assert_eq!(own.dead_workers().unwrap(), []);
+        assert_eq!(
+            own.kill_leftovers().await.unwrap(),
+            [""; 0].map(PathBuf::from)
+        );
+        own.remove_stale_files(&[]).await.unwrap();
+        assert!(path.exists());
+        // Nothing reports the file later, so that it is removed when the heartbeat of its worker is long stale.
+        let started = fs::metadata(&own.path).unwrap().modified().unwrap();
+        let long_ago = started - std::time::Duration::from_hours(48);
+        File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_modified(long_ago)
+            .unwrap();
+        own.remove_abandoned_files().unwrap();
         assert!(!path.exists());
         assert!(own.path.exists());
     }

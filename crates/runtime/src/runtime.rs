@@ -188,6 +188,9 @@ async fn register(
 /// Gives up the runs of dead workers. An error is only logged, because the server notices their stale heartbeats.
 async fn give_up(link: &ServerLink, locks: &Locks, dead: &[WorkerId]) {
     if dead.is_empty() {
+        if let Err(error) = locks.worker().remove_abandoned_files() {
+            log_warning("remove the lock files of workers of other machines", &error);
+        }
         return;
     }
     match link.give_up(dead).await {
