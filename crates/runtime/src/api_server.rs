@@ -16,6 +16,7 @@ use crate::{
     locks::Locks,
     server_link::Claim,
     server_port::{ClaimOutcome, ClaimedTurn, FireOutcome, ServerError, TriggerServer},
+    turn_slots::TurnWaits,
 };
 
 /// The server of a runtime.
@@ -75,13 +76,15 @@ impl TriggerServer for ApiServer {
         &self,
         claimed: ClaimedTurn,
         control: TurnControl,
+        waits: TurnWaits,
     ) -> BoxFuture<'_, Result<TurnEnd, TurnStoreError>> {
         Box::pin(async move {
             let ClaimedTurn { run, directory } = claimed;
             let worker = self.link.client().worker();
             let span = tracing::info_span!("turn", %run, %worker);
             let store = ApiTurnStore::new(self.context.clone(), directory)
-                .with_allowed_agents(self.allowed_agents.clone());
+                .with_allowed_agents(self.allowed_agents.clone())
+                .with_waits(waits);
             let mut agents = self.agents.clone();
             agents.guard.worker = Some(self.locks.worker().mark().to_owned());
             let turn = execute(&store, &agents, run, &control);

@@ -28,6 +28,8 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep};
 use turn::{TurnStore, TurnStoreError, is_directory_here};
 
+use crate::turn_slots::TurnWaits;
+
 /// The pause between two attempts to ask people while the server is away. The attempts end when the turn's own limits do.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
@@ -53,6 +55,8 @@ pub struct ApiTurnStore {
     directory: Option<String>,
     /// The names of the agents that may start on this machine. `None` allows all.
     allowed_agents: Option<Vec<String>>,
+    /// Counts the waits of the turn for people. `None` if the turn has no slot to lend.
+    waits: Option<TurnWaits>,
 }
 
 impl ApiTurnStore {
@@ -63,6 +67,7 @@ impl ApiTurnStore {
             context,
             directory,
             allowed_agents: None,
+            waits: None,
         }
     }
 
@@ -70,6 +75,13 @@ impl ApiTurnStore {
     #[must_use]
     pub fn with_allowed_agents(mut self, names: Option<Vec<String>>) -> Self {
         self.allowed_agents = names;
+        self
+    }
+
+    /// Returns the same port, which counts the waits for people.
+    #[must_use]
+    pub(crate) fn with_waits(mut self, waits: TurnWaits) -> Self {
+        self.waits = Some(waits);
         self
     }
 
@@ -296,6 +308,8 @@ impl TurnStore for ApiTurnStore {
         decision_timeout: Duration,
     ) -> BoxFuture<'_, Result<Verdict, TurnStoreError>> {
         Box::pin(async move {
+            // The slot is lent until the answer arrives or this future is dropped.
+            let _wait = self.waits.as_ref().map(TurnWaits::begin);
             // 1. Write the request. The ID is chosen here, outside the retries, so that a retry after a lost response
             // does not create a second request.
             let deadline = Instant::now() + decision_timeout;
@@ -336,6 +350,7 @@ impl TurnStore for ApiTurnStore {
         answer_timeout: Duration,
     ) -> BoxFuture<'_, Result<Option<Value>, TurnStoreError>> {
         Box::pin(async move {
+            let _wait = self.waits.as_ref().map(TurnWaits::begin);
             // 1. Write the question, as a request is written above.
             let deadline = Instant::now() + answer_timeout;
             let TurnContext { clock, entropy, .. } = &self.context;

@@ -13,7 +13,7 @@ use delivery::{ForeignTrigger, Trigger, TriggerRequest};
 use futures::future::BoxFuture;
 use model::RunId;
 use tokio::{
-    sync::{AcquireError, OwnedSemaphorePermit, Semaphore, watch},
+    sync::{AcquireError, watch},
     time::Instant,
 };
 use tokio_util::sync::CancellationToken;
@@ -26,6 +26,7 @@ use crate::{
     locks::Locks,
     running_turns::RunningTurns,
     server_port::{ClaimOutcome, FireOutcome, ServerError, TriggerServer},
+    turn_slots::{TurnSlot, TurnSlots},
 };
 
 /// The most unknown fields of a file that the log names.
@@ -46,7 +47,7 @@ pub(crate) enum FileRequest {
 }
 
 /// A place in the queue for a slot, which becomes the slot.
-pub(crate) type QueuedTurn = BoxFuture<'static, Result<OwnedSemaphorePermit, AcquireError>>;
+pub(crate) type QueuedTurn = BoxFuture<'static, Result<TurnSlot, AcquireError>>;
 
 /// The end of the work on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +97,7 @@ pub(crate) struct FileWorker {
     pub(crate) locks: Arc<Locks>,
     pub(crate) server: Arc<dyn TriggerServer>,
     /// The turns that may run at once.
-    pub(crate) turns: Arc<Semaphore>,
+    pub(crate) turns: TurnSlots,
     pub(crate) running: RunningTurns,
     /// Counts the answers of the server.
     pub(crate) answers: watch::Sender<u64>,
@@ -141,7 +142,7 @@ impl FileWorker {
         let Ok(FileRequest::Run(..)) = request else {
             return None;
         };
-        let mut slot: QueuedTurn = Box::pin(Arc::clone(&self.turns).acquire_owned());
+        let mut slot: QueuedTurn = Box::pin(self.turns.clone().acquire());
         // The first poll takes the place in the queue, or the slot.
         match futures::poll!(&mut slot) {
             Poll::Ready(slot) => Some(Box::pin(std::future::ready(slot))),
@@ -205,7 +206,7 @@ impl FileWorker {
             () = self.stop.cancelled() => return stopped,
             slot = slot => slot,
         };
-        let Ok(_slot) = slot else {
+        let Ok(slot) = slot else {
             return stopped;
         };
         let claimed = self.server.claim(run).await?;
@@ -222,7 +223,11 @@ impl FileWorker {
             requeue: self.requeue.clone(),
             heartbeat_now: registration.begin_turn(),
         };
-        match self.server.take_turn(claimed, control).await {
+        match self
+            .server
+            .take_turn(claimed, control, slot.turn_waits())
+            .await
+        {
             // The server has recorded the end, or the reason for which the turn did not begin. A run that waits again
             // gets another file.
             Ok(TurnEnd::Finished | TurnEnd::Requeued | TurnEnd::NotBegun) => Ok(RunFile::Done),

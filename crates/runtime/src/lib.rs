@@ -32,6 +32,7 @@ mod runtime;
 mod server_clock;
 mod server_link;
 mod server_port;
+mod turn_slots;
 
 // The body of an `async fn` is compiled again in each crate that awaits it. A boxed future is compiled once, here.
 use async_recursion::async_recursion as boxed;

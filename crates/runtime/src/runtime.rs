@@ -7,7 +7,7 @@ use client::Client;
 use model::{Clock, Entropy, Uptime, WorkerId};
 use runtime_api::presence::Registration;
 use tokio::{
-    sync::{Semaphore, mpsc, watch},
+    sync::{mpsc, watch},
     time::sleep,
 };
 use tokio_util::sync::CancellationToken;
@@ -23,6 +23,7 @@ use crate::{
     locks::{Locks, LocksError},
     running_turns::RunningTurns,
     server_link::Registered,
+    turn_slots::TurnSlots,
 };
 
 /// The longest wait of the server for a cancellation, in one request.
@@ -62,6 +63,8 @@ pub struct RuntimeConfig {
     pub version: String,
     /// The highest number of turns at once.
     pub turns: usize,
+    /// The highest number of turns that lend their slots to others while they wait for a person.
+    pub waiting_turns: usize,
     /// The names of the agents that may start. `None` allows all.
     pub allowed_agents: Option<Vec<String>>,
     /// The time that running turns get to end after a stop.
@@ -248,7 +251,7 @@ async fn serve(
             allowed_agents: config.allowed_agents.clone(),
             refusals,
         }),
-        turns: Arc::new(Semaphore::new(config.turns)),
+        turns: TurnSlots::new(config.turns, config.waiting_turns),
         running: running.clone(),
         answers: watch::Sender::new(0),
         incomplete: std::sync::Mutex::default(),

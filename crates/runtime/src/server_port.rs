@@ -5,6 +5,8 @@ use futures::future::BoxFuture;
 use model::RunId;
 use turn::{TurnControl, TurnEnd, TurnStoreError};
 
+use crate::turn_slots::TurnWaits;
+
 /// A failed call of the server.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action}")]
@@ -51,11 +53,12 @@ pub(crate) trait TriggerServer: Send + Sync {
     /// Claims a run for this worker.
     fn claim(&self, run: RunId) -> BoxFuture<'_, Result<ClaimOutcome, ServerError>>;
 
-    /// Takes the turn of a run that this worker has claimed.
+    /// Takes the turn of a run that this worker has claimed. `waits` counts its waits for people.
     fn take_turn(
         &self,
         claimed: ClaimedTurn,
         control: TurnControl,
+        waits: TurnWaits,
     ) -> BoxFuture<'_, Result<TurnEnd, TurnStoreError>>;
 
     /// Requests a run for the file of another program. Requests with one `key` create one run.

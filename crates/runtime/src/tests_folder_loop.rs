@@ -24,6 +24,7 @@ use crate::{
     locks::Locks,
     running_turns::RunningTurns,
     server_port::{ClaimOutcome, ClaimedTurn, FireOutcome, ServerError, TriggerServer},
+    turn_slots::{TurnSlots, TurnWaits},
 };
 
 /// The longest wait of a test. It is reached only if something hangs.
@@ -74,6 +75,7 @@ impl TriggerServer for FakeServer {
         &self,
         claimed: ClaimedTurn,
         control: TurnControl,
+        _: TurnWaits,
     ) -> BoxFuture<'_, Result<TurnEnd, TurnStoreError>> {
         Box::pin(async move {
             let turns = self.turns.fetch_add(1, Ordering::SeqCst) + 1;
@@ -150,7 +152,7 @@ impl World {
             folder: TriggerFolder::new(&self.folder),
             locks: Arc::new(Locks::acquire(&self.folder, id).await.unwrap()),
             server: Arc::<FakeServer>::clone(&self.server),
-            turns: Arc::new(Semaphore::new(turns)),
+            turns: TurnSlots::new(turns, turns),
             running: RunningTurns::default(),
             answers: watch::Sender::new(0),
             incomplete: Mutex::default(),

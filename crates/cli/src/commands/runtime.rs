@@ -82,6 +82,7 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
         hostname: server::hostname(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         turns: args.turns.into(),
+        waiting_turns: usize::try_from(config.waiting_turns.value).unwrap_or(usize::MAX),
         allowed_agents: args.agents,
         stop_deadline: config.stop_deadline.value,
         on_registered: Box::new(move |name| {

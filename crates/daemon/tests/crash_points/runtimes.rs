@@ -119,6 +119,7 @@ impl RunningRuntime {
             hostname: "elsewhere".into(),
             version: "1.2.3".into(),
             turns: 2,
+            waiting_turns: 2,
             allowed_agents: None,
             stop_deadline: SHUTDOWN_TIMEOUT,
             on_registered: Box::new(|_| {}),

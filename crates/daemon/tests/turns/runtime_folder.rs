@@ -5,7 +5,8 @@ use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, sync::Arc, time:
 use client::Client;
 use delivery::{RunTrigger, TriggerKind, TriggerName};
 use model::{
-    Clock as _, RunId, SessionId, policy::SessionMode, run::RunStatus, session::SessionEvent,
+    Clock as _, RunId, SessionId, permission::Verdict, policy::SessionMode, run::RunStatus,
+    session::SessionEvent,
 };
 use runtime::{LocksError, RuntimeConfig, RuntimeError, RuntimeStop};
 use store::NewAutomation;
@@ -18,7 +19,7 @@ use trigger_folder::{Delivery as _, DirectoryDelivery, LockError};
 
 use crate::{
     api_stores,
-    approvals::fire_with_approvals,
+    approvals::{decide, fire_with_approvals, wait_for_pending_approval},
     world::{Storage, TEST_TIMEOUT, World, eventually, prompt_log, wait_for_file},
 };
 
@@ -71,6 +72,7 @@ impl World {
             hostname: "laptop".into(),
             version: "1.2.3".into(),
             turns: 4,
+            waiting_turns: 4,
             allowed_agents: None,
             stop_deadline: TEST_TIMEOUT,
             on_registered: Box::new(|_| {}),
@@ -376,6 +378,27 @@ async fn presence_with_replaced_token_ends_runtime() {
     // The cancellation ends the wait of the present request. The next one is refused.
     world.cancel(run, "enough").await;
     runtime.refused().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn turn_that_waits_for_approval_lends_its_slot() {
+    let world = World::new(Storage::SqliteOverApi).await;
+    let request = Step::request_permission("1", "rm a", "execute");
+    let asking = Script::new(world.path("a")).prompt([request, Step::text("Done.")]);
+    let other = Script::new(world.path("b")).prompt([Step::Echo]);
+    let runtime = world.folder_runtime(|config| config.turns = 1).await;
+    let first = fire_with_approvals(&world, "a", &asking, |_| ()).await;
+    world.deliver(first).await;
+    let asked = wait_for_pending_approval(&world, first).await;
+    let second = fire_with_approvals(&world, "b", &other, |_| ()).await;
+    world.deliver(second).await;
+    let second = world.wait_until_over(second).await;
+    assert_eq!(second.status(), RunStatus::Succeeded, "{second:#?}");
+    assert_eq!(world.run(first).await.status(), RunStatus::Running);
+    decide(&world, asked.id, Verdict::Allow).await.unwrap();
+    let first = world.wait_until_over(first).await;
+    assert_eq!(first.status(), RunStatus::Succeeded, "{first:#?}");
+    runtime.stopped().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
