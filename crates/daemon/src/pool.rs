@@ -53,7 +53,8 @@ pub(crate) async fn run(
         requeue,
         tasks: JoinSet::new(),
         turns_by_task: HashMap::new(),
-        claim_in_doubt_until: None,
+        claim_sent_at: agent::uptime(),
+        claim_in_doubt: None,
     };
     // 1. Claim and take turns until the stop.
     while !stop.is_cancelled() {
@@ -62,7 +63,7 @@ pub(crate) async fn run(
             Err(error) => {
                 // The error does not say whether the claim was committed. Without this note, committed runs would
                 // keep their heartbeats unrenewed and be given up although this worker lives.
-                turns.claim_in_doubt_until = Some(Instant::now() + CLAIM_IN_DOUBT_PERIOD);
+                turns.note_claim_in_doubt();
                 turns.host.metrics.record_loop_error("workers");
                 log_error("claim runs, will retry", &error);
                 CLAIM_RETRY_PAUSE
@@ -102,9 +103,20 @@ struct RunningTurns {
     requeue: CancellationToken,
     tasks: JoinSet<Option<TurnEnd>>,
     turns_by_task: HashMap<Id, TurnTask>,
-    /// The end of the period in which this worker may own runs that it does not know of, because the answer to a
-    /// claim was lost. `None` if no claim is in doubt.
-    claim_in_doubt_until: Option<Instant>,
+    /// The uptime before the last claim was sent.
+    claim_sent_at: Duration,
+    /// The claim whose answer was lost, so that this worker may own runs that it does not know of. `None` if no claim is
+    /// in doubt.
+    claim_in_doubt: Option<ClaimInDoubt>,
+}
+
+/// A claim whose answer was lost.
+#[derive(Debug, Clone, Copy)]
+struct ClaimInDoubt {
+    /// The end of the period in which the claim may still be committed.
+    until: Instant,
+    /// The uptime before it was sent. If several claims are in doubt, that of the first one.
+    sent_at: Duration,
 }
 
 /// A running turn.
@@ -127,12 +139,12 @@ impl RunningTurns {
             waiting_turns,
             ..
         } = self.host.settings;
-        if let Some(until) = self.claim_in_doubt_until {
+        if let Some(in_doubt) = self.claim_in_doubt {
             // Taken before the query, so that one query runs after the end of the period: a claim that was committed
             // at the last moment is still found.
-            let is_over = Instant::now() >= until;
-            self.start_unregistered().await?;
-            self.claim_in_doubt_until = Some(until).filter(|_| !is_over);
+            let is_over = Instant::now() >= in_doubt.until;
+            self.start_unregistered(in_doubt.sent_at).await?;
+            self.claim_in_doubt = Some(in_doubt).filter(|_| !is_over);
         }
         let running = u32::try_from(self.tasks.len()).unwrap_or(u32::MAX);
         let lent = self.approval_waits.waiting_turns().min(waiting_turns);
@@ -140,32 +152,44 @@ impl RunningTurns {
         if free == 0 {
             return Ok(());
         }
+        self.claim_sent_at = agent::uptime();
         for run in turns::claim(&self.host, free, None).await? {
-            self.start(run);
+            self.start(run, self.claim_sent_at);
         }
         Ok(())
     }
 
-    /// Starts the turns of the runs that this worker has claimed and does not know of.
-    async fn start_unregistered(&mut self) -> Result<(), Error> {
+    /// Notes that the last claim may have been committed although it failed.
+    fn note_claim_in_doubt(&mut self) {
+        let sent_at = self.claim_in_doubt.map(|earlier| earlier.sent_at);
+        self.claim_in_doubt = Some(ClaimInDoubt {
+            until: Instant::now() + CLAIM_IN_DOUBT_PERIOD,
+            sent_at: sent_at.unwrap_or(self.claim_sent_at),
+        });
+    }
+
+    /// Starts the turns of the runs that this worker has claimed and does not know of. None of their claims was sent
+    /// before `sent_at`.
+    async fn start_unregistered(&mut self, sent_at: Duration) -> Result<(), Error> {
         let registered: HashSet<RunId> = self.turns_by_task.values().map(|turn| turn.run).collect();
         let claimed = self.host.store.runs_claimed_by(&self.host.worker).await?;
         for claimed in claimed {
             let run = claimed.run;
             if !registered.contains(&run) {
                 tracing::warn!(%run, "the reply to the claim of {run} was lost: its turn starts now");
-                self.start(claimed);
+                self.start(claimed, sent_at);
             }
         }
         Ok(())
     }
 
-    fn start(&mut self, claimed: ClaimedRun) {
+    fn start(&mut self, claimed: ClaimedRun, claim_sent_at: Duration) {
         let run = claimed.run;
         let heartbeat_now = Arc::new(Notify::new());
         let control = TurnControl {
             requeue: self.requeue.clone(),
             heartbeat_now: Arc::clone(&heartbeat_now),
+            claim_sent_at,
         };
         let (host, waits) = (self.host.clone(), self.approval_waits.clone());
         let handle = self.tasks.spawn(async move {

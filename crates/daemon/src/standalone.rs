@@ -44,11 +44,13 @@ pub async fn take_standalone_turn(
     let mut run = host.store.run(Scope::System, run).await?;
     loop {
         if run.status() == RunStatus::Queued {
+            let claim_sent_at = agent::uptime();
             let claimed = turns::claim(host, 1, Some(run.id)).await?;
             if let Some(claimed) = claimed.into_iter().next() {
                 let control = TurnControl {
                     requeue: stop.clone(),
                     heartbeat_now: Arc::new(Notify::new()),
+                    claim_sent_at,
                 };
                 tokio::select! {
                     ended = turns::take_turn(host, claimed, &control, &waits) => {

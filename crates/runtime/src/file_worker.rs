@@ -209,6 +209,7 @@ impl FileWorker {
         let Ok(slot) = slot else {
             return stopped;
         };
+        let claim_sent_at = agent::uptime();
         let claimed = self.server.claim(run).await?;
         self.answers.send_modify(|count| *count += 1);
         let claimed = match claimed {
@@ -222,6 +223,7 @@ impl FileWorker {
         let control = TurnControl {
             requeue: self.requeue.clone(),
             heartbeat_now: registration.begin_turn(),
+            claim_sent_at,
         };
         match self
             .server

@@ -212,7 +212,8 @@ impl Runtime {
             .await
     }
 
-    /// Claims a run. A repetition by the same worker before the turn has begun claims it again.
+    /// Claims a run. A repetition by the same worker before the turn has begun claims it again, and renews its heartbeat,
+    /// because the lease of the worker counts from the repetition.
     #[boxed]
     pub async fn claim(&self, run: RunId) -> Result<RuntimeClaim, Error> {
         if !self.owns(run).await? {
@@ -237,6 +238,10 @@ impl Runtime {
         match &found.state {
             // The reply to the first claim was lost.
             RunState::Delivered { worker_id, .. } if *worker_id == self.worker => {
+                let renewed = self.store().renew_heartbeat(run, &self.worker, self.now());
+                if renewed.await? == HeartbeatReply::Fenced {
+                    return Ok(RuntimeClaim::NotNow);
+                }
                 let claimed = self.store().runs_claimed_by(&self.worker).await?;
                 let claimed = claimed.into_iter().find(|claimed| claimed.run == run);
                 Ok(claimed.map_or(RuntimeClaim::NotNow, RuntimeClaim::Claimed))

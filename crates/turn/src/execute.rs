@@ -69,7 +69,7 @@ pub async fn execute(
     control: &TurnControl,
 ) -> Result<TurnEnd, TurnStoreError> {
     let (sender, heartbeat_state) = watch::channel(HeartbeatState {
-        lease_until: agent::uptime() + agents.lease,
+        lease_until: control.claim_sent_at + agents.lease,
         stop: None,
     });
     // 1. Begin, after the precheck.

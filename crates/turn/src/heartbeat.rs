@@ -18,14 +18,18 @@ pub struct TurnControl {
     pub requeue: CancellationToken,
     /// Triggers a heartbeat at once, so that a cancellation takes effect without waiting for the period.
     pub heartbeat_now: Arc<Notify>,
+    /// The uptime of the machine before the claim of the run was sent, which dates its first heartbeat. The first lease
+    /// counts from it, because the reply to the claim may have been under way for long.
+    pub claim_sent_at: Duration,
 }
 
 impl TurnControl {
-    /// Returns a control that demands nothing yet.
+    /// Returns a control that demands nothing yet, of a run that has just been claimed.
     pub fn idle() -> Self {
         Self {
             requeue: CancellationToken::new(),
             heartbeat_now: Arc::new(Notify::new()),
+            claim_sent_at: agent::uptime(),
         }
     }
 }

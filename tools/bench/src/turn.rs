@@ -68,6 +68,7 @@ pub(crate) async fn measure(
         let control = TurnControl {
             requeue: CancellationToken::new(),
             heartbeat_now: Arc::new(Notify::new()),
+            claim_sent_at: agent::uptime(),
         };
         let ended = execute(&turn_store, &host.agent_runtime, run, &control).await?;
         turn.push(claimed_at.elapsed());

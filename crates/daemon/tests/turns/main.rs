@@ -221,6 +221,7 @@ scenarios! {
         run_is_cancelled_during_precheck,
         stopping_server_requeues_run_in_precheck,
         heartbeat_is_renewed_during_precheck,
+        lease_of_precheck_counts_from_before_its_claim,
     ]
     questions: [
         default_of_unanswered_question_reaches_agent_once, elicitation_is_answered_in_its_turn,

@@ -337,3 +337,28 @@ pub(crate) async fn heartbeat_is_renewed_during_precheck(world: &World) {
     assert!(processes_with_marker(&run.to_string()).unwrap().is_empty());
     assert_eq!(world.run(run).await.status(), RunStatus::Stalled);
 }
+
+pub(crate) async fn lease_of_precheck_counts_from_before_its_claim(world: &World) {
+    const LEASE: Duration = Duration::from_mins(1);
+    let script = world.script();
+    let new = automation_with_precheck(world, &script, shell_precheck("sleep 1000")).await;
+    let run = world.fire(world.create_automation(&new).await).await;
+    let (host, now) = (&world.host, world.clock.now());
+    let claimed = world
+        .store()
+        .claim(&host.worker, host.instance, 1, Some(run), now);
+    assert_eq!(claimed.await.unwrap().len(), 1);
+    // The reply to the claim was under way for the whole lease.
+    let mut control = TurnControl::idle();
+    control.claim_sent_at = control.claim_sent_at.saturating_sub(LEASE);
+    let mut agents = host.agent_runtime.clone();
+    agents.lease = LEASE;
+    let store = WorkerTurnStore::new(host.clone());
+    let turn = turn::execute(&store, &agents, run, &control);
+    let ended = tokio::time::timeout(LEASE / 2, turn).await;
+    assert!(ended.is_ok(), "the precheck outlives the lease");
+    assert!(processes_with_marker(&run.to_string()).unwrap().is_empty());
+    assert_eq!(world.run(run).await.status(), RunStatus::Stalled);
+    assert_eq!(world.attempts(run).await.len(), 2);
+    assert!(!script.prompt_log_path().exists(), "an agent was started");
+}

@@ -122,8 +122,10 @@ async fn claim_tells_whether_run_is_claimed_over_or_waits() {
     };
     assert_eq!((claimed.run, claimed.attempt), (run, 1));
     assert_eq!(claimed.directory, None);
-    // A repetition after a lost reply.
+    // A repetition after a lost reply. The lease counts from it, so that the heartbeat does as well.
+    let later = world.clock.advance(Duration::from_hours(1));
     assert_eq!(link.claim(run).await.unwrap(), Claim::Claimed(claimed));
+    assert_eq!(world.store().oldest_heartbeat().await.unwrap(), Some(later));
     assert_eq!(second.claim(run).await.unwrap(), Claim::NotNow);
     assert_eq!(
         link.claim(next).await.unwrap(),
