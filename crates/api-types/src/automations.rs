@@ -154,6 +154,10 @@ pub struct AutomationView {
     /// The name of the instance of `placed_on`. Null if the turns are not placed, or if the instance was removed.
     #[serde(default)]
     pub instance: Option<String>,
+    /// The name of the instance of `placed_on`, if it was removed. The runs fail with the reason `instance_gone` until the
+    /// automation is placed elsewhere.
+    #[serde(default)]
+    pub removed_instance: Option<String>,
     /// The triggers, the manual one first.
     pub triggers: Vec<Trigger>,
     /// The next instants at which the triggers fire, before jitter.
@@ -376,6 +380,9 @@ pub struct AutomationItem {
     /// Present if the automation needs a later version of Matins than the server that answers.
     #[serde(default)]
     pub newer_format: Option<NewerFormat>,
+    /// The name of the instance on which the turns are placed, if it was removed. Null otherwise.
+    #[serde(default)]
+    pub removed_instance: Option<String>,
     /// The name of the agent.
     pub agent: String,
     /// The session in which each turn runs.

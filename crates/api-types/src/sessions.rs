@@ -201,6 +201,10 @@ pub struct Seat {
     /// The instance on which a person has placed the turns. Null if any instance may take the first one.
     #[serde(default)]
     pub placed_on: Option<InstanceId>,
+    /// The name of the instance that alone may take the turns, if it was removed. The runs fail with the reason
+    /// `instance_gone`. Null otherwise.
+    #[serde(default)]
+    pub removed_instance: Option<String>,
     /// The ID of the agent's own session, which is the memory. Null until the first turn ends.
     pub acp_session_id: Option<AcpSessionId>,
     /// The number of turns that have ended.
@@ -238,6 +242,7 @@ impl From<entity::Seat> for Seat {
             is_entry,
             instance_id,
             placed_on,
+            removed_instance: None,
             acp_session_id,
             turns,
             usage,

@@ -206,6 +206,7 @@ impl Service {
             session,
             triggers,
             outcomes,
+            removed_instance,
         } = item;
         let upcoming =
             upcoming_runs::upcoming_of_automation(&automation, &triggers, self.now(), 1)?;
@@ -218,6 +219,7 @@ impl Service {
             attention: automation.attention,
             newer_format,
             agent,
+            removed_instance,
             session_mode: automation.session_mode,
             session_id: session,
             placed_on: automation.placed_on,
@@ -372,6 +374,7 @@ impl Service {
         Ok(AutomationView {
             agent: self.store.agent(scope, automation.agent_id).await?.name,
             instance: instance.map(|instance| instance.name),
+            removed_instance: self.removed_instance(automation.placed_on).await?,
             newer_format: newer_format(&automation),
             overlap: automation.policies.overlap(automation.session_mode),
             upcoming_runs: upcoming_runs::upcoming_of_automation(

@@ -68,6 +68,17 @@ impl Service {
         }
     }
 
+    /// Returns the name of an instance that was removed. Returns `None` if there is none, or if it was not removed.
+    pub(crate) async fn removed_instance(
+        &self,
+        instance: Option<InstanceId>,
+    ) -> Result<Option<String>, Error> {
+        match instance {
+            Some(id) => Ok(self.store.removed_instance(self.scope(), id).await?),
+            None => Ok(None),
+        }
+    }
+
     /// Adds an instance with a folder, and the token of its runtime, which `made_by` makes. With a reserved `id`, returns the
     /// instance that an earlier request has added, without the secret.
     ///

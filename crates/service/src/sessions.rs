@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use api_types::{
-    ChannelRequest, LastMessage, MAX_LINE_CHARS, Messages, OpenRun, Page, SessionCancelled,
+    ChannelRequest, LastMessage, MAX_LINE_CHARS, Messages, OpenRun, Page, Seat, SessionCancelled,
     SessionDeleted, SessionEdit, SessionItem, SessionRequest, SessionView,
 };
 use model::{
@@ -190,11 +190,19 @@ impl Service {
         };
         let readable = bound.readable.into_iter().map(|it| it.name);
         let unreadable = bound.corrupt.into_iter().map(|it| it.name);
-        let seats = self.store.seats(self.scope(), session.id).await?;
+        let found = self.store.seats(self.scope(), session.id).await?;
+        let mut seats = Vec::with_capacity(found.len());
+        for seat in found {
+            let mut seat = Seat::from(seat);
+            seat.removed_instance = self
+                .removed_instance(seat.placed_on.or(seat.instance_id))
+                .await?;
+            seats.push(seat);
+        }
         Ok(SessionView {
             bound_automations: readable.chain(unreadable).collect(),
             own_folder: self.own_folder(&session),
-            seats: seats.into_iter().map(Into::into).collect(),
+            seats,
             open_runs,
             oldest_event: self
                 .store

@@ -282,6 +282,23 @@ impl Store {
         known.insert((tenant, instance));
     }
 
+    /// Returns the name of an instance that was removed. Returns `None` if it was not removed or does not exist.
+    #[boxed]
+    pub async fn removed_instance(
+        &self,
+        scope: Scope,
+        instance: InstanceId,
+    ) -> Result<Option<String>, Error> {
+        let mut tx = self.db.begin_read(scope).await?;
+        let row = tx
+            .fetch_optional(sql!("instances/name"), params![scope.tenant(), instance])
+            .await?;
+        match row {
+            Some(row) if row.get("is_removed")? => Ok(Some(row.get("name")?)),
+            _ => Ok(None),
+        }
+    }
+
     /// Lists the instances by name, each with the number of queued runs that wait for it.
     #[boxed]
     pub async fn instances(&self, scope: Scope) -> Result<Vec<InstanceStatus>, Error> {

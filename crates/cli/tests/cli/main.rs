@@ -22,6 +22,7 @@ mod demo;
 mod directories;
 mod doctor;
 mod flooding_agents;
+mod folder_instances;
 mod guide;
 mod held_turn;
 mod hostile_text;

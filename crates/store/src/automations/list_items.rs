@@ -38,6 +38,8 @@ pub struct AutomationItem {
     pub triggers: Vec<Trigger>,
     /// Its newest runs, the newest first: the last attempt at each input.
     pub outcomes: Vec<RunOutcome>,
+    /// The name of the instance on which its turns are placed, if that instance was removed.
+    pub removed_instance: Option<String>,
 }
 
 /// The outcome of an input so far.
@@ -121,7 +123,12 @@ async fn items(tx: &mut Tx, found: Automations, outcomes: u32) -> Result<Automat
     let mut last = last_outcomes(tx, &ids, outcomes).await?;
     for automation in found.readable {
         // The statement joins tables whose foreign keys exist, so that only a deleted row has no names.
-        let Some((agent, session)) = names.remove(&automation.id) else {
+        let Some(Names {
+            agent,
+            session,
+            removed_instance,
+        }) = names.remove(&automation.id)
+        else {
             continue;
         };
         match triggers.remove(&automation.id).unwrap_or(Ok(Vec::new())) {
@@ -130,6 +137,7 @@ async fn items(tx: &mut Tx, found: Automations, outcomes: u32) -> Result<Automat
                 session,
                 triggers,
                 outcomes: last.remove(&automation.id).unwrap_or_default(),
+                removed_instance,
                 automation,
             }),
             Err(error) => items.corrupt.push(CorruptAutomation {
@@ -142,17 +150,24 @@ async fn items(tx: &mut Tx, found: Automations, outcomes: u32) -> Result<Automat
     Ok(items)
 }
 
-type Names = HashMap<AutomationId, (String, Option<SessionId>)>;
+/// The names of an automation's surroundings.
+struct Names {
+    agent: String,
+    session: Option<SessionId>,
+    removed_instance: Option<String>,
+}
 
-async fn names(tx: &mut Tx, ids: &[AutomationId]) -> Result<Names, Error> {
+async fn names(tx: &mut Tx, ids: &[AutomationId]) -> Result<HashMap<AutomationId, Names>, Error> {
     let items = ids.iter().map(|id| params![*id]).collect();
     let found = tx.fetch_rows(sql!("automations/names"), items, params![]);
     let mut names = HashMap::new();
     for row in found.await? {
-        names.insert(
-            row.get("id")?,
-            (row.get("agent")?, row.optional("session_id")?),
-        );
+        let found = Names {
+            agent: row.get("agent")?,
+            session: row.optional("session_id")?,
+            removed_instance: row.optional("removed_instance")?,
+        };
+        names.insert(row.get("id")?, found);
     }
     Ok(names)
 }

@@ -208,11 +208,28 @@ pub(crate) async fn removal_of_instance_fails_placed_runs(db: &TestStore) {
     assert_eq!(failed.await.unwrap(), 1);
     let run = stage.run(run).await;
     assert_eq!(run.state.reason(), Some(FailureKind::InstanceGone.as_str()));
+    // The automation is marked by the name of the instance.
+    let marks = async || {
+        let filter = store::AutomationFilter::default();
+        let page = store::Page::first(10);
+        let items = stage.store.automation_items(stage.tenant, &filter, page, 0);
+        let item = items.await.unwrap().readable.remove(0);
+        let named = stage.store.removed_instance(stage.scope(), other).await;
+        assert_eq!(named.unwrap(), item.removed_instance);
+        item.removed_instance
+    };
+    assert_eq!(marks().await.as_deref(), Some("pod"));
     // A later one fails as well: the person's choice stands until somebody changes it.
     let later = stage.fire(automation).await.run_id;
     let failed = stage.store.fail_runs_of_removed_instances(stage.now());
     assert_eq!(failed.await.unwrap(), 1);
     assert_eq!(stage.status(later).await, RunStatus::Failed);
+    // A host that is served again loses the mark.
+    let served = stage
+        .store
+        .claim_instance(other, &stage.worker, None, "1", stage.now());
+    assert!(served.await.unwrap());
+    assert_eq!(marks().await, None);
 }
 
 pub(crate) async fn placement_keeps_older_servers_away(db: &TestStore) {

@@ -48,11 +48,19 @@ fn list_row(item: &AutomationItem) -> [String; LIST_COLUMNS] {
 
 /// Formats the reason why the automation needs attention, on one line.
 fn format_attention(item: &AutomationItem) -> String {
-    match (&item.newer_format, &item.attention) {
-        (Some(newer), _) => format_too_new(*newer),
-        (None, Some(text)) => excerpt(text, 60),
-        (None, None) => String::new(),
+    match (&item.newer_format, &item.removed_instance, &item.attention) {
+        (Some(newer), ..) => format_too_new(*newer),
+        (None, Some(instance), _) => format_removed_instance(instance),
+        (None, None, Some(text)) => excerpt(text, 60),
+        (None, None, None) => String::new(),
     }
+}
+
+fn format_removed_instance(name: &str) -> String {
+    format!(
+        "its instance {} was removed: its runs fail",
+        excerpt(name, 40)
+    )
 }
 
 fn format_too_new(NewerFormat { needed, honoured }: NewerFormat) -> String {
@@ -296,9 +304,10 @@ fn format_state(automation: &Automation) -> String {
 /// Formats the instance on which the turns are placed. Returns `None` if they are not placed.
 fn format_instance(view: &AutomationView) -> Option<String> {
     let id = view.automation.placed_on?;
-    Some(match &view.instance {
-        Some(name) => excerpt(name, 80),
-        None => format!("{id}, which was removed"),
+    Some(match (&view.instance, &view.removed_instance) {
+        (Some(name), _) => excerpt(name, 80),
+        (None, Some(name)) => format!("{}, which was removed", excerpt(name, 80)),
+        (None, None) => format!("{id}, which was removed"),
     })
 }
 
@@ -319,6 +328,10 @@ fn print_last_runs(app: &App, view: &AutomationView) -> Result<(), CliError> {
 fn print_warnings(output: Output, view: &AutomationView) -> Result<(), CliError> {
     if let Some(attention) = &view.automation.attention {
         output.line(&paint(ATTENTION, &format!("  {}", one_line(attention))))?;
+    }
+    if let Some(instance) = &view.removed_instance {
+        let text = format!("  {}", format_removed_instance(instance));
+        output.line(&paint(ATTENTION, &text))?;
     }
     if let Some(newer) = view.newer_format {
         let text = format!(

@@ -164,9 +164,11 @@ async fn place_of(app: &App, seat: &Seat) -> Result<Option<String>, CliError> {
         return Ok(None);
     };
     let all = app.client.instances().await?.items;
-    let name = match all.iter().find(|instance| instance.id == id) {
-        Some(instance) => excerpt(&instance.name, 80),
-        None => format!("{id}, which was removed"),
+    let found = all.iter().find(|instance| instance.id == id);
+    let name = match (found, &seat.removed_instance) {
+        (Some(instance), _) => excerpt(&instance.name, 80),
+        (None, Some(name)) => format!("{}, which was removed", excerpt(name, 80)),
+        (None, None) => format!("{id}, which was removed"),
     };
     Ok(Some(if seat.placed_on.is_some() {
         format!("{name} (placed there)")
