@@ -54,6 +54,9 @@ pub struct RunFilterRequest {
     /// The automation of the runs: its name, its ID, or the beginning of its ID.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub automation: Option<String>,
+    /// The instance that executes the runs or did, or on which they wait: its name or its ID.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instance: Option<String>,
     /// The statuses of the runs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub status: Vec<RunStatus>,

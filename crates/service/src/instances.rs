@@ -43,6 +43,21 @@ impl Service {
         }
     }
 
+    /// Returns the ID of the instance with this ID or name. The whole ID finds a removed instance as well.
+    pub(crate) async fn find_instance(&self, given: &str) -> Result<InstanceId, Error> {
+        match self.instance(given).await {
+            Ok(instance) => Ok(instance.id),
+            Err(error @ Error::NotFound { .. }) => {
+                let Ok(id) = given.parse() else {
+                    return Err(error);
+                };
+                let removed = self.removed_instance(Some(id)).await?;
+                removed.map(|_| id).ok_or(error)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// Returns the instance on which turns are placed, by its name or its ID.
     ///
     /// # Errors

@@ -52,7 +52,7 @@ impl Service {
         Ok(page.map(|(run, names)| run_item(run, names)))
     }
 
-    /// Returns the filter of a selection: its session and its automation are found by what the caller gave.
+    /// Returns the filter of a selection: its session, its automation and its instance are found by what the caller gave.
     pub(crate) async fn run_filter(
         &self,
         selection: &RunFilterRequest,
@@ -65,9 +65,14 @@ impl Service {
             Some(given) => Some(self.find_automation(given).await?.id),
             None => None,
         };
+        let instance = match &selection.instance {
+            Some(given) => Some(self.find_instance(given).await?),
+            None => None,
+        };
         Ok(RunFilter {
             session,
             automation,
+            instance,
             statuses: selection.status.clone(),
             origin: selection.origin,
             reason: selection.reason.clone(),

@@ -60,6 +60,7 @@ pub(crate) static SCHEMA: Schema = Schema {
         table: "automation.servers",
         earlier_than: "select string_agg(worker_id, ', ' order by worker_id) from automation.servers \
              where schema_version < $1 and stopped_at is null \
+             and instance_id not in (select id from automation.instances where kind <> 'host') \
              and seen_at >= clock_timestamp() - make_interval(secs => $2)",
     },
     // No row of a transaction that the server has not begun is visible, so a row that names such a transaction comes

@@ -11,6 +11,9 @@ use crate::{
     output::{BOLD, excerpt, paint, table},
 };
 
+/// The longest name in the list, so that a row fits into 80 columns.
+const LISTED_NAME_CHARS: usize = 24;
+
 /// Manage instances: the folders in which agents run and keep their memory
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -93,30 +96,25 @@ async fn list(app: &App) -> Result<(), CliError> {
         return Ok(app.output.document(&listed)?);
     }
     let rows = listed.iter().map(|instance| {
+        let last_seen = instance.last_seen_at;
         [
-            excerpt(&instance.name, 80),
+            excerpt(&instance.name, LISTED_NAME_CHARS),
             format_kind(instance).to_owned(),
             format_state(instance).to_owned(),
             instance.waiting_runs.to_string(),
-            format_last_seen(app, instance),
-            instance
-                .worker
-                .as_ref()
-                .map(ToString::to_string)
-                .unwrap_or_default(),
-            format_version(instance),
+            last_seen.map_or_else(|| "never".to_owned(), |at| app.time.minute(at)),
+            instance.version.clone().unwrap_or_default(),
         ]
     });
-    let head = [
-        "NAME",
-        "KIND",
-        "STATE",
-        "WAITING",
-        "LAST SEEN",
-        "SERVER",
-        "VERSION",
-    ];
+    let head = ["NAME", "KIND", "STATE", "WAITING", "LAST SEEN", "VERSION"];
     app.output.line(&table(head, rows))?;
+    for outdated in listed.iter().filter(|it| it.automations_too_new > 0) {
+        app.output.line(&format!(
+            "{}: version {}",
+            excerpt(&outdated.name, LISTED_NAME_CHARS),
+            format_version(outdated)
+        ))?;
+    }
     Ok(())
 }
 

@@ -62,6 +62,11 @@ impl LocalTime {
         self.format_in_zone(at, "%Y-%m-%d %H:%M:%S %:z")
     }
 
+    /// Formats the date and the time to the minute, without the offset, for narrow tables.
+    pub(crate) fn minute(&self, at: Timestamp) -> String {
+        self.format_in_zone(at, "%Y-%m-%d %H:%M")
+    }
+
     fn format_in_zone(&self, at: Timestamp, format: &str) -> String {
         let local = at.jiff().to_zoned(self.0.clone());
         local.strftime(format).to_string()

@@ -107,6 +107,7 @@ impl Client {
 fn filter_runs<'a>(call: Call<'a>, filter: &RunFilterRequest) -> Call<'a> {
     call.query_param("session", filter.session.as_ref())
         .query_param("automation", filter.automation.as_ref())
+        .query_param("instance", filter.instance.as_ref())
         .query_param("status", comma_separated(&filter.status))
         .query_param("origin", filter.origin)
         .query_param("reason", filter.reason.as_ref())

@@ -7,7 +7,7 @@ use std::{
 };
 
 use model::{
-    AutomationId, InputId, RunId, SessionId, Timestamp,
+    AutomationId, InputId, InstanceId, RunId, SessionId, Timestamp,
     entity::{Run, RunRecord},
     limits::{ANSWER_BYTES, CONTENT_BYTES},
     run::{Origin, RunStatus},
@@ -27,6 +27,8 @@ pub struct RunFilter {
     pub session: Option<SessionId>,
     /// The automation of the runs. Its list includes skipped and missed occurrences.
     pub automation: Option<AutomationId>,
+    /// The instance that executes the runs or did, or on which they wait.
+    pub instance: Option<InstanceId>,
     /// The accepted statuses. Empty to accept all.
     pub statuses: Vec<RunStatus>,
     /// The accepted origin.
@@ -82,6 +84,7 @@ macro_rules! page_params {
             status: $status.map(RunStatus::as_str),
             session: $filter.session,
             automation: $filter.automation,
+            instance: $filter.instance,
             limit: $page.limit,
             content_chars: $content_chars,
         }

@@ -482,7 +482,7 @@ behaviours! {
         deadlocks: [concurrent_transitions_over_few_seats_do_not_deadlock]
         locks: [transitions_of_seat_lock_seat_first, claim_skips_locked_runs]
         delete_session: [deletion_that_races_with_automation_of_agent_leaves_no_orphan]
-        opening: [superuser_role_is_refused]
+        opening: [superuser_role_is_refused, runtime_blocks_no_migration]
         token_makers: [
             cascading_revocation_waits_for_creation_and_revokes_its_token, creation_waits_for_revocation_of_its_maker,
             tokens_of_earlier_schema_stay_valid,

@@ -18,6 +18,8 @@ use crate::{
     fixtures::{TABLES, TestStore, World},
 };
 
+pub(crate) use crate::placement::runtimes::runtime_blocks_no_migration;
+
 pub(crate) fn location(home: &TestDatabase) -> Location {
     home.url().parse().unwrap()
 }

@@ -1,7 +1,7 @@
 //! Automations and sessions that people place on an instance.
 
 mod dispatchers;
-mod runtimes;
+pub(crate) mod runtimes;
 mod trigger_files;
 pub(crate) mod unclaimed_files;
 

@@ -31,6 +31,7 @@ fn plans() -> Vec<(&'static str, Vec<Param>, &'static [&'static str], bool)> {
             status,
             session,
             automation,
+            None::<Uuid>,
             50_u32,
             300_u32
         ]

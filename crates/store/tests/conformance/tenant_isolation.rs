@@ -71,7 +71,12 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         let at = || None::<Timestamp>;
         let ids = params![none(), Uuid::nil(), Uuid::max(), at(), at()];
         let filters = params![text(), text(), false, true, status];
-        [ids, filters, params![session, automation, 50_u32, 300_u32]].concat()
+        [
+            ids,
+            filters,
+            params![session, automation, none(), 50_u32, 300_u32],
+        ]
+        .concat()
     };
     let approvals =
         |extra: Vec<Param>| [params![none(), Uuid::max(), text(), 50_u32], extra].concat();

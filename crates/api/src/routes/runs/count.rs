@@ -22,6 +22,8 @@ pub(super) struct CountRunsParams {
     session: Option<String>,
     /// The automation of the runs: its name, its ID, or the beginning of its ID.
     automation: Option<String>,
+    /// The instance that executes the runs or did, or on which they wait: its name or its ID.
+    instance: Option<String>,
     /// The statuses of the runs, separated by commas. Without them, runs of all statuses count.
     #[serde(default, deserialize_with = "list_params::comma_separated")]
     #[param(style = Form, explode = false, min_items = 1)]
@@ -56,6 +58,7 @@ pub(super) async fn count_runs(
     let selection = RunFilterRequest {
         session: filter.session,
         automation: filter.automation,
+        instance: filter.instance,
         status: filter.status.unwrap_or_default(),
         origin: filter.origin,
         reason: filter.reason,

@@ -16,6 +16,9 @@ pub(super) struct FilterArgs {
     /// Only runs of this automation, including skipped and missed ones
     #[arg(long, value_name = "NAME")]
     automation: Option<String>,
+    /// Only runs of this instance, also those that wait for it: its name or its ID
+    #[arg(long, value_name = "NAME")]
+    instance: Option<String>,
     /// Only runs with one of these statuses, separated by commas, such as failed,missed
     #[arg(long, value_delimiter = ',')]
     status: Vec<RunStatus>,
@@ -45,6 +48,7 @@ impl FilterArgs {
         Ok(RunFilterRequest {
             session: self.session,
             automation: self.automation,
+            instance: self.instance,
             status: self.status,
             origin: None,
             reason: self.reason,

@@ -1,7 +1,7 @@
 -- Lists runs of all tenants, the newest first.
 -- :tenant or null, :first_id the lowest id, :before the id before which to begin, :created_from and :created_before
 -- instants or null, :origin, :reason or null, :occurrences_only whether only occurrences, :last_attempts_only whether
--- only the last attempt at each input, :status or null, :session or null and :automation or null, :limit
+-- only the last attempt at each input, :status or null, :session or null, :automation or null and :instance or null, :limit
 -- and :content_chars the maximum number of characters of an input
 select id, tenant_id, input_id, attempt, failures, status, origin, session_id, seat_id, automation_id, trigger_id, scheduled_for, missed_until, occurrences, exclusive, substr(content, 1, cast(:content_chars as integer)) as content, not_before, worker_id, started_at, ended_at, cancel_requested_at, cancel_reason, reason, message, stop_reason, flags, usage, interrupted_run_id, prompt_ref, input_at, created_at
 from agent_runs
@@ -9,6 +9,7 @@ where id < :before and id >= :first_id and (:tenant is null or tenant_id = :tena
   and (:status is null or status = :status)
   and (:session is null or session_id = :session)
   and (:automation is null or automation_id = :automation)
+  and (:instance is null or instance_id = :instance)
   and (:created_from is null or created_at >= :created_from)
   and (:created_before is null or created_at < :created_before)
   and (:origin is null or origin = :origin)

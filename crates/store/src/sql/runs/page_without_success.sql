@@ -2,7 +2,7 @@
 -- of the partial index, so that the query does not read runs that succeeded.
 -- :tenant, :first_id the lowest id, :before the id before which to begin, :created_from and :created_before
 -- instants or null, :origin, :reason or null, :occurrences_only whether only occurrences, :last_attempts_only whether
--- only the last attempt at each input, :status, :session or null and :automation or null, :limit
+-- only the last attempt at each input, :status, :session or null, :automation or null and :instance or null, :limit
 -- and :content_chars the maximum number of characters of an input
 select id, tenant_id, input_id, attempt, failures, status, origin, session_id, seat_id, automation_id, trigger_id, scheduled_for, missed_until, occurrences, exclusive, substr(content, 1, cast(:content_chars as integer)) as content, not_before, worker_id, started_at, ended_at, cancel_requested_at, cancel_reason, reason, message, stop_reason, flags, usage, interrupted_run_id, prompt_ref, input_at, created_at
 from agent_runs
@@ -10,6 +10,7 @@ where tenant_id = :tenant and status = :status and id < :before and id >= :first
   and status in ('failed', 'cancelled', 'stalled', 'skipped', 'missed')
   and (:session is null or session_id = :session)
   and (:automation is null or automation_id = :automation)
+  and (:instance is null or instance_id = :instance)
   and (:created_from is null or created_at >= :created_from)
   and (:created_before is null or created_at < :created_before)
   and (:origin is null or origin = :origin)

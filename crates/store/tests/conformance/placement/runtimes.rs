@@ -4,6 +4,7 @@ use model::{
     RunId, WorkerId,
     run::RunStatus::{Running, Stalled},
 };
+use store::{OpenError, Scope, params};
 
 use crate::{
     fixtures::TestStore,
@@ -88,4 +89,30 @@ pub(crate) async fn runs_of_dead_worker_are_stalled_on_its_instance_alone(db: &T
     let stalled = store.stall_runs_of_worker(tenant, place, &stage.worker, stage.now());
     assert_eq!(stalled.await.unwrap(), [run]);
     assert_eq!(stage.status(run).await, Stalled);
+}
+
+/// A runtime does not use the schema, so that it blocks no migration, with whatever version it has registered.
+pub(crate) async fn runtime_blocks_no_migration(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let there = stage.directory(7).await;
+    let worker = WorkerId::from_stored("pod-1-00000001".into());
+    let served = stage
+        .store
+        .claim_instance(there, &worker, None, "0.0.9", stage.now());
+    assert!(served.await.unwrap());
+    let run = async |sql: &str| drop(db.run(Scope::System, sql, params![]).await.unwrap());
+    run("update servers set schema_version = 8, seen_at = clock_timestamp()").await;
+    run("delete from schema_versions where version >= 9").await;
+    let repeated = store::open(&db.location()).await.unwrap_err();
+    assert!(
+        matches!(repeated, OpenError::Database(_)),
+        "the tables already exist: {repeated:?}"
+    );
+    // A server of the same version does block it.
+    run("update instances set kind = 'host'").await;
+    let refused = store::open(&db.location()).await.unwrap_err();
+    assert!(
+        matches!(&refused, OpenError::OldServers { servers, .. } if servers == worker.as_str()),
+        "{refused:?}"
+    );
 }
