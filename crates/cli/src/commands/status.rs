@@ -194,7 +194,7 @@ fn print(app: &App, overview: &Overview) -> Result<(), CliError> {
         )
     });
     section(app, "Next", next.collect())?;
-    section(app, "Cost", cost_lines(&overview))
+    section(app, "Cost", cost_lines(overview))
 }
 
 /// Prints a heading and lines, or nothing without lines.
