@@ -1,6 +1,7 @@
 //! The usage of tenants on the earlier days of this month, which overviews show again and again.
 //!
-//! The sums change no more, except that a turn may end after midnight. So they are read again after a few minutes. Budgets are never checked by them.
+//! The sums change no more, except that a turn may end after midnight. So they are read again after a few minutes. Budgets
+//! are never checked by them.
 
 use std::{
     collections::HashMap,

@@ -11,6 +11,7 @@ import { plural, shortId } from "../../kit/format";
 import { NoLines, ShowMore } from "../../kit/List";
 import { EmptyState, Panel, Skeleton } from "../../kit/layout";
 import listCss from "../../kit/list.module.css";
+import { TextWithCode } from "../../kit/TextWithCode";
 import { Time } from "../../kit/Time";
 import { addressOfArtifacts, addressOfRun, addressOfSession } from "../addresses";
 import css from "./artifacts.module.css";
@@ -241,7 +242,11 @@ function Version(props: { artifact: Artifact; run: string | undefined; children:
           details
         </button>
       </p>
-      {error && <FailureLine>{error}</FailureLine>}
+      {error && (
+        <FailureLine>
+          <TextWithCode text={error} />
+        </FailureLine>
+      )}
       {open && (
         <dl className={css.details}>
           <dt>ID</dt>

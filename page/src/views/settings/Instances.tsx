@@ -170,7 +170,11 @@ function InstanceRow({ instance }: { instance: Instance }) {
         </div>
       )}
       <div className={css.findings} role="status">
-        {error !== null && <FailureLine>{error}</FailureLine>}
+        {error !== null && (
+          <FailureLine>
+            <TextWithCode text={error} />
+          </FailureLine>
+        )}
         {findings !== null && <Findings findings={findings} onHide={() => setFindings(null)} />}
       </div>
       {shown && <WaitingRuns instance={instance} />}

@@ -11,6 +11,7 @@ import { Copy } from "../../kit/Copy";
 import { Dialog } from "../../kit/Dialog";
 import { Callout, ErrorState, errorText, FailureLine } from "../../kit/ErrorState";
 import { EmptyState, Skeleton } from "../../kit/layout";
+import { TextWithCode } from "../../kit/TextWithCode";
 import css from "./settings.module.css";
 
 /** Reads a list of the settings and shows it, or why it is not there. */
@@ -102,7 +103,7 @@ export function FormDialog(props: {
         {error !== null && (
           <FailureLine>
             {error instanceof ApiProblem && error.problem.field ? `${error.problem.field}: ` : ""}
-            {errorText(error)}
+            <TextWithCode text={errorText(error)} />
           </FailureLine>
         )}
         <button type="submit" className="visually-hidden" tabIndex={-1} aria-hidden="true">
@@ -143,7 +144,9 @@ function Refusal({ error }: { error: unknown }) {
       : [];
   return (
     <>
-      <p>{errorText(error)}</p>
+      <p>
+        <TextWithCode text={errorText(error)} />
+      </p>
       {users.length > 0 && (
         <ul>
           {users.map((name) => (
