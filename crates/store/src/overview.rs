@@ -10,10 +10,9 @@ use crate::{
     database::{Row, Tx},
     questions,
     reported_turns::ReportedTurns,
-    runs, scheduler_status,
+    rows, runs, scheduler_status,
     shown_usage::shown_tenant_usage,
     store::Store,
-    usage,
 };
 use model::{
     AutomationId, RunId, SessionId, TenantId, Timestamp,
@@ -316,9 +315,9 @@ async fn counts(
     let mut counts = PeriodCounts::default();
     let mut all = 0;
     for row in &found {
-        let inputs = usage::read_amount(row, "inputs")?;
+        let inputs = rows::read_amount(row, "inputs")?;
         counts.inputs.push((row.parse("status")?, inputs));
-        all += usage::read_amount(row, "found")?;
+        all += rows::read_amount(row, "found")?;
         counts.reported = counts.reported + ReportedTurns::read(row)?;
     }
     counts.cut = all >= u64::from(limit);
@@ -455,9 +454,9 @@ async fn spenders_of_day(
             automation: row.optional("automation_id")?,
             automation_name: row.optional("automation_name")?,
             currency: row.get("currency")?,
-            cost: usage::read_amount(row, "cost")?,
-            tokens: usage::read_amount(row, "tokens")?,
-            turns: usage::read_amount(row, "turns")?,
+            cost: rows::read_amount(row, "cost")?,
+            tokens: rows::read_amount(row, "tokens")?,
+            turns: rows::read_amount(row, "turns")?,
         })
     };
     found.iter().map(read).collect()

@@ -7,7 +7,7 @@ use model::{RunId, TenantId, Timestamp};
 use crate::{
     Error,
     database::{Row, Tx},
-    usage,
+    rows,
 };
 
 /// The time that a run may have waited before its turn began. Runs are found by their IDs, which begin with the instant of
@@ -41,9 +41,9 @@ impl ReportedTurns {
     /// Reads the columns of a row.
     pub(crate) fn read(row: &Row) -> Result<Self, Error> {
         Ok(Self {
-            turns: usage::read_amount(row, "turns")?,
-            with_tokens: usage::read_amount(row, "with_tokens")?,
-            with_cost: usage::read_amount(row, "with_cost")?,
+            turns: rows::read_amount(row, "turns")?,
+            with_tokens: rows::read_amount(row, "with_tokens")?,
+            with_cost: rows::read_amount(row, "with_cost")?,
         })
     }
 

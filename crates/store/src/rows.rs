@@ -463,3 +463,8 @@ pub(crate) fn tenant(row: &Row) -> Result<Tenant, Error> {
         created_at: row.get("created_at")?,
     })
 }
+
+pub(crate) fn read_amount(row: &Row, column: &'static str) -> Result<u64, Error> {
+    let amount: i64 = row.get(column)?;
+    Ok(u64::try_from(amount).unwrap_or(0))
+}

@@ -21,6 +21,7 @@ use crate::{
     Error, Scope, boxed,
     database::{Param, Row, Statement, Tx},
     locks::lock_tenants,
+    rows,
     store::Store,
     stored::{self, StoredBudget},
 };
@@ -293,10 +294,10 @@ pub(crate) async fn add_period_usage(
                 ["day_tokens", "day_cost", "day_turns", "day_turn_ms"],
             ),
         ] {
-            used.tokens += read_amount(row, tokens)?;
-            used.turns += read_amount(row, turns)?;
-            used.time += Duration::from_millis(read_amount(row, turn_ms)?);
-            let cost = read_amount(row, cost)?;
+            used.tokens += rows::read_amount(row, tokens)?;
+            used.turns += rows::read_amount(row, turns)?;
+            used.time += Duration::from_millis(rows::read_amount(row, turn_ms)?);
+            let cost = rows::read_amount(row, cost)?;
             if cost > 0 {
                 *used.cost.entry(currency.clone()).or_default() += cost;
             }
@@ -368,11 +369,6 @@ async fn add_running_time(
         }
     }
     Ok(())
-}
-
-pub(crate) fn read_amount(row: &Row, column: &'static str) -> Result<u64, Error> {
-    let amount: i64 = row.get(column)?;
-    Ok(u64::try_from(amount).unwrap_or(0))
 }
 
 impl Store {

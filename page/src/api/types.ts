@@ -6,11 +6,10 @@ export type Agent = Schemas["AgentView"];
 export type Approval = Schemas["Approval"];
 export type ApprovalInput = Schemas["ApprovalInput"];
 export type Artifact = Schemas["Artifact"];
-/** A server of an earlier version sends no `placed_on`. */
-export type Automation = Schemas["AutomationItem"] & { placed_on?: string | null };
+export type Automation = Schemas["AutomationItem"];
 export type AutomationCounts = Schemas["AutomationCounts"];
 export type AutomationDeleted = Schemas["AutomationDeleted"];
-export type AutomationPage = Omit<Schemas["AutomationPage"], "items"> & { items: Automation[] };
+export type AutomationPage = Schemas["AutomationPage"];
 export type AutomationRequest = Schemas["AutomationRequest"];
 export type AutomationView = Schemas["AutomationView"];
 export type Budget = Schemas["Budget"];
@@ -37,11 +36,7 @@ export type Needs = Schemas["Needs"];
 export type NotificationKind = Schemas["NotificationKind"];
 export type NextRun = Schemas["NextRun"];
 export type OpenRun = Schemas["OpenRun"];
-/** A server of an earlier version sends neither `delivered` nor `reported_in_month`. */
-export type Overview = Omit<Schemas["Overview"], "counts" | "reported_in_month"> & {
-  reported_in_month?: Schemas["ReportedUsage"];
-  counts: Schemas["OutcomeCounts"] & { delivered?: number };
-};
+export type Overview = Schemas["Overview"];
 export type PermissionRule = Schemas["PermissionRule"];
 export type Permission = Schemas["Permission"];
 export type Policies = Schemas["Policies"];

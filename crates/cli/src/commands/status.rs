@@ -3,8 +3,8 @@
 use std::{path::PathBuf, time::Duration};
 
 use api_types::{
-    AutomationItem, FailureGroup, OutcomeCounts, Overview, ReportedUsage, RunItem,
-    WaitingApproval, WaitingQuestion,
+    AutomationItem, FailureGroup, OutcomeCounts, Overview, ReportedUsage, RunItem, WaitingApproval,
+    WaitingQuestion,
 };
 use client::{TraceItem, TraceSubject};
 use model::{Clock, Timestamp, question::QuestionKind, run::RunStatus};

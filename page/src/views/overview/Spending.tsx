@@ -12,7 +12,7 @@ function costText(cost: Money[], turns: number): string {
 
 /** Says for how many runs the cost does not count. Empty if it counts for all. */
 export function silentText(reported: Overview["reported_in_month"]): string {
-  const silent = reported === undefined ? 0 : reported.runs - reported.with_cost;
+  const silent = reported.runs - reported.with_cost;
   return silent === 0 ? "" : `; ${plural(silent, "run")} not reported`;
 }
 

@@ -136,6 +136,7 @@ test("the marks stand for all inputs of the lanes, also for each instant of a ra
     missed: 0,
     skipped: 0,
     running: 0,
+    delivered: 0,
     queued: 0,
   };
   const crowded = {

@@ -7,6 +7,4 @@ test("month_says_for_how_many_runs_no_cost_was_reported", () => {
   expect(silentText(reported(5, 2))).toBe("; 3 runs not reported");
   expect(silentText(reported(5, 4))).toBe("; 1 run not reported");
   expect(silentText(reported(5, 5))).toBe("");
-  // A server of an earlier version does not tell.
-  expect(silentText(undefined)).toBe("");
 });

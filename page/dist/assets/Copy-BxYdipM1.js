@@ -1,1 +1,0 @@
-import{Ln as e,Ot as t,Rn as n,Vn as r,qt as i}from"./index-DN9Ndz_n.js";var a=r(n(),1),o=e();function s({text:e}){let[n,r]=(0,a.useState)(!1);return(0,o.jsx)(i,{size:`small`,onClick:()=>{navigator.clipboard?.writeText(e).then(()=>r(!0),()=>t(`The browser does not permit copying`))},children:n?`Copied`:`Copy`})}export{s as t};
