@@ -9,8 +9,9 @@ use model::WorkerId;
 use crate::{
     error::Error,
     local_instance::LocalInstance,
+    service_tools::ServiceTools,
     system::hostname,
-    tools_socket::{self, ToolServer, ToolsSocket},
+    tools_socket::{self, ToolsSocket},
 };
 
 /// Returns the dependencies of turns in this process, under a new worker ID, and the socket of the tools of their agents,
@@ -32,13 +33,13 @@ pub(crate) fn host(local: &LocalInstance) -> Result<(Host, ToolsSocket), Error> 
         // The lock file of a dead worker is removed in time.
         !workers.join(format!("{name}.lock")).exists() || is_worker_dead(&workers, &other)
     });
-    let server = ToolServer {
+    let server = ServiceTools {
         service: local.service(),
         worker: worker.clone(),
         stale_after: settings.heartbeat_stale,
         zone: local.zone.clone(),
     };
-    let listening = ToolsSocket::listen(folder, server);
+    let listening = ToolsSocket::listen(folder, &worker, Arc::new(server));
     let (socket, tools) = listening.map_err(|source| Error::File {
         action: "listen in",
         path: folder.to_owned(),

@@ -5,7 +5,8 @@
 //! - [`LocalInstance`] is an opened data folder with its database. It builds the API routes of this process.
 //! - [`Server`] runs the daemon and serves the API over a [`LocalInstance`].
 //! - [`take_turn`] takes a single turn in a process without a server.
-//! - [`connect_agent`] connects an agent to the tools of the process that takes its turn.
+//! - [`connect_agent`] connects an agent to the tools of the process that takes its turn. [`listen_for_tools`] opens the
+//!   socket of a runtime for it.
 //! - [`contact_server`] finds the server of a data folder by its private socket.
 //! - [`AgentProbe`] starts an agent to report its features.
 //!
@@ -24,6 +25,7 @@ mod local_instance;
 mod open_files;
 mod probe;
 mod server;
+mod service_tools;
 mod settings;
 mod socket;
 mod standalone;
@@ -43,5 +45,5 @@ pub use settings::{daemon_settings, database_location};
 pub use socket::{ServerContact, contact_server};
 pub use standalone::{newest_attempt, take_turn};
 pub use system::{OsEntropy, SystemClock, SystemUptime, hostname};
-pub use tools_socket::connect_agent;
+pub use tools_socket::{connect_agent, listen_for_tools};
 pub use turn::RUN_FILE_VARIABLE;

@@ -20,15 +20,8 @@ use std::{
 };
 
 use client::SocketAddress;
-use model::{
-    RunId, WorkerId,
-    access::{secret::RunSecret, secret_mask::SecretMask},
-    schedule::Zone,
-    tools::CONNECTIONS_PER_RUN,
-};
+use model::{RunId, WorkerId, access::secret::RunSecret, tools::CONNECTIONS_PER_RUN};
 use serde::{Deserialize, Serialize};
-use service::Service;
-use store::ToolCaller;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     net::{UnixListener, UnixStream},
@@ -37,15 +30,15 @@ use tokio::{
     time::{sleep, timeout},
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
-use tools::TurnTools;
-use turn::{GrantedConnection, RunFile, ToolGrants};
+use turn::{
+    AgentConnection, GrantedConnection, ListeningTools, RUN_OVER, RunFile, ServeConnection,
+    ToolGrants, ToolServer,
+};
 
 /// The longest first line of a connection, in bytes.
 const MAX_HELLO_BYTES: u64 = 1024;
 /// The time that a peer has for its first line.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
-/// The time that an agent has to initialize MCP after its first line.
-const INITIALIZE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The highest number of connections at a time, over all runs.
 const MAX_CONNECTIONS: usize = 1024;
 /// The pause after an error of `accept`. The usual cause is that the process has too many open files.
@@ -60,17 +53,6 @@ struct Hello {
     secret: String,
 }
 
-/// What the socket needs to serve tools.
-#[derive(Clone)]
-pub(crate) struct ToolServer {
-    pub(crate) service: Service,
-    pub(crate) worker: WorkerId,
-    /// The age at which the heartbeat of a run is stale.
-    pub(crate) stale_after: Duration,
-    /// The zone of a schedule for which an agent names none.
-    pub(crate) zone: Zone,
-}
-
 /// A socket that serves tools until it is dropped.
 #[derive(Debug)]
 pub(crate) struct ToolsSocket {
@@ -79,9 +61,13 @@ pub(crate) struct ToolsSocket {
 }
 
 impl ToolsSocket {
-    /// Listens in a data folder. Returns the socket and the way to it that agents get.
-    pub(crate) fn listen(folder: &Path, server: ToolServer) -> io::Result<(Self, ToolGrants)> {
-        let name = file_name(&server.worker);
+    /// Listens in a folder of this process, such as a data folder. Returns the socket and the way to it that agents get.
+    pub(crate) fn listen(
+        folder: &Path,
+        worker: &WorkerId,
+        server: Arc<dyn ToolServer>,
+    ) -> io::Result<(Self, ToolGrants)> {
+        let name = file_name(worker);
         let path = folder.join(format!("tools-{name}.sock"));
         // Bind a draft name and restrict its mode before the rename, so that no other user can connect in between.
         let draft = path.with_extension("draft");
@@ -112,28 +98,73 @@ impl Drop for ToolsSocket {
     }
 }
 
+/// Opens the socket at which a runtime serves tools, in a private folder below the first of `parents` that has room for it.
+/// Removes the folders that dead workers of the runtime's folder have left there.
+///
+/// The folder of the runtime itself is no place for the socket: it may vanish and return, and it may be on a file system
+/// without sockets.
+///
+/// # Errors
+///
+/// Returns the error of the last parent if none has room.
+pub fn listen_for_tools(
+    parents: &[PathBuf],
+    worker: &WorkerId,
+    dead_workers: &[WorkerId],
+    server: &Arc<dyn ToolServer>,
+) -> io::Result<ListeningTools> {
+    let prefix = |worker: &WorkerId| format!("matins-tools-{}-", file_name(worker));
+    let dead: Vec<_> = dead_workers.iter().map(prefix).collect();
+    let mut failed = io::Error::from(io::ErrorKind::NotFound);
+    for parent in parents {
+        for name in names(parent) {
+            if dead.iter().any(|prefix| name.starts_with(prefix)) {
+                // It fails for a folder of another user, which only looks the same.
+                fs::remove_dir_all(parent.join(name)).ok();
+            }
+        }
+        // The folder is open to its owner alone.
+        let folder = tempfile::Builder::new()
+            .prefix(&prefix(worker))
+            .tempdir_in(parent);
+        let listening = folder.and_then(|folder| {
+            let (socket, grants) = ToolsSocket::listen(folder.path(), worker, Arc::clone(server))?;
+            Ok(ListeningTools {
+                grants,
+                socket: Box::new((socket, folder)),
+            })
+        });
+        match listening {
+            Ok(listening) => return Ok(listening),
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}
+
+/// Returns the names in a folder. Returns none if the folder cannot be read.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names.collect()
+}
+
 /// Removes the leftovers of dead workers in a data folder: their sockets, and the files of their runs, whose secrets are
 /// worthless. `is_dead` tells by the name of a worker's files whether the worker is dead.
 pub(crate) fn remove_leftovers(folder: &Path, is_dead: impl Fn(&str) -> bool) {
-    let names = |folder: &Path| {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        entries.filter_map(|entry| entry.file_name().into_string().ok())
-    };
-    let dead_sockets = names(folder).filter(|name| {
+    for name in names(folder) {
         let worker = name
             .strip_prefix("tools-")
             .and_then(|name| name.strip_suffix(".sock").or(name.strip_suffix(".draft")));
-        worker.is_some_and(&is_dead)
-    });
-    for name in dead_sockets.collect::<Vec<_>>() {
-        fs::remove_file(folder.join(name)).ok();
+        if worker.is_some_and(&is_dead) {
+            fs::remove_file(folder.join(name)).ok();
+        }
     }
     let runs = folder.join("runs");
-    for name in names(&runs)
-        .filter(|name| is_dead(name))
-        .collect::<Vec<_>>()
-    {
-        fs::remove_dir_all(runs.join(name)).ok();
+    for name in names(&runs) {
+        if is_dead(&name) {
+            fs::remove_dir_all(runs.join(name)).ok();
+        }
     }
 }
 
@@ -148,7 +179,7 @@ fn file_name(worker: &WorkerId) -> String {
 }
 
 struct Acceptor {
-    server: ToolServer,
+    server: Arc<dyn ToolServer>,
     grants: ToolGrants,
     program: PathBuf,
 }
@@ -209,11 +240,15 @@ impl Acceptor {
             tracing::debug!("a connection to the tools began without its run");
             return;
         };
-        let refused = match self.tools(&hello).await {
-            Ok((tools, connection)) => {
+        let refused = match self.open(&hello).await {
+            // The connection counts until it has been served.
+            Ok((serve, connection)) => {
                 let ended = connection.ended.clone();
-                let timeout = sleep(INITIALIZE_TIMEOUT);
-                return tools::serve(tools, (reader, writer), ended, timeout).await;
+                let agent = AgentConnection {
+                    reader: Box::new(reader),
+                    writer: Box::new(writer),
+                };
+                return serve(agent, ended).await;
             }
             Err(refused) => refused,
         };
@@ -224,36 +259,18 @@ impl Acceptor {
     }
 
     /// Opens a connection to the tools of the run that its first line names. The error is a text for the agent.
-    async fn tools(&self, hello: &Hello) -> Result<(TurnTools, GrantedConnection), String> {
-        const OVER: &str = "401 run_over: the turn is over, or its secret is another one";
-        let run = self.grants.granted(hello.run).ok_or(OVER)?;
+    async fn open(&self, hello: &Hello) -> Result<(ServeConnection, GrantedConnection), String> {
+        let run = self.grants.granted(hello.run).ok_or(RUN_OVER)?;
         let secret = RunSecret::parse(&hello.secret).map_err(|error| format!("401: {error}"))?;
-        let caller = ToolCaller {
-            run: hello.run,
-            secret: secret.hash(),
-            worker: self.server.worker.clone(),
-            stale_after: self.server.stale_after,
-        };
-        let zone = self.server.zone.clone();
-        match self.server.service.run_tools(caller, zone).await {
-            // Count the connection after the proof, so that a wrong secret takes no connection from the run.
-            Ok((tools, _)) => match run.open_connection() {
-                Some(connection) => {
-                    let mask = SecretMask::of(&secret);
-                    let calls = run.calls;
-                    Ok((TurnTools { tools, calls, mask }, connection))
-                }
-                None => Err(format!(
-                    "429 too_many_connections: the turn has {CONNECTIONS_PER_RUN} connections to its tools already; \
-                     close one of them first"
-                )),
-            },
-            Err(service::Error::Store(store::Error::RunOver { .. })) => Err(OVER.into()),
-            Err(error) => {
-                tracing::error!(error = %error.chain(), "cannot serve the tools of {}", hello.run);
-                Err("503: Matins cannot use its database".into())
-            }
-        }
+        let serve = self.server.open(run.clone(), secret).await?;
+        // Count the connection after the proof, so that a wrong secret takes no connection from the run.
+        let connection = run.open_connection().ok_or_else(|| {
+            format!(
+                "429 too_many_connections: the turn has {CONNECTIONS_PER_RUN} connections to its tools already; close \
+                 one of them first"
+            )
+        })?;
+        Ok((serve, connection))
     }
 
     /// Returns `true` if a process runs the same file as this one, or the file that has replaced it since.

@@ -197,7 +197,8 @@ impl Turn<'_> {
         let Some(grants) = grants.filter(|_| access != ToolAccess::None) else {
             return Ok(None);
         };
-        let granted = grants.grant(self.assignment.run, self.secret);
+        let directory = self.assignment.directory.path();
+        let granted = grants.grant(self.assignment.run, self.secret, directory);
         granted.map(Some).map_err(|error| EarlyEnd {
             stopped: None,
             run_failure: RunFailure {

@@ -11,7 +11,7 @@
 //! - [`TurnStore`] is the port to the storage. Every call of it can be repeated safely.
 //! - [`TurnControl`] carries requests from outside: end the turn and requeue the run, or send a heartbeat now.
 //! - [`AgentRuntime`] holds the conditions under which agents run: the guard, the clock and the time limits.
-//! - [`ToolGrants`] is the way of agents to the tools of Matins, for the time of their turns.
+//! - [`ToolGrants`] is the way of agents to the tools of Matins, for the time of their turns. A [`ToolServer`] answers them.
 //!
 //! Read `execute.rs` first.
 //!
@@ -37,6 +37,7 @@ mod session_folder;
 mod test_secret;
 mod time_limits;
 mod tool_grants;
+mod tool_server;
 mod turn_store;
 
 // The body of an `async fn` is compiled again in each crate that awaits it. A boxed future is compiled once, here.
@@ -50,6 +51,9 @@ pub use session_folder::is_directory_here;
 pub use tool_grants::{
     GrantedConnection, GrantedRun, MCP_ARGUMENT, RUN_FILE_VARIABLE, RunFile, TOOL_SERVER_NAME,
     ToolGrants,
+};
+pub use tool_server::{
+    AgentConnection, ListenForTools, ListeningTools, RUN_OVER, ServeConnection, ToolServer,
 };
 pub use turn_store::{TurnStore, TurnStoreError};
 

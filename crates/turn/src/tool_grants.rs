@@ -41,8 +41,14 @@ struct Inner {
 /// A run whose agent may use its tools.
 #[derive(Debug, Clone)]
 pub struct GrantedRun {
+    /// The run.
+    pub run: RunId,
     /// The counter of the calls of the run, over all of its connections.
     pub calls: Arc<AtomicU32>,
+    /// The working directory of the turn.
+    pub directory: PathBuf,
+    /// The SHA-256 of the secret of the run.
+    pub secret_hash: [u8; 32],
     connections: Arc<Semaphore>,
     ended: CancellationToken,
 }
@@ -56,9 +62,13 @@ pub struct GrantedConnection {
 }
 
 impl GrantedRun {
-    fn new() -> Self {
+    /// Returns the access of the agent of a run, which works in `directory`.
+    pub fn new(run: RunId, secret: &RunSecret, directory: PathBuf) -> Self {
         Self {
+            run,
             calls: Arc::default(),
+            directory,
+            secret_hash: secret.hash(),
             connections: Arc::new(Semaphore::new(CONNECTIONS_PER_RUN)),
             ended: CancellationToken::new(),
         }
@@ -111,8 +121,13 @@ impl ToolGrants {
         self.0.runs().get(&run).cloned()
     }
 
-    /// Grants the agent of a run the tools, until the returned value is dropped.
-    pub(crate) fn grant(&self, run: RunId, secret: &RunSecret) -> io::Result<ToolGrant> {
+    /// Grants the agent of a run, which works in `directory`, the tools until the returned value is dropped.
+    pub(crate) fn grant(
+        &self,
+        run: RunId,
+        secret: &RunSecret,
+        directory: &str,
+    ) -> io::Result<ToolGrant> {
         let path = self.0.folder.join(run.to_string());
         let content = RunFile {
             socket: self.0.socket.clone(),
@@ -132,7 +147,8 @@ impl ToolGrants {
             path,
         };
         file.write_all(&serde_json::to_vec(&content)?)?;
-        self.0.runs().insert(run, GrantedRun::new());
+        let granted = GrantedRun::new(run, secret, directory.into());
+        self.0.runs().insert(run, granted);
         Ok(grant)
     }
 }
@@ -211,8 +227,9 @@ mod tests {
         // A file that an earlier turn has left is replaced.
         let path = folder.join(run.to_string());
         fs::write(&path, "old").unwrap();
-        let grant = grants.grant(run, &secret).unwrap();
-        assert!(grants.granted(run).is_some());
+        let grant = grants.grant(run, &secret, "/work").unwrap();
+        let granted = grants.granted(run).unwrap();
+        assert_eq!(granted.directory, Path::new("/work"));
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         let file: RunFile = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
@@ -237,8 +254,8 @@ mod tests {
         let folder = parent.path().join("worker");
         let grants = ToolGrants::new("/bin/matins".into(), socket, folder).unwrap();
         let [run, other] = [1, 2].map(|id| RunId::from_uuid(Uuid::from_u128(id)));
-        let grant = grants.grant(run, &test_secret()).unwrap();
-        let _other = grants.grant(other, &test_secret()).unwrap();
+        let grant = grants.grant(run, &test_secret(), "/work").unwrap();
+        let _other = grants.grant(other, &test_secret(), "/work").unwrap();
         let granted = grants.granted(run).unwrap();
 
         let mut open: Vec<_> = (0..CONNECTIONS_PER_RUN)
