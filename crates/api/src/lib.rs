@@ -60,7 +60,10 @@ use tower::ServiceBuilder;
 
 pub use listen::{Listener, PeerCheck, ServerHandle, serve};
 pub use openapi::document;
-pub use state::{Api, ApiBuilder, LivenessCheck, Peer, TurnTiming, WakeCallback};
+pub use state::{
+    AgentTools, Api, ApiBuilder, LivenessCheck, Peer, ToolAnswerer, ToolMessage, TurnTiming,
+    WakeCallback,
+};
 
 /// Returns all routes of an API, behind the middleware that every request passes.
 pub fn router(api: Api) -> Router {

@@ -5,12 +5,20 @@
 use api_types::ProblemKind;
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use http::{HeaderMap, StatusCode, request::Parts};
-use model::{RunId, Timestamp, WorkerId, access::Role, limits};
-use runtime_api::{MAX_BODY_BYTES, PROTOCOL_HEADER, WORKER_HEADER};
+use model::{
+    RunId, Timestamp, WorkerId,
+    access::{Role, secret::RunSecret},
+    limits,
+};
+use runtime_api::{MAX_BODY_BYTES, PROTOCOL_HEADER, WORKER_HEADER, tools::SECRET_HEADER};
 use serde::de::DeserializeOwned;
 use service::{Runtime, quoted};
 
-use crate::{Api, caller, extract, problem::ApiError, state::TurnTiming};
+use crate::{
+    Api, caller, extract,
+    problem::ApiError,
+    state::{AgentTools, TurnTiming},
+};
 
 /// The runtime that has sent a request.
 pub(crate) struct RuntimeCaller {
@@ -27,6 +35,16 @@ impl RuntimeCaller {
     /// Returns the times that the runtime follows.
     pub(crate) fn timing(&self) -> TurnTiming {
         self.api.shared.turn_timing
+    }
+
+    /// Returns the tools of agents.
+    ///
+    /// # Errors
+    ///
+    /// Returns 404 if this process serves none.
+    pub(crate) fn agent_tools(&self) -> Result<&AgentTools, ApiError> {
+        let tools = self.api.shared.agent_tools.as_ref();
+        tools.ok_or_else(|| ApiError::not_found("resource", "tools"))
     }
 
     /// Wakes the worker loops of this process, because the request may have given them work.
@@ -179,12 +197,36 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         extract::require_json(request.headers())?;
         let bytes = extract::read_body(request, MAX_BODY_BYTES).await?;
-        let parsed =
-            serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_slice(&bytes));
-        parsed.map(Self).map_err(|error| {
-            let path = error.path().to_string();
-            let detail = format!("invalid `{path}`: {}", error.into_inner());
-            ApiError::malformed(detail).field(path)
+        parse(&bytes).map(Self)
+    }
+}
+
+/// Parses the JSON of a request of a runtime.
+///
+/// # Errors
+///
+/// Returns 400 with the path of the field at fault.
+pub(crate) fn parse<T: DeserializeOwned>(json: &[u8]) -> Result<T, ApiError> {
+    let parsed = serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_slice(json));
+    parsed.map_err(|error| {
+        let path = error.path().to_string();
+        let detail = format!("invalid `{path}`: {}", error.into_inner());
+        ApiError::malformed(detail).field(path)
+    })
+}
+
+/// The secret of the run, which only the runtime knows.
+pub(crate) struct SecretOfRun(pub(crate) RunSecret);
+
+impl<S: Send + Sync> FromRequestParts<S> for SecretOfRun {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let given = header(&parts.headers, SECRET_HEADER)?;
+        let secret = RunSecret::parse(given);
+        // The error does not contain the text.
+        secret.map(Self).map_err(|error| {
+            ApiError::malformed(format!("invalid `{SECRET_HEADER}`: {error}")).field(SECRET_HEADER)
         })
     }
 }

@@ -2,8 +2,13 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use model::{Clock, Entropy, TenantId, allowlist::Allowlist, limits};
-use service::{ArtifactFiles, Probe, Service};
+use futures::future::BoxFuture;
+use model::{
+    Clock, Entropy, TenantId, access::secret_mask::SecretMask, allowlist::Allowlist, limits,
+    schedule::Zone,
+};
+use serde_json::Value;
+use service::{ArtifactFiles, Probe, RunTools, Service};
 use store::Store;
 use telemetry::Metrics;
 use tokio_util::sync::CancellationToken;
@@ -63,6 +68,7 @@ pub(crate) struct ApiState {
     pub(crate) has_worker_loops: bool,
     pub(crate) unified: bool,
     pub(crate) artifact_files: Option<ArtifactFiles>,
+    pub(crate) agent_tools: Option<AgentTools>,
     /// `true` if browsers reach the server by TLS, so that cookies are `Secure`.
     pub(crate) by_tls: bool,
     /// The time limit of a request that starts no agent.
@@ -83,6 +89,32 @@ pub struct TurnTiming {
     pub lease: Duration,
     /// The highest uncertainty of the clock at which the server dates a claim or a heartbeat.
     pub clock_uncertainty: Duration,
+}
+
+/// The tools of the agents whose turns runtimes take.
+#[derive(Clone)]
+pub struct AgentTools {
+    /// Answers a message of an agent.
+    pub answer: ToolAnswerer,
+    /// The age at which the heartbeat of a run is stale.
+    pub stale_after: Duration,
+    /// The zone of a schedule for which an agent names none.
+    pub zone: Zone,
+}
+
+/// Answers a message of an agent. Returns `None` if the message needs no answer.
+pub type ToolAnswerer = fn(ToolMessage) -> BoxFuture<'static, Option<Value>>;
+
+/// A message of an agent to its tools.
+pub struct ToolMessage {
+    /// The tools of the agent's run.
+    pub tools: RunTools,
+    /// The mask for the secret of the run, so that no tool stores it.
+    pub mask: SecretMask,
+    /// The number of calls of tools of the turn before this message.
+    pub calls_before: u32,
+    /// The message.
+    pub message: Value,
 }
 
 impl Default for TurnTiming {
@@ -130,6 +162,7 @@ impl Api {
             has_worker_loops: false,
             unified: false,
             artifact_files: None,
+            agent_tools: None,
             by_tls: false,
             request_timeout: REQUEST_TIMEOUT,
             turn_timing: TurnTiming::default(),
@@ -216,6 +249,13 @@ impl ApiBuilder {
     #[must_use]
     pub fn with_artifact_files(mut self, files: ArtifactFiles) -> Self {
         self.0.artifact_files = Some(files);
+        self
+    }
+
+    /// Sets the tools of the agents whose turns runtimes take.
+    #[must_use]
+    pub fn with_agent_tools(mut self, tools: AgentTools) -> Self {
+        self.0.agent_tools = Some(tools);
         self
     }
 

@@ -24,6 +24,11 @@ const AGENT_ROUTES: [&str; 4] = [
 /// The time limit of such a request, without the time for its body.
 const AGENT_REQUEST_TIMEOUT: Duration = Duration::from_mins(10);
 
+/// The route whose requests bring a file of an agent. A runtime may have a slow network.
+const FILE_ROUTE: &str = "/api/v1/runtime/runs/{run}/tools/file";
+/// The time limit of such a request.
+const FILE_REQUEST_TIMEOUT: Duration = Duration::from_mins(10);
+
 /// Answers a request with 503 when its time is over, and drops its handler. A handler commits each transition in one
 /// transaction, so that a dropped handler leaves no part of one. The limit ends with the head of the response: the
 /// bodies of streams continue.
@@ -44,6 +49,9 @@ pub(crate) async fn limit_request_time(
             Ok(request) => respond_or_time_out(AGENT_REQUEST_TIMEOUT, next.run(request)).await,
             Err(error) => error.into_response(),
         };
+    }
+    if route.is_some_and(|route| route.as_str() == FILE_ROUTE) {
+        return respond_or_time_out(limit.max(FILE_REQUEST_TIMEOUT), next.run(request)).await;
     }
     respond_or_time_out(limit, next.run(request)).await
 }

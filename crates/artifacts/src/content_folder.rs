@@ -61,6 +61,28 @@ impl ContentFolder {
         self.store(tenant, &mut text.as_bytes(), "text", |_| Ok(()))
     }
 
+    /// Stores a content that arrives from another machine, where `path` named it.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Changed`] if it does not have `size` bytes, and [`Error::Path`] if it breaks off.
+    pub fn store_received(
+        &self,
+        tenant: TenantId,
+        path: &str,
+        size: u64,
+        mut content: impl Read,
+    ) -> Result<StoredContent, Error> {
+        self.store(tenant, &mut content, path, |received| {
+            if received == size {
+                return Ok(());
+            }
+            Err(Error::Changed {
+                path: path.to_owned(),
+            })
+        })
+    }
+
     /// Copies a content into the folder, and puts it into its place if `check` accepts its size. `name` names the source in
     /// errors.
     fn store(

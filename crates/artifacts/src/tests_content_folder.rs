@@ -191,3 +191,20 @@ fn sweep_removes_interrupted_stores_and_no_other_file() {
     assert_eq!(left.len(), 2, "{left:?}");
     assert_eq!(left[1], "notes");
 }
+
+#[test]
+fn received_content_of_another_size_is_not_kept() {
+    let world = World::new();
+    for size in [0, 5, 7] {
+        let refused = world
+            .folder
+            .store_received(TENANT, "report", size, &b"report"[..]);
+        assert!(matches!(refused, Err(Error::Changed { path }) if path == "report"));
+    }
+    assert!(world.names().is_empty());
+    let stored = world
+        .folder
+        .store_received(TENANT, "report", 6, &b"report"[..])
+        .unwrap();
+    assert_eq!(fs::read(world.path_of(stored.sha256)).unwrap(), b"report");
+}

@@ -178,3 +178,45 @@ fn existing_file_with_other_content_is_never_overwritten() {
         problem_of(directory.write_new(given, open()));
     }
 }
+
+#[test]
+fn file_that_changes_while_it_is_read_in_pieces_is_refused() {
+    let (home, directory) = home();
+    let path = home.path().join("work/log");
+    for (before, after) in [("one line", "one line, and more"), ("one line", "one")] {
+        fs::write(&path, before).unwrap();
+        let mut source = directory.open_file("log").unwrap();
+        assert_eq!(source.read_next(3).unwrap().unwrap(), b"one");
+        fs::write(&path, after).unwrap();
+        let end = loop {
+            match source.read_next(3) {
+                Ok(Some(_)) => {}
+                end => break end,
+            }
+        };
+        assert!(matches!(end, Err(Error::Changed { path }) if path == "log"));
+    }
+    fs::write(&path, "one line").unwrap();
+    let mut source = directory.open_file("log").unwrap();
+    let mut read = Vec::new();
+    while let Some(bytes) = source.read_next(3).unwrap() {
+        read.extend(bytes);
+    }
+    assert_eq!((read.as_slice(), source.size()), (&b"one line"[..], 8));
+}
+
+#[test]
+fn content_from_another_machine_is_written_only_if_it_is_the_expected_one() {
+    let (home, directory) = home();
+    let folder = ContentFolder::new(home.path().join("artifacts"));
+    let stored = folder.store_text(TENANT, "report").unwrap();
+    let (hash, size) = (stored.sha256, stored.size);
+    for wrong in ["repor", "retort", "reports", ""] {
+        let received = VerifiedContent::receive(hash, size, wrong.as_bytes());
+        assert_eq!(received.unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+    let received = VerifiedContent::receive(hash, size, &b"report"[..]).unwrap();
+    directory.write_new("received", received).unwrap();
+    let written = fs::read(home.path().join("work/received")).unwrap();
+    assert_eq!(written, b"report");
+}

@@ -42,6 +42,8 @@ pub struct SourceFile {
     path: String,
     file: File,
     before: FileState,
+    /// The number of bytes that [`Self::read_next`] has returned.
+    read: u64,
 }
 
 /// The size of a file and the time of its last change.
@@ -100,6 +102,7 @@ impl WorkingDirectory {
             path: given.to_owned(),
             before: FileState::of(&metadata),
             file,
+            read: 0,
         })
     }
 
@@ -238,6 +241,35 @@ impl SourceFile {
     /// Returns the path, as the agent named it.
     pub fn path(&self) -> &str {
         &self.path
+    }
+
+    /// Returns the number of bytes that the file had when it was opened.
+    pub const fn size(&self) -> u64 {
+        self.before.size
+    }
+
+    /// Reads the next bytes, up to `limit`. Returns `None` at the end.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Changed`] at the end if the file has changed since it was opened, and [`Error::Path`] if it cannot be
+    /// read.
+    pub fn read_next(&mut self, limit: usize) -> Result<Option<Vec<u8>>, Error> {
+        let mut bytes = vec![0; limit];
+        let read = loop {
+            match self.file.read(&mut bytes) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => break read,
+            }
+        };
+        let read = read.map_err(|error| path_error(&self.path, error.to_string()))?;
+        self.read += read as u64;
+        if read == 0 || self.read > self.before.size {
+            self.check_unchanged(self.read)?;
+            return Ok(None);
+        }
+        bytes.truncate(read);
+        Ok(Some(bytes))
     }
 
     pub(crate) fn reader(&self) -> &File {

@@ -38,6 +38,9 @@ pub struct TurnAssignment {
     prompt: Vec<String>,
     #[serde(default)]
     accounts: Accounts,
+    /// `true` if the server answers calls of tools. A server of an earlier version does not, so that the agent gets none.
+    #[serde(default)]
+    serves_tools: bool,
 }
 
 /// The memory of a seat.
@@ -85,7 +88,12 @@ impl TurnAssignment {
             permissions,
             prompt,
             accounts,
+            serves_tools,
         } = self;
+        let mut policies = TurnPolicies::from(policies);
+        if !serves_tools {
+            policies.tools = ToolAccess::None;
+        }
         Ok(turn::TurnAssignment {
             run,
             // Metrics alone depend on it.
@@ -95,7 +103,7 @@ impl TurnAssignment {
             memory: memory.into(),
             agent_name,
             agent: agent.into_domain(),
-            policies: policies.into(),
+            policies,
             permissions: rules_into_domain(permissions),
             prompt,
             accounts: accounts.into_domain()?,
@@ -142,6 +150,7 @@ impl From<turn::TurnAssignment> for TurnAssignment {
             permissions: rules_of_domain(permissions),
             prompt,
             accounts: accounts.into(),
+            serves_tools: true,
         }
     }
 }

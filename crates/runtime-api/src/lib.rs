@@ -24,6 +24,7 @@ pub mod assignment;
 pub mod begin;
 pub mod presence;
 pub mod result;
+pub mod tools;
 pub mod trigger;
 mod version;
 mod word;

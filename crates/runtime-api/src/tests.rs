@@ -244,6 +244,16 @@ fn assignment_arrives_with_every_field() {
 }
 
 #[test]
+fn assignment_of_server_without_tools_grants_none() {
+    let assignment = assignment(WorkingDirectory::Given(text("/work")));
+    let mut earlier = serde_json::to_value(TurnAssignment::from(assignment)).unwrap();
+    earlier.as_object_mut().unwrap().remove("serves_tools");
+    let earlier: TurnAssignment = serde_json::from_value(earlier).unwrap();
+    let read = earlier.into_domain(Path::new("/sessions")).unwrap();
+    assert_eq!(read.policies.tools, ToolAccess::None);
+}
+
+#[test]
 fn replies_to_begin_arrive() {
     let folders = Path::new("/sessions");
     let job = precheck::PrecheckJob {

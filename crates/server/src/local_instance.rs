@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use agent::GuardProgram;
-use api::{Api, ApiBuilder, Peer, TurnTiming};
+use api::{AgentTools, Api, ApiBuilder, Peer, TurnTiming};
 use artifacts::ContentFolder;
 use axum::{Extension, Router};
 use client::Client;
@@ -18,6 +18,7 @@ use crate::{
     data_folder::DataFolder,
     error::Error,
     probe::AgentProbe,
+    service_tools::answer_message,
     settings::{daemon_settings, database_location},
     system::{OsEntropy, SystemClock, SystemUptime, hostname},
 };
@@ -177,6 +178,11 @@ impl LocalInstance {
                 clock_uncertainty: self.settings.clock_uncertainty(),
             })
             .with_artifact_files(self.artifact_files())
+            .with_agent_tools(AgentTools {
+                answer: answer_message,
+                stale_after: self.settings.heartbeat_stale,
+                zone: self.zone.clone(),
+            })
     }
 
     /// Returns the API routes for requests of this process alone.

@@ -1,13 +1,18 @@
-//! The tools of agents at the socket of this process, over its service.
+//! The tools of agents, over the service of this process: at its socket, and for runtimes.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, atomic::AtomicU32},
+    time::Duration,
+};
 
+use api::ToolMessage;
 use futures::{FutureExt as _, future::BoxFuture};
 use model::{
     WorkerId,
     access::{secret::RunSecret, secret_mask::SecretMask},
     schedule::Zone,
 };
+use serde_json::Value;
 use service::Service;
 use store::ToolCaller;
 use tokio::time::sleep;
@@ -66,4 +71,17 @@ fn serve(tools: TurnTools) -> ServeConnection {
         let timeout = sleep(INITIALIZE_TIMEOUT);
         tools::serve(tools, (reader, writer), ended, timeout).boxed()
     })
+}
+
+/// Answers a message of an agent whose turn a runtime takes.
+pub(crate) fn answer_message(message: ToolMessage) -> BoxFuture<'static, Option<Value>> {
+    let ToolMessage {
+        tools,
+        mask,
+        calls_before,
+        message,
+    } = message;
+    // The runtime counts the calls of the turn, because each of its requests may reach another server.
+    let calls = Arc::new(AtomicU32::new(calls_before));
+    tools::answer(TurnTools { tools, calls, mask }, message).boxed()
 }

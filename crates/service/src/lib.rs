@@ -79,11 +79,11 @@ pub use overview::LONGEST_PERIOD;
 pub use probe::{Probe, ProbeError, ProbeFuture};
 pub use questions::QuestionQuery;
 pub use run_tools::{
-    ArtifactCopy, ArtifactSave, ArtifactSource, CronAdd, CronAdded, CronItem, PersonQuestion,
-    RunTools,
+    ArtifactCopy, ArtifactSave, ArtifactSource, CronAdd, CronAdded, CronItem, NeededFile,
+    PersonQuestion, RunTools, RuntimeFiles, SentFile,
 };
 pub use runs::RunQuery;
-pub use runtime::{Runtime, RuntimeClaim, RuntimePresence, RuntimeRegistration};
+pub use runtime::{Runtime, RuntimeClaim, RuntimePresence, RuntimeRegistration, RuntimeToolCaller};
 pub use sessions::SessionQuery;
 pub use text::{clean, excerpt, one_line, quoted};
 pub use timeline::{DEFAULT_LANES, MAX_LANES, TimelineQuery};

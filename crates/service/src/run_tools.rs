@@ -3,10 +3,11 @@
 //! **Invariant:** every call proves its turn anew ([`store::ToolCaller`]), so that an agent whose run is over reads and
 //! changes nothing.
 
+mod agent_files;
 mod artifacts;
 mod ask_person;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use api_types::{TriggerRequest, UpcomingRun};
 use model::{
@@ -20,9 +21,11 @@ use model::{
 };
 use store::{CallingTurn, NewAgentAutomation, NewAutomation, ToolCaller};
 
+use self::agent_files::AgentFiles;
 use crate::{Error, Service, boxed, definition, naming, upcoming_runs};
 
 pub use self::{
+    agent_files::{NeededFile, RuntimeFiles, SentFile},
     artifacts::{ArtifactCopy, ArtifactSave, ArtifactSource},
     ask_person::PersonQuestion,
 };
@@ -43,6 +46,7 @@ pub struct RunTools {
     pub(crate) caller: ToolCaller,
     /// The zone of a schedule for which the agent names none.
     zone: Zone,
+    files: AgentFiles,
 }
 
 /// A new automation that an agent asks for.
@@ -113,12 +117,29 @@ impl Service {
             service,
             caller,
             zone,
+            files: AgentFiles::Here,
         };
         Ok((tools, turn.tools()))
     }
 }
 
 impl RunTools {
+    /// Returns the tools of an agent whose files are on the machine of a runtime. `service` must be that of the run's
+    /// tenant.
+    pub(crate) fn at_runtime(
+        service: Service,
+        caller: ToolCaller,
+        zone: Zone,
+        files: Arc<RuntimeFiles>,
+    ) -> Self {
+        Self {
+            service,
+            caller,
+            zone,
+            files: AgentFiles::AtRuntime(files),
+        }
+    }
+
     async fn turn(&self, now: Timestamp) -> Result<CallingTurn, Error> {
         Ok(self.service.store.calling_turn(&self.caller, now).await?)
     }

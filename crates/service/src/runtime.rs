@@ -3,6 +3,8 @@
 //! **Invariants:** a runtime reads and writes only runs of its own instance. A run of another instance or of another
 //! tenant is treated as one that does not exist. Every write is fenced by the worker that the runtime names.
 
+mod tools;
+
 use std::time::Duration;
 
 use model::{
@@ -21,6 +23,8 @@ use store::{InstanceServer, ServerHeartbeatReply, Store};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::{Error, Service, boxed};
+
+pub use self::tools::RuntimeToolCaller;
 
 /// The shortest pause between two queries of a request that waits. A busy database changes often.
 const WAIT_POLL_PAUSE: Duration = Duration::from_millis(200);

@@ -1,6 +1,7 @@
 //! The tools of Matins for the agents of running turns, over the Model Context Protocol (MCP).
 //!
 //! - [`serve`] speaks MCP with one agent over a stream, until the stream ends.
+//! - [`answer`] answers one message of an agent whose stream ends at another process, a runtime.
 //! - [`definitions`] lists the tools as an agent sees them.
 //!
 //! A tool is one row of `table::TOOLS`: its name, its texts, the schema of its input, and the function that it calls.
@@ -19,4 +20,4 @@ mod table;
 mod tool;
 
 pub use definition::definitions;
-pub use server::{TurnTools, serve};
+pub use server::{TurnTools, answer, serve};

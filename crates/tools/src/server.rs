@@ -12,11 +12,12 @@ use model::{
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult,
-        PaginatedRequestParams, ServerCapabilities, ServerConfig,
+        CallToolRequestParams, CallToolResponse, ClientJsonRpcMessage, ClientRequest,
+        Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+        ServerJsonRpcMessage,
     },
-    service::{RequestContext, serve_server_with_ct},
-    transport::async_rw::AsyncRwTransport,
+    service::{RequestContext, serve_directly_with_ct, serve_server_with_ct},
+    transport::{OneshotTransport, async_rw::AsyncRwTransport},
 };
 use serde_json::Value;
 use service::RunTools;
@@ -84,6 +85,60 @@ async fn serve_handler<R, W>(
         }
         Err(error) => tracing::debug!(%error, "an agent did not begin with its tools"),
     }
+}
+
+/// Answers one message of an agent, as [`serve`] does for the messages of a stream. Returns `None` if the message needs no
+/// answer. The agent may have initialized the protocol in an earlier message.
+pub async fn answer(tools: TurnTools, mut message: Value) -> Option<Value> {
+    // Already here, because the SDK logs whole messages at the level `debug`.
+    tools.mask.value(&mut message);
+    answer_message(Handler(tools), message).await
+}
+
+async fn answer_message(handler: impl ServerHandler, message: Value) -> Option<Value> {
+    let request = match serde_json::from_value(message) {
+        Ok(ClientJsonRpcMessage::Request(request)) => request,
+        // A notification changes nothing here, and this server sends no requests that a response could be for.
+        Ok(_) => return None,
+        Err(error) => {
+            tracing::debug!(%error, "an agent sent an invalid message to its tools");
+            let error = ErrorData::invalid_request("Invalid request", None);
+            return to_json(&ServerJsonRpcMessage::error(error, None));
+        }
+    };
+    let begins = matches!(request.request, ClientRequest::InitializeRequest(_));
+    let message = ClientJsonRpcMessage::Request(request);
+    let (transport, mut answers) = OneshotTransport::<RoleServer>::new(message);
+    // The end of this function ends the service, also if the caller drops its future.
+    let ended = CancellationToken::new();
+    let _guard = ended.clone().drop_guard();
+    // Keep the service until it has answered.
+    let _running = if begins {
+        match serve_server_with_ct(handler, transport, ended).await {
+            Ok(running) => Some(running),
+            Err(error) => {
+                tracing::debug!(%error, "an agent did not begin with its tools");
+                None
+            }
+        }
+    } else {
+        Some(serve_directly_with_ct(handler, transport, None, ended))
+    };
+    while let Some(answer) = answers.recv().await {
+        if matches!(
+            answer,
+            ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_)
+        ) {
+            return to_json(&answer);
+        }
+    }
+    None
+}
+
+fn to_json(message: &ServerJsonRpcMessage) -> Option<Value> {
+    let json = serde_json::to_value(message);
+    json.inspect_err(|error| tracing::error!(%error, "cannot write an answer to an agent"))
+        .ok()
 }
 
 struct Handler(TurnTools);
@@ -157,6 +212,7 @@ impl ServerHandler for Handler {
 mod tests {
     use std::future::{pending, ready};
 
+    use serde_json::json;
     use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, duplex, split};
 
     use super::*;
@@ -164,6 +220,43 @@ mod tests {
     struct NoTools;
 
     impl ServerHandler for NoTools {}
+
+    #[tokio::test]
+    async fn single_messages_are_answered_as_those_of_a_stream() {
+        let params = json!({
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
+        });
+        let messages = [
+            json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}),
+            json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+            json!({"jsonrpc": "2.0", "id": "two", "method": "ping"}),
+            json!({"jsonrpc": "2.0", "id": 3, "method": "tools/list"}),
+            json!({"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {"name": "x"}}),
+            json!({"jsonrpc": "2.0", "id": 5, "method": "no/such"}),
+            json!([1, 2]),
+        ];
+        let (server, mut agent) = duplex(1 << 16);
+        let serving = serve_handler(NoTools, split(server), CancellationToken::new(), pending());
+        let serving = tokio::spawn(serving);
+        let (mut expected, mut answered) = (Vec::new(), Vec::new());
+        let (reader, mut writer) = split(&mut agent);
+        let mut lines = BufReader::new(reader).lines();
+        for message in messages {
+            let line = format!("{message}\n");
+            writer.write_all(line.as_bytes()).await.unwrap();
+            let answer = answer_message(NoTools, message).await;
+            if let Some(answer) = answer {
+                let line = lines.next_line().await.unwrap().unwrap();
+                expected.push(serde_json::from_str::<Value>(&line).unwrap());
+                answered.push(answer);
+            }
+        }
+        assert_eq!(answered, expected);
+        assert_eq!(answered.len(), 6);
+        drop((lines, writer));
+        drop(agent);
+        serving.await.unwrap();
+    }
 
     const INITIALIZE: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}

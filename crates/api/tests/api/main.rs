@@ -21,6 +21,7 @@ mod pages;
 mod prechecks;
 mod questions;
 mod request_guard;
+mod runtime_tools;
 mod runtimes;
 mod sessions;
 mod tenants;
@@ -98,6 +99,9 @@ on_both! {
         operation_of_runtimes_needs_token_of_runtime, runtime_of_unsupported_version_is_refused_with_remedy,
         request_of_runtime_without_version_or_worker_is_refused,
         trigger_file_without_automation_of_instance_is_refused_with_reason,
+    ]
+    runtime_tools: [
+        message_of_agent_needs_secret_of_its_run, file_of_agent_follows_the_line_of_its_request,
     ]
     formats: [automation_of_newer_format_can_only_be_read_paused_and_deleted]
     memory: [

@@ -357,7 +357,12 @@ impl World {
 
     /// Registers an instance of the own tenant, and gives the secret of its runtime's token.
     pub(crate) async fn runtime_token(&self, name: &str) -> String {
-        let (now, entropy) = (self.clock.now(), SeededEntropy::new(13));
+        self.seeded_runtime_token(name, 13).await
+    }
+
+    /// Registers an instance as [`Self::runtime_token`] does, whose ID comes from another seed.
+    pub(crate) async fn seeded_runtime_token(&self, name: &str, seed: u64) -> String {
+        let (now, entropy) = (self.clock.now(), SeededEntropy::new(seed));
         let instance = InstanceId::generate(now, &entropy);
         let registered = self
             .store

@@ -11,7 +11,10 @@ use model::artifact::{
 use store::NewArtifact;
 use url::Url;
 
-use super::RunTools;
+use super::{
+    RunTools,
+    agent_files::{AgentFiles, NeededFile, RuntimeFiles, SentFile},
+};
 use crate::{Error, artifacts::block, boxed};
 
 /// The number of artifacts in one answer to an agent.
@@ -150,6 +153,9 @@ impl RunTools {
         path: Option<&str>,
     ) -> Result<(Artifact, ArtifactCopy), Error> {
         let turn = self.turn(self.service.now()).await?;
+        if let Some(SentFile::Failed(error)) = self.sent_file() {
+            return Err(error.into());
+        }
         let scope = self.service.scope();
         let found = self
             .service
@@ -171,10 +177,17 @@ impl RunTools {
         let mut content = self.service.open_content(&artifact).await?;
         let copy = match path {
             Some(path) => {
-                let (cwd, path) = (self.working_directory(&turn), path.to_owned());
-                let write =
-                    move || WorkingDirectory::open(Path::new(&cwd))?.write_new(&path, content);
-                block(write).await?;
+                let path = path.to_owned();
+                match &self.files {
+                    AgentFiles::Here => {
+                        let cwd = self.working_directory(&turn);
+                        block(move || {
+                            WorkingDirectory::open(Path::new(&cwd))?.write_new(&path, content)
+                        })
+                        .await?;
+                    }
+                    AgentFiles::AtRuntime(files) => files.need(NeededFile::Write { path, content }),
+                }
                 ArtifactCopy::File
             }
             None if content.size > MAX_RETURNED_TEXT_BYTES => {
@@ -201,12 +214,52 @@ impl RunTools {
         store.working_directory(session.cwd.as_deref(), session.id)
     }
 
+    /// Takes the file that the runtime of the agent has sent.
+    fn sent_file(&self) -> Option<SentFile> {
+        match &self.files {
+            AgentFiles::Here => None,
+            AgentFiles::AtRuntime(files) => files.take_sent(),
+        }
+    }
+
+    /// Stores the content of a file that a runtime has sent, or notes that the tool needs it.
+    async fn store_sent_file(
+        &self,
+        turn: &store::CallingTurn,
+        files: &RuntimeFiles,
+        path: String,
+    ) -> Result<(ArtifactContent, StoredContent), Error> {
+        match self.sent_file() {
+            Some(SentFile::Failed(error)) => Err(error.into()),
+            Some(SentFile::Content {
+                path: sent,
+                size,
+                content,
+            }) if sent == path => {
+                let tenant = turn.tenant;
+                let store = move |folder: artifacts::ContentFolder| {
+                    folder.store_received(tenant, &path, size, content)
+                };
+                self.store_content(store).await
+            }
+            _ => {
+                files.need(NeededFile::Read { path });
+                // The runtime sends the file, and the agent never sees this error.
+                let reason = "the file is on the machine of the runtime".into();
+                Err(Error::NotAllowed { reason })
+            }
+        }
+    }
+
     /// Stores the content of a file in the working directory of the session.
     async fn store_file(
         &self,
         turn: &store::CallingTurn,
         path: String,
     ) -> Result<(ArtifactContent, StoredContent), Error> {
+        if let AgentFiles::AtRuntime(files) = &self.files {
+            return self.store_sent_file(turn, files, path).await;
+        }
         let (cwd, tenant) = (self.working_directory(turn), turn.tenant);
         self.store_content(move |folder| {
             let source = WorkingDirectory::open(Path::new(&cwd))?.open_file(&path)?;

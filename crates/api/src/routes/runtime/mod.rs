@@ -5,6 +5,7 @@
 
 mod approvals;
 mod presence;
+mod tools;
 mod trigger_files;
 mod turns;
 
@@ -28,6 +29,8 @@ pub(crate) fn routes() -> Router<Api> {
         .route("/questions", post(approvals::request_answer))
         .route("/questions/{id}/wait", post(approvals::wait_for_answer))
         .route("/withdraw", post(approvals::withdraw))
+        .route("/tools", post(tools::answer))
+        .route("/tools/file", post(tools::answer_with_file))
         .route("/finish", post(turns::finish));
     let all = Router::new()
         .route("/register", post(presence::register))
