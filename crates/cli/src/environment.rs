@@ -44,6 +44,11 @@ pub(crate) fn run_file() -> Option<PathBuf> {
     variable(server::RUN_FILE_VARIABLE).map(PathBuf::from)
 }
 
+/// Returns the folder for temporary files: `$TMPDIR`, or `/tmp`.
+pub(crate) fn temporary_folder() -> PathBuf {
+    absolute_path("TMPDIR").unwrap_or_else(|| "/tmp".into())
+}
+
 /// Returns the home directory.
 pub(crate) fn home() -> Option<PathBuf> {
     absolute_path("HOME")

@@ -34,7 +34,7 @@ use async_recursion::async_recursion as boxed;
 pub use calls::{
     ApprovalFilter, ApprovalStates, AutomationFilter, MemoryOf, MessageRange, PageParams,
     QuestionFilter, QuestionStates, RunFilter, RuntimeClient, SessionFilter, SessionMove, Tagged,
-    TimelineFilter,
+    TimelineFilter, ToolsAnswer,
 };
 pub use client::Client;
 pub use error::{BoxError, Error};

@@ -236,23 +236,40 @@ impl<'a> Call<'a> {
     /// Sends the request once, without retries, and returns the response as soon as its head has arrived.
     pub(crate) async fn stream(mut self) -> Result<Response<Body>, Error> {
         let target = self.take_target()?;
+        let request = self.build_request(&target)?;
+        self.receive(self.client.transport.send(request)).await
+    }
+
+    /// Sends the request once, with a body that is read while it is sent. Returns the response as soon as its head has
+    /// arrived.
+    pub(crate) async fn upload(mut self, body: Body) -> Result<Response<Body>, Error> {
+        let target = self.take_target()?;
+        let request = self.build_request(&target)?.map(|_| body);
+        self.receive(self.client.transport.send_stream(request))
+            .await
+    }
+
+    /// Returns the successful response to a request that is being sent.
+    async fn receive(
+        &self,
+        sending: impl Future<Output = Result<Response<Body>, TransportError>>,
+    ) -> Result<Response<Body>, Error> {
         let client = self.client;
-        let sent = timeout(
-            REPLY_TIMEOUT,
-            client.transport.send(self.build_request(&target)?),
-        );
-        let response = match sent.await {
+        let limit = self.timeout.unwrap_or(REPLY_TIMEOUT);
+        let response = match timeout(limit, sending).await {
             Ok(Ok(response)) => response,
             Ok(Err(TransportError::MaybeSent(error) | TransportError::NotSent(error))) => {
                 return Err(client.unreachable(error));
             }
             Err(_) => {
-                let cause = format!("no response within {} s", REPLY_TIMEOUT.as_secs());
+                let cause = format!("no response within {} s", limit.as_secs_f64());
                 return Err(client.unreachable(cause.into()));
             }
         };
         let status = response.status();
-        client.check_version(status, response.headers())?;
+        if !self.with_any_version {
+            client.check_version(status, response.headers())?;
+        }
         if status.is_success() {
             return Ok(response);
         }

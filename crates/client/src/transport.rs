@@ -92,24 +92,7 @@ impl Transport {
             Self::Http { client, .. } => {
                 let request = reqwest::Request::try_from(request)
                     .map_err(|error| TransportError::NotSent(error.into()))?;
-                let result = client.execute(request).await.map_err(|error| {
-                    // Only a failed connection proves that the server has not received the request. Any other error
-                    // counts as `MaybeSent`, so that the caller does not repeat a request that may have had its effect.
-                    let reached = !error.is_connect() && !error.is_builder();
-                    // The address may contain titles or other content of the user in its query, which must not get
-                    // into logs.
-                    let error = error.without_url().into();
-                    if reached {
-                        TransportError::MaybeSent(error)
-                    } else {
-                        TransportError::NotSent(error)
-                    }
-                })?;
-                let response: Response<reqwest::Body> = result.into();
-                Ok(response.map(|body| {
-                    let parts = body.into_data_stream();
-                    parts.map_err(|error| error.without_url().into()).boxed()
-                }))
+                execute(client, request).await
             }
             Self::InProcess(service) => match service.clone().oneshot(request.map(Full::new)).await
             {
@@ -118,6 +101,51 @@ impl Transport {
             },
         }
     }
+}
+
+impl Transport {
+    /// Sends a request with a body that is read while it is sent. Returns the head of the response, with the body as a stream.
+    pub(crate) async fn send_stream(
+        &self,
+        request: Request<Body>,
+    ) -> Result<Response<Body>, TransportError> {
+        match self {
+            Self::Http { client, .. } => {
+                let request = request.map(reqwest::Body::wrap_stream);
+                let request = reqwest::Request::try_from(request)
+                    .map_err(|error| TransportError::NotSent(error.into()))?;
+                execute(client, request).await
+            }
+            Self::InProcess(_) => {
+                let (head, body) = request.into_parts();
+                let body = read_to_end(body).await.map_err(TransportError::NotSent)?;
+                self.send(Request::from_parts(head, body)).await
+            }
+        }
+    }
+}
+
+async fn execute(
+    client: &reqwest::Client,
+    request: reqwest::Request,
+) -> Result<Response<Body>, TransportError> {
+    let result = client.execute(request).await.map_err(|error| {
+        // Only a failed connection proves that the server has not received the request. Any other error counts as
+        // `MaybeSent`, so that the caller does not repeat a request that may have had its effect.
+        let reached = !error.is_connect() && !error.is_builder();
+        // The address may contain titles or other content of the user in its query, which must not get into logs.
+        let error = error.without_url().into();
+        if reached {
+            TransportError::MaybeSent(error)
+        } else {
+            TransportError::NotSent(error)
+        }
+    })?;
+    let response: Response<reqwest::Body> = result.into();
+    Ok(response.map(|body| {
+        let parts = body.into_data_stream();
+        parts.map_err(|error| error.without_url().into()).boxed()
+    }))
 }
 
 impl fmt::Debug for Transport {

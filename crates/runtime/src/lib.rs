@@ -13,6 +13,7 @@
 //! - [`ApiTurnStore`] is the storage of a turn over the API. Each call can be repeated, and the server fences it by the
 //!   run and the worker.
 //! - [`ServerLink`] registers the runtime, renews its presence and claims runs.
+//! - `ToolForwarder` passes the calls of the agents' tools on to the server.
 //! - [`ServerClock`] is a clock that follows the server's, because the clock of this machine may be wrong.
 //!
 //! Read `runtime.rs` first, then `file_worker.rs`.
@@ -32,6 +33,10 @@ mod runtime;
 mod server_clock;
 mod server_link;
 mod server_port;
+mod tool_files;
+mod tool_forwarder;
+mod tool_messages;
+mod tool_request;
 mod turn_slots;
 
 // The body of an `async fn` is compiled again in each crate that awaits it. A boxed future is compiled once, here.

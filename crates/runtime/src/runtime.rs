@@ -12,7 +12,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 use trigger_folder::{FolderWatcher, TriggerFolder};
-use turn::AgentRuntime;
+use turn::{AgentRuntime, ListenForTools};
 
 use crate::{
     ServerClock, ServerLink, TurnContext,
@@ -23,6 +23,8 @@ use crate::{
     locks::{Locks, LocksError},
     running_turns::RunningTurns,
     server_link::Registered,
+    tool_forwarder::ToolForwarder,
+    tool_request::Retries,
     turn_slots::TurnSlots,
 };
 
@@ -69,6 +71,8 @@ pub struct RuntimeConfig {
     pub allowed_agents: Option<Vec<String>>,
     /// The time that running turns get to end after a stop.
     pub stop_deadline: Duration,
+    /// Opens the socket of the agents' tools. `None`: agents get no tools.
+    pub listen_for_tools: Option<ListenForTools>,
     /// Called with the name of the instance, once the runtime serves it.
     pub on_registered: Box<dyn FnOnce(&str) + Send + Sync>,
 }
@@ -91,6 +95,9 @@ pub enum RuntimeError {
     /// The leftover processes of dead workers cannot be killed.
     #[error("cannot kill the leftover processes of dead workers")]
     Leftovers(#[source] std::io::Error),
+    /// The socket of the tools cannot be opened.
+    #[error("cannot open a socket for the tools of agents")]
+    Tools(#[source] std::io::Error),
     /// The server refuses this runtime: its token, or the version of its protocol.
     #[error("the server refuses this runtime")]
     Refused(#[source] client::Error),
@@ -128,6 +135,17 @@ pub async fn run(mut config: RuntimeConfig, stop: RuntimeStop) -> Result<(), Run
     );
     let clock = Arc::new(clock);
     let link = ServerLink::new(config.client.runtime(worker), Arc::clone(&clock));
+    let tools = match config.listen_for_tools.take() {
+        Some(listen) => {
+            let server = ToolForwarder {
+                client: link.client().clone(),
+                retries: Retries::DEFAULT,
+            };
+            let listening = listen(link.client().worker(), &dead, Arc::new(server));
+            Some(listening.map_err(RuntimeError::Tools)?)
+        }
+        None => None,
+    };
     let Some(registration) = register(&link, &config.version, &dead, &stop.stop).await? else {
         return Ok(());
     };
@@ -138,8 +156,19 @@ pub async fn run(mut config: RuntimeConfig, stop: RuntimeStop) -> Result<(), Run
     give_up(&link, &locks, &dead).await;
     #[cfg(feature = "failpoints")]
     failpoint::reached("runtime: gave up");
-    // 3. Serve.
-    let served = serve(&config, &stop, link.clone(), clock, &registration, locks).await;
+    // 3. Serve. The socket of the tools stays open until all turns have ended.
+    let agents = AgentRuntime {
+        guard: config.guard.clone(),
+        environment: config.environment.clone(),
+        clock: Arc::<ServerClock>::clone(&clock),
+        entropy: Arc::clone(&config.entropy),
+        heartbeat: registration.heartbeat(),
+        lease: registration.lease(),
+        grace: config.grace,
+        tools: tools.as_ref().map(|listening| listening.grants.clone()),
+    };
+    let served = serve(&config, &stop, link.clone(), agents, locks).await;
+    drop(tools);
     // 4. Record the stop, so that the server sees at once that the folder is free.
     if served.is_ok() {
         match tokio::time::timeout(STOP_TIMEOUT, link.stop()).await {
@@ -213,28 +242,16 @@ async fn serve(
     config: &RuntimeConfig,
     stop: &RuntimeStop,
     link: ServerLink,
-    clock: Arc<ServerClock>,
-    registration: &Registration,
+    agents: AgentRuntime,
     locks: Arc<Locks>,
 ) -> Result<(), RuntimeError> {
-    let (heartbeat, lease) = (registration.heartbeat(), registration.lease());
-    let clock: Arc<dyn Clock> = clock;
+    let heartbeat = agents.heartbeat;
     let context = TurnContext {
         client: link.client().clone(),
-        clock: Arc::clone(&clock),
+        clock: Arc::clone(&agents.clock),
         entropy: Arc::clone(&config.entropy),
         session_folders: config.session_folders.clone(),
-        lease,
-    };
-    let agents = AgentRuntime {
-        guard: config.guard.clone(),
-        environment: config.environment.clone(),
-        clock,
-        entropy: Arc::clone(&config.entropy),
-        heartbeat,
-        lease,
-        grace: config.grace,
-        tools: None,
+        lease: agents.lease,
     };
     let running = RunningTurns::default();
     // A runtime that was replaced or refused stops like one that was told to, but at once.

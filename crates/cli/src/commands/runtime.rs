@@ -69,8 +69,11 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
     server::raise_open_files_limit();
     let mut signals = Signals::listen()?;
     let watched = folder.display().to_string();
+    let state = folder.join(STATE_FOLDER);
+    let session_folders = state.join("sessions");
+    let sockets = [environment::temporary_folder(), state];
     let runtime = RuntimeConfig {
-        session_folders: folder.join(STATE_FOLDER).join("sessions"),
+        session_folders,
         folder,
         client,
         guard: server::guard_program(),
@@ -85,6 +88,9 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
         waiting_turns: usize::try_from(config.waiting_turns.value).unwrap_or(usize::MAX),
         allowed_agents: args.agents,
         stop_deadline: config.stop_deadline.value,
+        listen_for_tools: Some(Box::new(move |worker, dead, tools| {
+            server::listen_for_tools(&sockets, worker, dead, &tools)
+        })),
         on_registered: Box::new(move |name| {
             if !output.json {
                 let name = excerpt(name, 80);
@@ -168,7 +174,9 @@ fn read_token(path: Option<&Path>) -> Result<String, CliError> {
 
 fn cli_error(error: RuntimeError) -> CliError {
     let (exit, hint) = match &error {
-        RuntimeError::Locks(_) | RuntimeError::Leftovers(_) => (Exit::Environment, None),
+        RuntimeError::Locks(_) | RuntimeError::Leftovers(_) | RuntimeError::Tools(_) => {
+            (Exit::Environment, None)
+        }
         RuntimeError::Refused(_) => (
             Exit::NotAllowed,
             Some(

@@ -3,7 +3,7 @@
 use std::{
     fs::{self, Permissions},
     os::unix::fs::PermissionsExt as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use rustix::process::Signal;
@@ -13,23 +13,32 @@ use testkit::{
     scripted::{PromptLog, Step},
 };
 
-use crate::test_installation::{CommandOutput, RunningCommand, TestInstallation};
+use crate::test_installation::{CommandOutput, MATINS_PROGRAM, RunningCommand, TestInstallation};
 
 /// A server, and an instance with a folder.
 pub(crate) struct FolderInstance {
     pub(crate) world: TestInstallation,
-    server: RunningCommand,
+    pub(crate) server: RunningCommand,
     pub(crate) folder: PathBuf,
-    token_file: PathBuf,
+    pub(crate) token_file: PathBuf,
+    program: PathBuf,
 }
 
 impl FolderInstance {
     pub(crate) fn new() -> Self {
-        let world = TestInstallation::new();
+        Self::with_program(TestInstallation::new(), Path::new(MATINS_PROGRAM))
+    }
+
+    /// Starts server and runtime from a program that runs this one.
+    pub(crate) fn with_program(world: TestInstallation, program: &Path) -> Self {
         let folder = world.path().join("triggers");
         fs::create_dir(&folder).unwrap();
         fs::set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
-        let server = world.serve();
+        // The sockets of killed runtimes go with the test.
+        let temporary = world.path().join("tmp");
+        fs::create_dir(&temporary).unwrap();
+        let world = world.with_env("TMPDIR", temporary.to_str().unwrap());
+        let server = world.serve_with_program(program);
         let token_file = world.path().join("elsewhere.token");
         let added = world.json(&[
             "instance",
@@ -48,6 +57,7 @@ impl FolderInstance {
             server,
             folder,
             token_file,
+            program: program.to_owned(),
         }
     }
 
@@ -72,7 +82,7 @@ impl FolderInstance {
         let args: Vec<_> = args.iter().map(String::as_str).collect();
         // The runtime has no data folder and no database.
         let elsewhere = self.world.with_data_folder("nowhere");
-        let mut runtime = elsewhere.start(&args);
+        let mut runtime = elsewhere.start_program(&self.program, &args);
         runtime.read_stdout_until("watches");
         self.world.wait_for("the runtime", |world| {
             world.json(&["instance", "show", "elsewhere"])["state"] == "online"
@@ -116,7 +126,7 @@ impl FolderInstance {
         self.world.json(&["automation", "fire", name, "--queue"])["run"].clone()
     }
 
-    fn show(&self, run: &Value) -> Value {
+    pub(crate) fn show(&self, run: &Value) -> Value {
         self.world
             .json(&["run", "show", run["id"].as_str().unwrap()])
     }
@@ -139,7 +149,7 @@ impl FolderInstance {
         names
     }
 
-    fn wait_until_folder_is_empty(&self) {
+    pub(crate) fn wait_until_folder_is_empty(&self) {
         self.world
             .wait_for("an empty folder", |_| self.files().is_empty());
     }

@@ -161,6 +161,11 @@ impl TestInstallation {
         Self::start_command(self.command(args))
     }
 
+    /// Starts a program as [`Self::start`] starts this one.
+    pub(crate) fn start_program(&self, program: &Path, args: &[&str]) -> RunningCommand {
+        Self::start_command(self.command_with_program(program, args))
+    }
+
     fn start_command(mut command: Command) -> RunningCommand {
         let mut child = command
             .stdout(Stdio::piped())

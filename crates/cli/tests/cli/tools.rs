@@ -293,19 +293,19 @@ fn scheduled_turn_makes_automations_by_the_rule_of_its_automation() {
 }
 
 /// A pipe of an agent to its tools.
-struct Pipe {
+pub(crate) struct Pipe {
     process: std::process::Child,
-    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+    pub(crate) lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
 }
 
 impl Pipe {
-    fn send(&mut self, message: &Value) {
+    pub(crate) fn send(&mut self, message: &Value) {
         let input = self.process.stdin.as_mut().unwrap();
         writeln!(input, "{message}").unwrap();
     }
 
     /// Waits for the end of the process, and returns its standard error.
-    fn wait(mut self) -> String {
+    pub(crate) fn wait(mut self) -> String {
         drop(self.process.stdin.take());
         let mut stderr = self.process.stderr.take().unwrap();
         let reading = thread::spawn(move || {
@@ -318,7 +318,7 @@ impl Pipe {
     }
 }
 
-fn connect(world: &TestInstallation, run_file: &Path) -> Pipe {
+pub(crate) fn connect(world: &TestInstallation, run_file: &Path) -> Pipe {
     let mut process = world
         .command(&["mcp"])
         .env("MATINS_RUN_FILE", run_file)
@@ -337,7 +337,7 @@ fn initialize_request(id: u32) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "initialize", "params": params})
 }
 
-fn initialize(pipe: &mut Pipe) -> Value {
+pub(crate) fn initialize(pipe: &mut Pipe) -> Value {
     pipe.send(&initialize_request(1));
     let began = serde_json::from_str(&pipe.lines.next().unwrap().unwrap()).unwrap();
     pipe.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));

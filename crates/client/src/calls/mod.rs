@@ -12,6 +12,7 @@ mod overview;
 mod questions;
 mod runs;
 mod runtime;
+mod runtime_tools;
 mod server_info;
 mod sessions;
 
@@ -26,6 +27,7 @@ pub use overview::TimelineFilter;
 pub use questions::{QuestionFilter, QuestionStates};
 pub use runs::RunFilter;
 pub use runtime::RuntimeClient;
+pub use runtime_tools::ToolsAnswer;
 pub use sessions::{MessageRange, SessionFilter, SessionMove};
 
 /// The requested part of a list.

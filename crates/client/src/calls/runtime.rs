@@ -26,7 +26,7 @@ use crate::{Client, Error, boxed, request::Call};
 /// connection broke.
 #[derive(Debug, Clone)]
 pub struct RuntimeClient {
-    client: Client,
+    pub(super) client: Client,
     worker: WorkerId,
 }
 
@@ -225,7 +225,7 @@ impl RuntimeClient {
         self.call_run(run, path)?.json(body).fetch().await
     }
 
-    fn call_run(&self, run: RunId, path: &[&str]) -> Result<Call<'_>, Error> {
+    pub(super) fn call_run(&self, run: RunId, path: &[&str]) -> Result<Call<'_>, Error> {
         let run = run.to_string();
         self.call(&[&["runs", &run], path].concat())
     }

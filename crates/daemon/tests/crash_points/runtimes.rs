@@ -123,6 +123,7 @@ impl RunningRuntime {
             allowed_agents: None,
             stop_deadline: SHUTDOWN_TIMEOUT,
             on_registered: Box::new(|_| {}),
+            listen_for_tools: None,
         };
         let stop = RuntimeStop::default();
         let running = runtime::run(config, stop.clone());

@@ -75,6 +75,7 @@ impl World {
             waiting_turns: 4,
             allowed_agents: None,
             stop_deadline: TEST_TIMEOUT,
+            listen_for_tools: None,
             on_registered: Box::new(|_| {}),
         };
         change(&mut config);
