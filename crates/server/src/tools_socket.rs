@@ -123,9 +123,10 @@ pub fn listen_for_tools(
                 fs::remove_dir_all(parent.join(name)).ok();
             }
         }
-        // The folder is open to its owner alone.
+        // The folder is open to its owner alone, whatever the umask.
         let folder = tempfile::Builder::new()
             .prefix(&prefix(worker))
+            .permissions(Permissions::from_mode(0o700))
             .tempdir_in(parent);
         let listening = folder.and_then(|folder| {
             let (socket, grants) = ToolsSocket::listen(folder.path(), worker, Arc::clone(server))?;

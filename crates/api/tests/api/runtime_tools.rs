@@ -15,6 +15,7 @@ use model::{
 };
 use serde_json::{Value, json};
 use service::{ArtifactCopy, ArtifactFiles, ArtifactSave, ArtifactSource};
+use store::Scope;
 use tempfile::TempDir;
 use testkit::clock::SeededEntropy;
 
@@ -89,7 +90,12 @@ impl Turn {
         );
         registered.await.unwrap();
         let token = world.runtime_token("laptop").await;
-        let instance = InstanceId::generate(now, &SeededEntropy::new(13));
+        let instances = world.store.instances(Scope::Tenant(world.tenant)).await;
+        let laptop = instances
+            .unwrap()
+            .into_iter()
+            .find(|it| it.name == "laptop");
+        let instance = laptop.unwrap().id;
         let automation = world.automation("daily").await;
         let fire = format!("/automations/{}/fire", automation["id"].as_str().unwrap());
         let fired = world.post(&fire, json!({})).await.expect(202);

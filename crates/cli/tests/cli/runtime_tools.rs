@@ -108,7 +108,7 @@ fn agent_at_runtime_uses_every_tool() {
     let steps = calls
         .iter()
         .map(|(tool, arguments)| Step::call_tool(tool, arguments.clone()));
-    let script = stage
+    stage
         .world
         .add_scripted_agent([steps.collect(), vec![Step::Echo]]);
     let runtime = stage.runtime();
@@ -170,14 +170,13 @@ fn agent_at_runtime_uses_every_tool() {
     let question = answers[11]["question"].as_str().unwrap();
     let answer = ["question", "answer", question, "blue"];
     stage.world.run(&answer).expect_success();
-    stage.world.wait_for("the turn with the answer", |_| {
-        let log = PromptLog::read(&script.prompt_log_path()).unwrap();
-        log.prompts()
-            .get(1)
-            .is_some_and(|prompt| prompt.contains("Answer: blue"))
-    });
+    let next = stage.world.json(&["run", "list", "--limit", "1"])[0].clone();
+    assert_ne!(next["id"], run["id"]);
+    assert_eq!(
+        (&next["session_id"], &next["instance_name"]),
+        (&shown["session_id"], &shown["instance_name"])
+    );
     // 6. Nothing is left of the secrets.
-    stage.wait_until_folder_is_empty();
     runtime.signal(Signal::TERM);
     assert_eq!(runtime.end().code, 0);
     let left: Vec<_> = fs::read_dir(stage.world.path().join("tmp"))
@@ -330,7 +329,8 @@ fn secret_of_run_at_runtime_is_in_its_file_alone_and_dies_with_it() {
     BufReader::new(&foreign).read_line(&mut line).ok();
     assert!(line.starts_with("403"), "{line}");
     let mut other = content.clone();
-    other["secret"] = json!(format!("{}x", &secret[..secret.len() - 1]));
+    let last = if secret.ends_with('x') { "y" } else { "x" };
+    other["secret"] = json!(format!("{}{last}", &secret[..secret.len() - 1]));
     fs::write(file("wrong"), other.to_string()).unwrap();
     let refused = connect(&stage.world, &file("wrong")).wait();
     assert!(refused.contains("401"), "{refused}");
