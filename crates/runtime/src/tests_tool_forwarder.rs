@@ -76,7 +76,7 @@ struct World {
     ended: CancellationToken,
     task: tokio::task::JoinHandle<()>,
     lines: Lines<BufReader<tokio::io::ReadHalf<DuplexStream>>>,
-    input: Option<tokio::io::WriteHalf<DuplexStream>>,
+    input: tokio::io::WriteHalf<DuplexStream>,
 }
 
 fn run() -> RunId {
@@ -134,7 +134,7 @@ impl World {
             ended,
             task,
             lines: BufReader::new(reader).lines(),
-            input: Some(input),
+            input,
         }
     }
 
@@ -144,8 +144,7 @@ impl World {
 
     async fn send(&mut self, message: &Value) {
         let line = format!("{message}\n");
-        let input = self.input.as_mut().unwrap();
-        input.write_all(line.as_bytes()).await.unwrap();
+        self.input.write_all(line.as_bytes()).await.unwrap();
     }
 
     async fn answer(&mut self) -> Value {
@@ -205,8 +204,7 @@ async fn messages_are_forwarded_with_secret_and_number_of_call() {
     world
         .send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
         .await;
-    let input = world.input.as_mut().unwrap();
-    input.write_all(b"{\n\n").await.unwrap();
+    world.input.write_all(b"{\n\n").await.unwrap();
     assert_eq!(world.call().await, json!({"ok": true}));
     assert_eq!(world.call().await, json!({"ok": true}));
     let received = world.received();
@@ -220,7 +218,7 @@ async fn messages_are_forwarded_with_secret_and_number_of_call() {
     assert_eq!(received[1].request.message, call());
     // The agent closes its side, and gets the answers that are under way.
     world.send(&call()).await;
-    world.input = None;
+    world.input.shutdown().await.unwrap();
     assert_eq!(world.answer().await["id"], 1);
     assert!(world.lines.next_line().await.unwrap().is_none());
     world.task.await.unwrap();
