@@ -111,6 +111,8 @@ test("removal_names_what_is_placed_there_and_fails_its_runs", async ({ page, sta
   await expect(dialog.getByRole("listitem")).toHaveText(["sweep"]);
   await expect(dialog).toContainText("1 waiting run fails");
   await dialog.getByRole("button", { name: "Remove" }).click();
+  // An open dialog hides the rows too.
+  await expect(dialog).toBeHidden();
   await expect(row(page, "attic")).toHaveCount(0);
   await page.goto(`/runs/${run.id}`);
   await expect(page.getByText("instance gone", { exact: true })).toBeVisible();

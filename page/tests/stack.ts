@@ -159,7 +159,8 @@ export async function startStack(
   };
 }
 
-async function startServerOf(name: string, more: Record<string, string>): Promise<Stack> {
+/** `shared` is the token of a database that another server has filled. A server makes a token only for an empty one. */
+async function startServerOf(name: string, more: Record<string, string>, shared?: string): Promise<Stack> {
   const home = await mkdtemp(join(tmpdir(), `matins-page-${name}-`));
   const data = join(home, "data");
   const port = await freePort();
@@ -183,7 +184,7 @@ async function startServerOf(name: string, more: Record<string, string>): Promis
     await end(child, "SIGKILL");
   };
   await startServer();
-  const token = (await readFile(join(data, "token"), "utf8")).trim();
+  const token = shared ?? (await readFile(join(data, "token"), "utf8")).trim();
   const api = async <T>(method: string, path: string, body?: unknown, secret = token): Promise<T> => {
     const response = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, {
       method,
@@ -229,7 +230,7 @@ async function startServerOf(name: string, more: Record<string, string>): Promis
       await written(runtime, "Matins watches");
       return { stop: () => end(runtime, "SIGTERM") };
     },
-    startBeside: (other) => startServerOf(other, more),
+    startBeside: (other) => startServerOf(other, more, token),
     stop: async () => {
       page?.closeAllConnections();
       page?.close();

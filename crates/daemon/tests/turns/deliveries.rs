@@ -105,7 +105,7 @@ async fn placed_run(world: &World, there: &FolderInstance) -> RunId {
 struct HangingFolder {
     folder: DirectoryDelivery,
     released: Arc<Semaphore>,
-    /// The number of writes that have write_count.
+    /// The number of writes that have begun.
     write_count: Arc<AtomicUsize>,
 }
 
