@@ -239,7 +239,8 @@ fn read_child_module(file: &Path, module: &str) -> String {
 }
 
 fn defines(text: &str, name: &str) -> bool {
-    text.contains(&format!(" fn {name}("))
+    // A module may re-export a behaviour of another one.
+    text.contains(&format!(" fn {name}(")) || text.contains(&format!("::{name};"))
 }
 
 /// Returns the name of the function that begins on a line.
