@@ -32,6 +32,7 @@ pub mod escape;
 pub mod event;
 pub mod feed;
 pub mod fleet_time;
+pub mod goal;
 pub mod ids;
 mod invalid_policy;
 pub mod lifecycle;

@@ -1,0 +1,143 @@
+//! The end of each event: starts the next turns, and decides if the goal is done, stuck or out of budget.
+
+use crate::goal::{
+    event::{BudgetLevel, Deadline, Effect, GoalState, StuckCause},
+    graph::{SeatsWait, Stop},
+    mover::Mover,
+    seat::{Input, Presence, Prompt, SeatNo},
+    task::{Activity, Progress, Task, TaskKind, TaskNo, TaskState},
+    team::PLANNER,
+};
+
+impl Mover<'_> {
+    /// Lets the goal go on after an event.
+    ///
+    /// The loop repeats at most twice: it makes a check of the whole goal, or finds that the goal is stuck, each of which it
+    /// does once.
+    pub(super) fn settle(&mut self) {
+        while self.graph.goal == GoalState::Active {
+            // 1. Start turns.
+            self.open_plan();
+            self.dispatch();
+            if self.graph.has_turn_or_check() {
+                return;
+            }
+            // 2. Nothing is under way. Find out why.
+            let is_done = self.graph.is_complete() && self.is_accepted();
+            if !is_done && self.graph.stop.is_none() {
+                if self.graph.has_question() || self.waits_for_seats() {
+                    return;
+                }
+                if self.graph.is_complete() {
+                    self.open_check();
+                } else {
+                    self.graph.stop = Some(Stop::Stuck(StuckCause::Idle));
+                }
+                continue;
+            }
+            if is_done && self.graph.stop.is_none() && self.graph.has_question() {
+                return;
+            }
+            // 3. Report, and end or pause.
+            if self.open_report() {
+                return;
+            }
+            match self.graph.stop {
+                _ if is_done => {
+                    self.cancel_open_tasks();
+                    self.set_goal(GoalState::Done);
+                }
+                Some(stop) => self.pause_as(stop),
+                None => return,
+            }
+        }
+    }
+
+    /// Returns `true` if nothing has to judge the whole goal any more.
+    fn is_accepted(&self) -> bool {
+        self.graph.accepted || self.graph.judge_role().is_none()
+    }
+
+    /// Returns `true` if a task can run on a seat that is offline, and the deadline for such seats has not passed. Sets the
+    /// deadline.
+    ///
+    /// A server that restarts must not stop a goal and notify a person. A server that stays away must.
+    fn waits_for_seats(&mut self) -> bool {
+        let graph = &mut *self.graph;
+        let mut offline = graph
+            .seats
+            .iter()
+            .filter(|seat| seat.presence == Presence::Offline);
+        if !offline.any(|seat| !seat.queue.is_empty() || !graph.ready[seat.role].is_empty()) {
+            return false;
+        }
+        match graph.seats_wait {
+            SeatsWait::Expired => false,
+            SeatsWait::UntilDeadline => true,
+            SeatsWait::None => {
+                graph.seats_wait = SeatsWait::UntilDeadline;
+                self.effects.push(Effect::SetDeadline(Deadline::Seats));
+                true
+            }
+        }
+    }
+
+    /// Adds a task that the graph makes by itself.
+    pub(super) fn add_internal_task(&mut self, kind: TaskKind, state: TaskState) -> TaskNo {
+        let graph = &*self.graph;
+        let role = match kind {
+            TaskKind::Check => graph.judge_role(),
+            _ => graph.team.role(PLANNER),
+        };
+        let number = graph.tasks.iter().filter(|task| task.kind == kind).count() + 1;
+        self.add_task(Task {
+            key: format!("{kind}#{number}"),
+            kind,
+            role: role.unwrap_or_default(),
+            state,
+            depends_on: Vec::new(),
+            dependents: Vec::new(),
+            priority: 0,
+            optional: false,
+            review: false,
+            acceptance: 0,
+            checks: Vec::new(),
+            writes: Vec::new(),
+            plan_version: graph.plan_version,
+            digest: [0; 32],
+            progress: Progress::default(),
+        })
+    }
+
+    /// Makes the check of the whole goal, which continues the rounds of the checks before it.
+    fn open_check(&mut self) {
+        let no = self.add_internal_task(TaskKind::Check, TaskState::Running(Activity::BrokenJudge));
+        self.task_mut(no).progress = self.graph.check_progress.clone();
+        self.start_review(no, Prompt::Check);
+    }
+
+    /// Starts the turn of the report. Returns `false` if it is over, or cannot be taken: then the tables from rows are the
+    /// whole report.
+    fn open_report(&mut self) -> bool {
+        let planner = self.graph.team.role(PLANNER);
+        let seat = planner.and_then(|role| self.graph.seats_of(role).next());
+        let Some(seat) = seat.filter(|seat: &SeatNo| self.graph.seats[seat.0].is_free()) else {
+            return false;
+        };
+        if self.graph.reported || self.graph.budget_level() == BudgetLevel::UsedUp {
+            return false;
+        }
+        let no = self.add_internal_task(
+            TaskKind::Report,
+            TaskState::Running(Activity::Work { seat }),
+        );
+        let prompt = Prompt::Report;
+        self.effects.push(Effect::Queued {
+            seat,
+            task: no,
+            prompt,
+        });
+        self.start(seat, Input::Task { task: no, prompt });
+        true
+    }
+}

@@ -1,0 +1,305 @@
+//! The graph of a goal: tasks, seats and counters.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::goal::{
+    event::{BudgetLevel, GoalState, StuckCause},
+    limits::{Limits, MAX_TASKS},
+    seat::{Directory, Input, Presence, Seat, SeatNo},
+    task::{Progress, Step, Task, TaskKind, TaskNo},
+    team::{JUDGE, SeatSpec, Team, TeamError},
+    writes::{DirectoryKey, OccupiedWrites},
+};
+
+/// The reason for which no further work starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// A budget is nearly or fully used up.
+    Budget,
+    /// The goal is stuck.
+    Stuck(StuckCause),
+}
+
+/// The wait for seats that are offline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SeatsWait {
+    /// No deadline is set.
+    None,
+    /// A deadline is set.
+    UntilDeadline,
+    /// The deadline has passed, and no seat has come back since.
+    Expired,
+}
+
+/// The message turns that two seats take alternately.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Alternation {
+    pub(super) last: Option<SeatNo>,
+    pub(super) before: Option<SeatNo>,
+    pub(super) turns: u32,
+}
+
+/// The tasks, the seats and the counters of a goal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Graph {
+    pub(super) team: Team,
+    pub(super) limits: Limits,
+    pub(super) goal: GoalState,
+    pub(super) tasks: Vec<Task>,
+    pub(super) seats: Vec<Seat>,
+    /// The tasks of each key that plans can name. The key of a task with `each` names one task for each item.
+    pub(super) keys: BTreeMap<String, Vec<TaskNo>>,
+    /// The DONE tasks by their content.
+    pub(super) finished: BTreeMap<[u8; 32], TaskNo>,
+    /// The READY tasks of each role, in the order in which they start.
+    pub(super) ready: Vec<BTreeSet<(u8, TaskNo)>>,
+    pub(super) running: BTreeSet<TaskNo>,
+    /// The tasks whose checks are under way.
+    pub(super) checking: BTreeSet<TaskNo>,
+    pub(super) writes: OccupiedWrites,
+    /// The number of dependencies of all tasks.
+    pub(super) dependency_count: usize,
+    /// The number of tasks of the kind `work`.
+    pub(super) work_count: u32,
+    /// The number of tasks without which the goal cannot be done.
+    pub(super) required_open: usize,
+    pub(super) plan_version: u32,
+    pub(super) replans: u32,
+    /// `true` if a further plan is requested that no waiting plan task covers.
+    pub(super) plan_requested: bool,
+    pub(super) plan_task: Option<TaskNo>,
+    /// `true` if the judge or a person has accepted the whole goal since the last publication.
+    pub(super) accepted: bool,
+    pub(super) failed_checks: u32,
+    /// The judge's counters of the whole goal, which each check continues.
+    pub(super) check_progress: Progress,
+    /// `true` if the prose of the report was written, or cannot be written, since the last turn of a task.
+    pub(super) reported: bool,
+    pub(super) stop: Option<Stop>,
+    pub(super) budget: BudgetLevel,
+    pub(super) seats_wait: SeatsWait,
+    pub(super) turns: u32,
+    pub(super) idle_turns: u32,
+    pub(super) messages: u32,
+    pub(super) message_turns: u32,
+    pub(super) alternation: Alternation,
+}
+
+impl Graph {
+    /// Returns the graph of a draft. The first plan is requested, and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// [`TeamError`] for the first fault of the team or of the limits.
+    pub fn new(team: Team, limits: Limits) -> Result<Self, TeamError> {
+        check_limits(&limits)?;
+        let roles = team.seat_roles()?;
+        let seat = |(spec, role): (&SeatSpec, usize)| Seat {
+            name: spec.name.clone(),
+            role,
+            directory: spec.directory,
+            presence: Presence::Online,
+            turn: None,
+            queue: VecDeque::new(),
+            person_inputs: 0,
+            messages: 0,
+        };
+        Ok(Self {
+            seats: team.seats.iter().zip(roles).map(seat).collect(),
+            ready: vec![BTreeSet::new(); team.roles.len()],
+            team,
+            limits,
+            goal: GoalState::Draft,
+            tasks: Vec::new(),
+            keys: BTreeMap::new(),
+            finished: BTreeMap::new(),
+            running: BTreeSet::new(),
+            checking: BTreeSet::new(),
+            writes: OccupiedWrites::default(),
+            dependency_count: 0,
+            work_count: 0,
+            required_open: 0,
+            plan_version: 0,
+            replans: 0,
+            plan_requested: true,
+            plan_task: None,
+            accepted: false,
+            failed_checks: 0,
+            check_progress: Progress::default(),
+            reported: false,
+            stop: None,
+            budget: BudgetLevel::Enough,
+            seats_wait: SeatsWait::None,
+            turns: 0,
+            idle_turns: 0,
+            messages: 0,
+            message_turns: 0,
+            alternation: Alternation::default(),
+        })
+    }
+
+    /// Returns the state of the goal.
+    pub const fn goal(&self) -> GoalState {
+        self.goal
+    }
+
+    /// Returns the tasks, in the order of their numbers.
+    pub fn tasks(&self) -> &[Task] {
+        &self.tasks
+    }
+
+    /// Returns the seats, in the order of their numbers.
+    pub fn seats(&self) -> &[Seat] {
+        &self.seats
+    }
+
+    /// Returns the team.
+    pub const fn team(&self) -> &Team {
+        &self.team
+    }
+
+    /// Returns the limits.
+    pub const fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Returns the version of the plan: the number of publications.
+    pub const fn plan_version(&self) -> u32 {
+        self.plan_version
+    }
+
+    /// Returns the number of turns that have started, without those of people's messages.
+    pub const fn turns(&self) -> u32 {
+        self.turns
+    }
+
+    /// Returns the numbers of the tasks that a key names, in order.
+    pub fn named(&self, key: &str) -> &[TaskNo] {
+        self.keys.get(key).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns `true` if a turn or a check is under way.
+    pub fn has_turn_or_check(&self) -> bool {
+        !self.checking.is_empty() || self.seats.iter().any(|seat| seat.turn.is_some())
+    }
+
+    /// Returns `true` if a question to a person is open.
+    pub fn has_question(&self) -> bool {
+        self.running.iter().any(|no| {
+            let activity = self.tasks[no.0].activity();
+            activity.is_some_and(|it| it.step() == Step::Question)
+        })
+    }
+
+    /// Returns `true` if the goal is not active, or has an open turn, check, question or deadline. A sweep counts `false` as
+    /// a fault, because nothing would ever move such a goal.
+    pub fn is_alive(&self) -> bool {
+        self.goal != GoalState::Active
+            || self.has_turn_or_check()
+            || self.has_question()
+            || self.seats_wait == SeatsWait::UntilDeadline
+    }
+
+    /// Returns the index of the judge's role. Returns `None` if the team has no judge.
+    pub(super) fn judge_role(&self) -> Option<usize> {
+        self.team.role(JUDGE)
+    }
+
+    /// Returns the directory in which a task on this seat writes.
+    pub(super) fn directory(&self, seat: SeatNo) -> DirectoryKey {
+        match self.seats[seat.0].directory {
+            Directory::Shared => None,
+            Directory::Own => Some(seat),
+        }
+    }
+
+    /// Returns the numbers of the seats of a role.
+    pub(super) fn seats_of(&self, role: usize) -> impl Iterator<Item = SeatNo> + '_ {
+        let seats = self.seats.iter().enumerate();
+        seats.filter_map(move |(no, seat)| (seat.role == role).then_some(SeatNo(no)))
+    }
+
+    /// Returns `true` if a READY task of the role of `seat` may start there. A task that has a memory goes back to it, unless
+    /// its seat is away.
+    pub(super) fn may_take(&self, task: &Task, seat: SeatNo) -> bool {
+        let home = task
+            .progress
+            .home
+            .filter(|home| self.seats[home.0].presence == Presence::Online);
+        home.is_none_or(|home| home == seat)
+    }
+
+    /// Returns the task that occupies paths which `task` writes on `seat`. Returns `None` if nothing prevents its start.
+    pub(super) fn occupant(&self, task: TaskNo, seat: SeatNo) -> Option<TaskNo> {
+        let directory = self.directory(seat);
+        self.writes
+            .occupant(task, directory, &self.tasks[task.0].writes)
+    }
+
+    /// Returns `true` if separate message turns of a seat have to wait for a turn of a task.
+    pub(super) fn batches_messages(&self, seat: SeatNo) -> bool {
+        let Alternation {
+            last,
+            before,
+            turns,
+        } = self.alternation;
+        self.message_turns >= self.limits.message_turns
+            || (turns >= self.limits.alternating_turns
+                && (last == Some(seat) || before == Some(seat)))
+    }
+
+    /// Returns the number of turns under way that count towards `parallel`.
+    pub(super) fn parallel_turns(&self) -> usize {
+        let turns = self.seats.iter().filter_map(|seat| seat.turn);
+        turns.filter(|turn| !matches!(turn, Input::Person)).count()
+    }
+
+    /// Returns the level of the budget, of which the number of turns is one.
+    pub(super) fn budget_level(&self) -> BudgetLevel {
+        let (turns, limit) = (u64::from(self.turns), u64::from(self.limits.turns));
+        let level = if turns >= limit {
+            BudgetLevel::UsedUp
+        } else if turns * 10 >= limit * 9 {
+            BudgetLevel::Low
+        } else {
+            BudgetLevel::Enough
+        };
+        level.max(self.budget)
+    }
+
+    /// Returns `true` if the work is over: a plan was published, none is open, and each task is DONE, CANCELLED or optional.
+    pub(super) fn is_complete(&self) -> bool {
+        self.plan_version > 0 && self.plan_task.is_none() && self.required_open == 0
+    }
+
+    /// Returns the kind of a task.
+    pub(super) fn kind(&self, task: TaskNo) -> TaskKind {
+        self.tasks[task.0].kind
+    }
+}
+
+/// Checks the limits.
+///
+/// # Errors
+///
+/// Refuses a limit of zero, which would stop a goal for a reason that no person expects, and too many tasks.
+pub(super) fn check_limits(limits: &Limits) -> Result<(), TeamError> {
+    if limits.tasks > MAX_TASKS {
+        return Err(TeamError::TooManyTasks(limits.tasks));
+    }
+    for (name, limit) in [
+        ("plan", limits.plan),
+        ("tasks", limits.tasks),
+        ("rounds", limits.rounds),
+        ("equal_rounds", limits.equal_rounds),
+        ("failed_checks", limits.failed_checks),
+        ("idle_turns", limits.idle_turns),
+        ("turns", limits.turns),
+        ("parallel", limits.parallel),
+    ] {
+        if limit == 0 {
+            return Err(TeamError::ZeroLimit(name));
+        }
+    }
+    Ok(())
+}

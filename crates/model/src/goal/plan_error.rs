@@ -1,0 +1,156 @@
+//! The faults for which a plan is refused.
+
+use crate::goal::task::TaskStatus;
+
+/// A fault of a plan. It names the task, the field, the value, and the accepted values.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// The key has a form that is not accepted.
+    #[error("`key` is `{}`; 1 to 40 of the letters a-z, A-Z, digits, `-`, `_` and `.` are accepted", .0.escape_debug())]
+    Key(String),
+    /// The key is in use.
+    #[error("`key` is `{key}`, which a task that is {status} has; use another key")]
+    UsedKey {
+        /// The key.
+        key: String,
+        /// The status of the task that has the key.
+        status: TaskStatus,
+    },
+    /// The plan has the key twice.
+    #[error("`key` is `{0}` twice in the plan; each key is accepted once")]
+    RepeatedKey(String),
+    /// No seat has the role.
+    #[error("`role` of `{key}` is `{}`; use {accepted}", .role.escape_debug())]
+    Role {
+        /// The key of the task.
+        key: String,
+        /// The role.
+        role: String,
+        /// The accepted roles.
+        accepted: String,
+    },
+    /// A key in a list names no task.
+    #[error("`{field}` of `{key}` names `{}`, which is no task{}", .named.escape_debug(), hint(.nearest.as_deref()))]
+    UnknownKey {
+        /// The field.
+        field: &'static str,
+        /// The key of the task.
+        key: String,
+        /// The unknown key.
+        named: String,
+        /// The most similar key.
+        nearest: Option<String>,
+    },
+    /// A check is not one of the team.
+    #[error("`checks` of `{key}` names `{}`; use {accepted}", .named.escape_debug())]
+    UnknownCheck {
+        /// The key of the task.
+        key: String,
+        /// The unknown check.
+        named: String,
+        /// The accepted checks.
+        accepted: String,
+    },
+    /// The dependencies have a cycle.
+    #[error("`depends_on` makes the cycle {}; remove one of these dependencies", .0.join(" -> "))]
+    Cycle(Vec<String>),
+    /// A task to replace, to cancel or to drop is not in a state for it.
+    #[error("`{field}` names `{named}`, which is {status}; {accepted}")]
+    Status {
+        /// The field.
+        field: &'static str,
+        /// The key of the task.
+        named: String,
+        /// The status.
+        status: TaskStatus,
+        /// The accepted statuses.
+        accepted: &'static str,
+    },
+    /// A task depends on a task that it replaces.
+    #[error(
+        "`{key}` replaces `{named}`, so it cannot depend on it; remove `{named}` from `depends_on` or from `replaces`"
+    )]
+    DependsOnReplaced {
+        /// The key of the task.
+        key: String,
+        /// The key of the replaced task.
+        named: String,
+    },
+    /// A task is equal to a finished one.
+    #[error(
+        "`{key}` is equal to `{finished}`, which is DONE; depend on `{finished}` or describe other work"
+    )]
+    Duplicate {
+        /// The key of the task.
+        key: String,
+        /// The key of the finished task.
+        finished: String,
+    },
+    /// A path of `writes` is not accepted.
+    #[error("`writes` of `{key}` has `{}`; paths relative to the directory without `..` are accepted", .path.escape_debug())]
+    Path {
+        /// The key of the task.
+        key: String,
+        /// The path.
+        path: String,
+    },
+    /// A text is too long.
+    #[error("`{field}` of `{key}` has {length} bytes; at most {accepted} are accepted")]
+    Length {
+        /// The field.
+        field: &'static str,
+        /// The key of the task.
+        key: String,
+        /// The length.
+        length: usize,
+        /// The accepted length.
+        accepted: usize,
+    },
+    /// A list has too many entries.
+    #[error("`{field}` of `{key}` has {count} entries; at most {accepted} are accepted")]
+    Entries {
+        /// The field.
+        field: &'static str,
+        /// The key of the task.
+        key: String,
+        /// The number of entries.
+        count: usize,
+        /// The accepted number.
+        accepted: usize,
+    },
+    /// The priority is too high.
+    #[error("`priority` of `{key}` is {priority}; 0 to 9 are accepted")]
+    Priority {
+        /// The key of the task.
+        key: String,
+        /// The priority.
+        priority: u8,
+    },
+    /// A task is marked for review, and the team has no judge.
+    #[error("`review` of `{0}` is true, and no seat has the role `judge`; false is accepted")]
+    NoJudge(String),
+    /// The plan or the goal has too many tasks.
+    #[error("the {what} has {count} tasks; `limits.{limit}` accepts {accepted}")]
+    TooManyTasks {
+        /// `plan` or `goal`.
+        what: &'static str,
+        /// The name of the limit.
+        limit: &'static str,
+        /// The number of tasks.
+        count: usize,
+        /// The accepted number.
+        accepted: u32,
+    },
+    /// The goal has too many dependencies.
+    #[error(
+        "`depends_on` of all tasks together has {0} entries; at most {1} are accepted: put a task between two groups of `each`"
+    )]
+    TooManyDependencies(usize, usize),
+}
+
+fn hint(nearest: Option<&str>) -> String {
+    nearest.map_or_else(
+        || "; use the key of a task of the plan or of the goal".to_owned(),
+        |nearest| format!("; did you mean `{nearest}`?"),
+    )
+}

@@ -1,0 +1,114 @@
+//! The fields of a new task by themselves.
+
+use crate::goal::{graph::Graph, new_task::NewTask, plan_error::PlanError, team::PLANNER};
+
+/// The longest lists and texts, in entries and bytes.
+const KEY_BYTES: usize = 40;
+const TITLE_BYTES: usize = 120;
+const DESCRIPTION_BYTES: usize = 16 << 10;
+const LINE_BYTES: usize = 500;
+const ITEM_BYTES: usize = 200;
+const MAX_DEPENDS_ON: usize = 20;
+const MAX_ACCEPTANCE: usize = 10;
+const MAX_CHECKS: usize = 5;
+const MAX_WRITES: usize = 20;
+const MAX_REPLACES: usize = 20;
+const MAX_ITEMS: usize = 500;
+
+/// Returns the faults of the fields of a task.
+pub(super) fn faults(graph: &Graph, task: &NewTask) -> Vec<PlanError> {
+    let key = || task.key.clone();
+    if !is_key(&task.key) {
+        // Without a key, no other fault could name its task.
+        return vec![PlanError::Key(task.key.chars().take(80).collect())];
+    }
+    let mut faults = Vec::new();
+    if let Some(used) = graph.named(&task.key).first() {
+        let (key, status) = (key(), graph.tasks[used.0].status());
+        faults.push(PlanError::UsedKey { key, status });
+    }
+    faults.extend(role_fault(graph, task));
+    faults.extend(size_faults(task));
+    if task.priority > 9 {
+        let (key, priority) = (key(), task.priority);
+        faults.push(PlanError::Priority { key, priority });
+    }
+    let accepted: Vec<_> = graph.team.checks.iter().map(String::as_str).collect();
+    let accepted = if accepted.is_empty() {
+        "no check, because the team has none".to_owned()
+    } else {
+        accepted.join(", ")
+    };
+    let unknown = task
+        .checks
+        .iter()
+        .filter(|it| !graph.team.checks.contains(*it));
+    faults.extend(unknown.map(|named| PlanError::UnknownCheck {
+        key: key(),
+        named: named.clone(),
+        accepted: accepted.clone(),
+    }));
+    if task.review && graph.judge_role().is_none() {
+        faults.push(PlanError::NoJudge(key()));
+    }
+    faults
+}
+
+/// Refuses the role of the planner too, because the graph makes its tasks.
+fn role_fault(graph: &Graph, task: &NewTask) -> Option<PlanError> {
+    let roles = graph.team.roles.iter().map(|role| role.name.as_str());
+    let accepted: Vec<_> = roles.filter(|role| *role != PLANNER).collect();
+    let is_accepted = accepted.contains(&task.role.as_str());
+    (!is_accepted).then(|| PlanError::Role {
+        key: task.key.clone(),
+        role: task.role.chars().take(80).collect(),
+        accepted: accepted.join(" or "),
+    })
+}
+
+fn size_faults(task: &NewTask) -> Vec<PlanError> {
+    let longest = |texts: &[String]| texts.iter().map(String::len).max().unwrap_or(0);
+    let writes = task.writes.as_deref().unwrap_or_default();
+    let key = || task.key.clone();
+    let lengths = [
+        ("title", task.title.len(), TITLE_BYTES),
+        ("description", task.description.len(), DESCRIPTION_BYTES),
+        ("acceptance", longest(&task.acceptance), LINE_BYTES),
+        ("writes", longest(writes), LINE_BYTES),
+        ("each", longest(&task.each), ITEM_BYTES),
+    ];
+    let counts = [
+        ("depends_on", task.depends_on.len(), MAX_DEPENDS_ON),
+        ("acceptance", task.acceptance.len(), MAX_ACCEPTANCE),
+        ("checks", task.checks.len(), MAX_CHECKS),
+        ("writes", writes.len(), MAX_WRITES),
+        ("replaces", task.replaces.len(), MAX_REPLACES),
+        ("each", task.each.len(), MAX_ITEMS),
+    ];
+    let lengths = lengths
+        .into_iter()
+        .filter(|(_, length, accepted)| length > accepted);
+    let counts = counts
+        .into_iter()
+        .filter(|(_, count, accepted)| count > accepted);
+    let lengths = lengths.map(|(field, length, accepted)| PlanError::Length {
+        field,
+        key: key(),
+        length,
+        accepted,
+    });
+    let counts = counts.map(|(field, count, accepted)| PlanError::Entries {
+        field,
+        key: key(),
+        count,
+        accepted,
+    });
+    lengths.chain(counts).collect()
+}
+
+/// Returns `true` if a planner can use a text as the key of a task. Keys of the tasks that the graph makes have a `#`, and
+/// those of items a `/`, so that no plan can use them.
+fn is_key(text: &str) -> bool {
+    let accepted = |letter: u8| letter.is_ascii_alphanumeric() || b"-_.".contains(&letter);
+    !text.is_empty() && text.len() <= KEY_BYTES && text.bytes().all(accepted)
+}

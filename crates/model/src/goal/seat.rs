@@ -1,0 +1,121 @@
+//! Seats of a goal: their inputs, their queues and their presence.
+
+use std::collections::VecDeque;
+
+pub use crate::goal::numbers::SeatNo;
+use crate::{goal::numbers::TaskNo, text_enum::text_enum};
+
+text_enum! {
+    /// The directory of a seat.
+    Directory, "a directory of a seat" {
+        /// The directory of the session, with other seats.
+        Shared = "shared",
+        /// A directory of the seat alone.
+        Own = "own",
+    }
+}
+
+text_enum! {
+    /// Whether the instance of a seat can take its turns.
+    Presence, "a presence of a seat" {
+        /// A server serves the instance.
+        Online = "online",
+        /// No server serves the instance. Turns of the seat wait.
+        Offline = "offline",
+        /// The instance was removed, with the memory of the seat. The seat never comes back.
+        Removed = "removed",
+    }
+}
+
+text_enum! {
+    /// The template of a turn's prompt: `goal.` and the word.
+    Prompt, "a prompt of a goal" {
+        /// The first plan.
+        Plan = "plan",
+        /// A later plan.
+        Replan = "replan",
+        /// An attempt at a task.
+        Work = "work",
+        /// Findings of the checks or of the judge.
+        Rework = "rework",
+        /// A result that the judge has to judge.
+        Review = "review",
+        /// The answer of a person.
+        Answer = "answer",
+        /// The whole goal, which the judge has to judge.
+        Check = "check",
+        /// The prose of the report.
+        Report = "report",
+        /// The call of a tool that was missing at the end of the turn before.
+        Reminder = "reminder",
+    }
+}
+
+text_enum! {
+    /// The memory with which the agent of a seat takes a turn of a task. A seat whose memory is `seat` always resumes it.
+    Memory, "a memory of a turn" {
+        /// The task has no memory on the seat.
+        New = "new",
+        /// The seat resumes the memory of the task.
+        Resumed = "resumed",
+    }
+}
+
+/// An input of a seat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Input {
+    /// The oldest waiting message of a person to the seat.
+    Person,
+    /// The waiting messages of other seats, at most 20.
+    Messages,
+    /// A turn of a task.
+    Task {
+        /// The task.
+        task: TaskNo,
+        /// The prompt.
+        prompt: Prompt,
+    },
+}
+
+impl Input {
+    /// Returns the task of the input.
+    pub const fn task(self) -> Option<TaskNo> {
+        match self {
+            Self::Task { task, .. } => Some(task),
+            Self::Person | Self::Messages => None,
+        }
+    }
+}
+
+/// A seat in the graph of a goal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seat {
+    /// The name, such as `worker-1`.
+    pub name: String,
+    /// The role, as an index into the roles of the team.
+    pub role: usize,
+    /// The directory.
+    pub directory: Directory,
+    /// Whether the instance of the seat can take its turns.
+    pub presence: Presence,
+    /// The turn under way.
+    pub turn: Option<Input>,
+    /// The turns of started tasks that wait for the seat, oldest first.
+    pub queue: VecDeque<(TaskNo, Prompt)>,
+    /// The number of waiting messages of people.
+    pub person_inputs: u32,
+    /// The number of waiting messages of other seats.
+    pub messages: u32,
+}
+
+impl Seat {
+    /// Returns `true` if a turn can start on the seat.
+    pub fn is_free(&self) -> bool {
+        self.presence == Presence::Online && self.turn.is_none()
+    }
+
+    /// Returns the number of turns of tasks that are under way or wait.
+    pub fn load(&self) -> usize {
+        self.queue.len() + usize::from(self.turn.is_some())
+    }
+}

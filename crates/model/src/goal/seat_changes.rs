@@ -1,0 +1,210 @@
+//! Changes of seats: their presence and their messages.
+
+use crate::goal::{
+    event::Refusal,
+    graph::SeatsWait,
+    mover::Mover,
+    seat::{Input, Presence, Prompt, SeatNo},
+    task::{Activity, TaskKind, TaskNo, TaskState},
+};
+
+impl Mover<'_> {
+    /// Refuses a seat that is unknown or removed.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::UnknownSeat`] and [`Refusal::SeatRemoved`].
+    pub(super) fn check_seat(&self, seat: SeatNo) -> Result<(), Refusal> {
+        match self.graph.seats.get(seat.0) {
+            None => Err(Refusal::UnknownSeat(seat, self.graph.seats.len() - 1)),
+            Some(row) if row.presence == Presence::Removed => {
+                Err(Refusal::SeatRemoved(row.name.clone()))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// Notes the presence of a seat. Tasks of a removed seat go on elsewhere, with a new memory. That is no failed attempt.
+    ///
+    /// A seat that comes back ends the wait for seats, and the pause of a goal that was stuck without it.
+    ///
+    /// # Errors
+    ///
+    /// Refuses a seat that is unknown or removed.
+    pub(super) fn set_presence(&mut self, seat: SeatNo, presence: Presence) -> Result<(), Refusal> {
+        self.check_seat(seat)?;
+        self.graph.seats[seat.0].presence = presence;
+        match presence {
+            Presence::Offline => {}
+            Presence::Online => {
+                self.graph.seats_wait = SeatsWait::None;
+                if self.is_stuck_idle() {
+                    self.leave_stuck();
+                }
+            }
+            Presence::Removed => self.remove_seat(seat),
+        }
+        Ok(())
+    }
+
+    fn remove_seat(&mut self, seat: SeatNo) {
+        // 1. Take everything off the seat.
+        let row = &mut self.graph.seats[seat.0];
+        let turn = row.turn.take();
+        let queue = std::mem::take(&mut row.queue);
+        row.person_inputs = 0;
+        row.messages = 0;
+        // 2. A task that is over may still have occupied its paths for this turn.
+        let stale = turn.and_then(Input::task);
+        if let Some(no) = stale.filter(|no| self.task(*no).activity().is_none()) {
+            self.release_writes(no);
+        }
+        // 3. Forget the memories.
+        for task in &mut self.graph.tasks {
+            let progress = &mut task.progress;
+            progress.home = progress.home.filter(|it| *it != seat);
+            progress.judge = progress.judge.filter(|it| *it != seat);
+        }
+        // 4. Move the tasks.
+        let prompt_of = |no: TaskNo| {
+            let waiting = queue.iter().find(|(task, _)| *task == no);
+            let under_way = match turn {
+                Some(Input::Task { task, prompt }) if task == no => Some(prompt),
+                _ => None,
+            };
+            waiting.map(|(_, prompt)| *prompt).or(under_way)
+        };
+        let running: Vec<_> = self.graph.running.iter().copied().collect();
+        for no in running {
+            match self.task(no).activity() {
+                Some(Activity::Work { seat: it }) if *it == seat => {
+                    // Its own directory is lost with the seat.
+                    self.release_writes(no);
+                    self.return_to_seat(no, prompt_of(no).unwrap_or(Prompt::Work));
+                }
+                Some(Activity::Review { seat: it }) if *it == seat => {
+                    self.start_review(no, prompt_of(no).unwrap_or(Prompt::Review));
+                }
+                Some(Activity::Question {
+                    seat: it,
+                    open,
+                    of_judge,
+                }) if *it == seat => {
+                    let (open, of_judge) = (*open, *of_judge);
+                    self.move_question(no, open, of_judge);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Lets another seat get the answer to a question. If there is none, the task ends as it would without a question.
+    fn move_question(&mut self, no: TaskNo, open: u32, of_judge: bool) {
+        let role = if of_judge {
+            self.graph.judge_role()
+        } else {
+            Some(self.task(no).role)
+        };
+        let seat = role.and_then(|role| self.least_loaded(role));
+        if !of_judge {
+            self.release_writes(no);
+        }
+        match seat {
+            Some(seat) => {
+                let question = Activity::Question {
+                    seat,
+                    open,
+                    of_judge,
+                };
+                self.set_state(no, TaskState::Running(question));
+            }
+            None if of_judge => self.break_judge(no),
+            None => self.return_to_seat(no, Prompt::Answer),
+        }
+    }
+
+    /// Counts an answer. The last one starts a turn on the seat that asked.
+    ///
+    /// # Errors
+    ///
+    /// Refuses a task without an open question.
+    pub(super) fn answer(&mut self, no: TaskNo) -> Result<(), Refusal> {
+        let Some(Activity::Question {
+            seat,
+            open,
+            of_judge,
+        }) = self.task(no).activity().cloned()
+        else {
+            let task = self.task(no);
+            return Err(Refusal::Task {
+                task: task.key.clone(),
+                status: task.status(),
+                accepted: "RUNNING tasks with an open question are accepted",
+            });
+        };
+        let activity = match open - 1 {
+            0 if of_judge => Activity::Review { seat },
+            0 => Activity::Work { seat },
+            open => Activity::Question {
+                seat,
+                open,
+                of_judge,
+            },
+        };
+        self.set_state(no, TaskState::Running(activity));
+        if open == 1 {
+            self.queue(seat, no, Prompt::Answer);
+        }
+        Ok(())
+    }
+
+    /// Notes a message of a person.
+    ///
+    /// # Errors
+    ///
+    /// Refuses a seat that is unknown or removed.
+    pub(super) fn add_person_input(&mut self, seat: SeatNo) -> Result<(), Refusal> {
+        self.check_seat(seat)?;
+        self.graph.seats[seat.0].person_inputs += 1;
+        Ok(())
+    }
+
+    /// Notes a message of another seat.
+    ///
+    /// # Errors
+    ///
+    /// Refuses a seat that is unknown or removed, and more messages than the limit allows.
+    pub(super) fn add_message(&mut self, seat: SeatNo) -> Result<(), Refusal> {
+        self.check_seat(seat)?;
+        let limit = self.graph.limits.messages;
+        if self.graph.messages >= limit {
+            return Err(Refusal::Limit {
+                what: "messages",
+                limit: "messages",
+                count: limit,
+            });
+        }
+        self.graph.messages += 1;
+        self.graph.seats[seat.0].messages += 1;
+        Ok(())
+    }
+
+    /// Makes the task of a plan if one is requested, and none is open.
+    ///
+    /// Beyond the limit, the request is dropped: the tasks that are there go on, and the goal is stuck when none can.
+    pub(super) fn open_plan(&mut self) {
+        let graph = &mut *self.graph;
+        if !graph.plan_requested || graph.plan_task.is_some() || graph.stop.is_some() {
+            return;
+        }
+        graph.plan_requested = false;
+        if graph.plan_version > 0 {
+            if graph.replans >= graph.limits.replans {
+                return;
+            }
+            graph.replans += 1;
+        }
+        let plan = self.add_internal_task(TaskKind::Plan, TaskState::Ready);
+        self.graph.plan_task = Some(plan);
+    }
+}

@@ -1,0 +1,389 @@
+//! The limits of a goal, its pauses and its ends, and teams that are refused.
+
+use super::{tests_support::*, *};
+
+fn fail(game: &mut Game, seat: &str) {
+    for _ in 0..2 {
+        game.end(seat, TurnEnd::ReportedFailure);
+    }
+}
+
+#[test]
+fn answer_without_result_call_is_not_done() {
+    let mut game = Game::planned(team(1, None), vec![work("a", &[])]);
+    game.end("worker-1", SILENT);
+    assert_eq!(game.turn("worker-1"), "reminder a");
+    game.end("worker-1", TurnEnd::Questions(0));
+    assert_eq!(game.reason("a"), "no result reported ");
+    let mut team = team(1, None);
+    team.roles[1].accept_answers = true;
+    let mut game = Game::planned(team, vec![work("a", &[])]);
+    game.end("worker-1", SILENT);
+    game.end("worker-1", SILENT);
+    assert_eq!(game.reason("a"), "unreported");
+}
+
+#[test]
+fn agent_without_tools_fails_as_unavailable() {
+    let mut game = Game::planned(team(1, None), vec![work("a", &[])]);
+    game.end(
+        "worker-1",
+        TurnEnd::WithoutReport {
+            listed_tools: false,
+        },
+    );
+    assert_eq!(game.reason("a"), "tools_unavailable ");
+    let mut game = Game::new(team(1, None));
+    game.end(
+        "planner-1",
+        TurnEnd::WithoutReport {
+            listed_tools: false,
+        },
+    );
+    assert_eq!(game.reason("plan#1"), "tools_unavailable ");
+}
+
+#[test]
+fn planner_without_plan_is_stuck() {
+    let mut game = Game::new(team(1, None));
+    game.end("planner-1", SILENT);
+    assert_eq!(game.turn("planner-1"), "reminder plan#1");
+    game.plan(Vec::new());
+    game.end("planner-1", SILENT);
+    assert_eq!(
+        (game.reason("plan#1"), game.graph.goal()),
+        ("no plan ".into(), GoalState::Stuck(StuckCause::NoPlan))
+    );
+    game.go(Event::Resume);
+    assert_eq!(game.turn("planner-1"), "plan plan#2");
+}
+
+#[test]
+fn worker_that_only_escalates_ends_after_five_replans() {
+    let mut game = Game::planned(team(1, None), vec![work("a0", &[])]);
+    for round in 1..=5 {
+        game.end_with("worker-1", TurnEnd::ReportedFailure, true, false);
+        game.end_with("worker-1", TurnEnd::ReportedFailure, true, false);
+        // The follow-ups and the failure of one task are at most two plans.
+        while game.turn("planner-1").starts_with("replan") {
+            let key = format!("a{round}.{}", game.graph.tasks().len());
+            game.plan(vec![work(&key, &[])]);
+        }
+        if game.turn("worker-1") == "-" {
+            break;
+        }
+    }
+    while game.turn("worker-1") != "-" {
+        game.end_with("worker-1", TurnEnd::ReportedFailure, true, false);
+    }
+    game.end("planner-1", SILENT);
+    assert_eq!(game.graph.goal(), GoalState::Stuck(StuckCause::Idle));
+    assert_eq!(game.graph.plan_version(), 6);
+    assert_eq!(
+        game.refused(Event::Replan),
+        "the goal has had 5 plans after the first; `limits.replans` accepts 5"
+    );
+}
+
+#[test]
+fn turns_without_progress_are_stuck() {
+    let limits = Limits {
+        idle_turns: 3,
+        ..Limits::default()
+    };
+    let mut game = Game::with_limits(team(1, None), limits);
+    game.plan(vec![work("a", &[])]);
+    let worker = game.seat_no("worker-1");
+    for artifact in [false, true, false, false] {
+        game.end_with("worker-1", TurnEnd::Questions(1), false, artifact);
+        game.go(Event::Answered(game.no("a")));
+    }
+    game.go(Event::PersonInput(worker));
+    game.end("worker-1", TurnEnd::Questions(1));
+    assert_eq!(game.turn("worker-1"), "person");
+    game.end("worker-1", SILENT);
+    game.end("planner-1", SILENT);
+    assert_eq!(game.graph.goal(), GoalState::Stuck(StuckCause::NoProgress));
+}
+
+#[test]
+fn two_seats_that_only_talk_wait_for_next_task_turn() {
+    let mut game = Game::planned(team(2, None), vec![work("a", &[])]);
+    game.end("worker-1", TurnEnd::Questions(1));
+    for turn in 0..6 {
+        let name = format!("worker-{}", turn % 2 + 1);
+        game.go(Event::MessageSent(game.seat_no(&name)));
+        assert_eq!(game.turn(&name), "messages");
+        game.end(&name, SILENT);
+    }
+    let worker = game.seat_no("worker-1");
+    game.go(Event::MessageSent(worker));
+    assert_eq!(game.turn("worker-1"), "-");
+    game.go(Event::MessageSent(game.seat_no("planner-1")));
+    assert_eq!(game.turn("planner-1"), "messages");
+    game.end("planner-1", SILENT);
+    game.go(Event::Answered(game.no("a")));
+    let carries =
+        |it: &Effect| matches!(it, Effect::Started { seat, messages: 1, .. } if *seat == worker);
+    assert!(game.effects.iter().any(carries) || game.turn("worker-1") == "messages");
+}
+
+#[test]
+fn messages_are_refused_and_batched_at_their_limits() {
+    let limits = Limits {
+        messages: 25,
+        message_turns: 1,
+        ..Limits::default()
+    };
+    let mut game = Game::with_limits(team(1, None), limits);
+    game.plan(vec![work("a", &[]), work("b", &[])]);
+    let worker = game.seat_no("worker-1");
+    for _ in 0..23 {
+        game.go(Event::MessageSent(worker));
+    }
+    game.end("worker-1", TurnEnd::Reported);
+    assert!(matches!(
+        game.effects.last(),
+        Some(Effect::Started { messages: 20, .. })
+    ));
+    game.end("worker-1", SILENT);
+    // The one message turn is over, so the next turn of a task carries the rest.
+    assert!(matches!(
+        game.effects.last(),
+        Some(Effect::Started { messages: 3, .. })
+    ));
+    assert_eq!(game.turn("worker-1"), "work b");
+    game.go(Event::MessageSent(worker));
+    game.go(Event::MessageSent(worker));
+    assert_eq!(
+        game.refused(Event::MessageSent(worker)),
+        "the goal has had 25 messages; `limits.messages` accepts 25"
+    );
+}
+
+#[test]
+fn budget_at_ninety_percent_ends_with_report_and_pause() {
+    let mut game = Game::planned(team(1, None), vec![work("a", &[]), work("b", &["a"])]);
+    game.go(Event::Budget(BudgetLevel::Low));
+    game.end("worker-1", TurnEnd::Reported);
+    assert_eq!(
+        (game.turn("worker-1"), game.turn("planner-1")),
+        ("-".into(), "report report#1".into())
+    );
+    assert_eq!(
+        game.waits_for("b"),
+        "the goal, which will be paused (budget) after the turns under way"
+    );
+    game.end("planner-1", SILENT);
+    assert_eq!(game.graph.goal(), GoalState::Paused(PauseReason::Budget));
+    assert_eq!(game.waits_for("b"), "the goal, which is paused (budget)");
+    game.go(Event::Budget(BudgetLevel::Enough));
+    assert_eq!(game.turn("worker-1"), "work b");
+    game.go(Event::Budget(BudgetLevel::UsedUp));
+    game.go(Event::CancelTask(game.no("b")));
+    game.end("worker-1", TurnEnd::Failed);
+    assert_eq!(game.graph.goal(), GoalState::Done);
+}
+
+#[test]
+fn used_up_turns_pause_without_report() {
+    let limits = Limits {
+        turns: 1,
+        ..Limits::default()
+    };
+    let mut game = Game::with_limits(team(1, None), limits.clone());
+    game.plan(vec![work("a", &[])]);
+    assert_eq!(game.graph.goal(), GoalState::Paused(PauseReason::Budget));
+    game.go(Event::Limits(Limits {
+        turns: 20,
+        ..limits.clone()
+    }));
+    assert_eq!(game.turn("worker-1"), "work a");
+    let zero = Limits { turns: 0, ..limits };
+    assert_eq!(
+        game.refused(Event::Limits(zero)),
+        "`limits.turns` is 0; at least 1 is accepted"
+    );
+}
+
+#[test]
+fn approved_plan_alone_starts() {
+    let mut team = team(1, None);
+    team.approve_plan = true;
+    let mut game = Game::planned(team, vec![work("a", &[])]);
+    assert_eq!(
+        game.graph.goal(),
+        GoalState::Paused(PauseReason::ApprovePlan)
+    );
+    assert_eq!(game.turn("worker-1"), "-");
+    game.go(Event::Resume);
+    assert_eq!(game.turn("worker-1"), "work a");
+    game.plan_by_person(vec![work("b", &[])]);
+    assert_eq!(game.graph.goal(), GoalState::Active);
+}
+
+#[test]
+fn cancelled_goal_stops_all_turns_and_checks() {
+    let checked = NewTask {
+        checks: vec!["tests".to_owned()],
+        ..work("a", &[])
+    };
+    let mut game = Game::planned(
+        team(2, None),
+        vec![checked, work("b", &[]), work("c", &["b"])],
+    );
+    game.end("worker-1", TurnEnd::Reported);
+    game.go(Event::Cancel);
+    assert!(game.effects.contains(&Effect::StopChecks(game.no("a"))));
+    assert!(
+        game.effects
+            .contains(&Effect::StopTurn(game.seat_no("worker-2")))
+    );
+    assert_eq!(
+        game.effects.last(),
+        Some(&Effect::Goal(GoalState::Cancelled))
+    );
+    for key in ["a", "b", "c"] {
+        assert_eq!(game.reason(key), "goal over");
+    }
+    game.end("worker-2", TurnEnd::Reported);
+    game.go(Event::ChecksPassed(game.no("a")));
+    assert_eq!(game.reason("b"), "goal over");
+    assert!(!game.graph.has_turn_or_check());
+}
+
+#[test]
+fn stuck_goal_fails_after_its_deadline_and_ignores_a_stale_one() {
+    let mut game = Game::planned(team(1, None), vec![work("a", &[]), work("b", &["a"])]);
+    game.go(Event::DeadlinePassed(Deadline::GiveUp));
+    assert_eq!(game.graph.goal(), GoalState::Active);
+    fail(&mut game, "worker-1");
+    game.end("planner-1", SILENT);
+    game.end("planner-1", SILENT);
+    game.go(Event::DeadlinePassed(Deadline::GiveUp));
+    assert_eq!(game.graph.goal(), GoalState::GivenUp);
+    assert_eq!(
+        (game.status("a"), game.reason("b")),
+        (TaskStatus::Failed, "goal over".into())
+    );
+}
+
+#[test]
+fn task_of_removed_seat_goes_on_elsewhere_with_new_memory() {
+    let mut game = Game::planned(team(2, None), vec![work("a", &[])]);
+    game.go(Event::SeatPresence(
+        game.seat_no("worker-1"),
+        Presence::Removed,
+    ));
+    assert_eq!(game.turn("worker-2"), "work a");
+    assert!(matches!(
+        game.effects.last(),
+        Some(Effect::Started {
+            memory: Memory::New,
+            ..
+        })
+    ));
+    assert_eq!(game.task("a").progress.attempts, 0);
+    game.go(Event::SeatPresence(
+        game.seat_no("worker-2"),
+        Presence::Removed,
+    ));
+    assert_eq!(game.reason("a"), "no seat ");
+    let seat = game.seat_no("worker-2");
+    assert_eq!(
+        game.refused(Event::PersonInput(seat)),
+        "the seat `worker-2` is removed; other seats are accepted"
+    );
+    assert_eq!(
+        game.refused(Event::PersonInput(SeatNo(9))),
+        "`seat` 9 is unknown; seats 0 to 2 are accepted"
+    );
+}
+
+#[test]
+fn offline_seat_is_awaited_until_its_deadline() {
+    let mut game = Game::planned(team(1, None), vec![work("a", &[]), work("b", &["a"])]);
+    let worker = game.seat_no("worker-1");
+    game.go(Event::SeatPresence(worker, Presence::Offline));
+    game.end("worker-1", TurnEnd::Reported);
+    assert_eq!(
+        game.effects.last(),
+        Some(&Effect::SetDeadline(Deadline::Seats))
+    );
+    assert_eq!(game.waits_for("b"), "the seat worker-1, which is offline");
+    game.go(Event::DeadlinePassed(Deadline::Seats));
+    game.end("planner-1", SILENT);
+    assert_eq!(game.graph.goal(), GoalState::Stuck(StuckCause::Idle));
+    game.go(Event::SeatPresence(worker, Presence::Online));
+    assert_eq!(game.turn("worker-1"), "work b");
+}
+
+#[test]
+fn paused_goal_lets_turns_end_and_starts_none() {
+    let mut game = Game::planned(team(1, None), vec![work("a", &[]), work("b", &["a"])]);
+    game.go(Event::Pause);
+    game.end("worker-1", TurnEnd::Reported);
+    assert_eq!(
+        (game.status("b"), game.turn("worker-1")),
+        (TaskStatus::Ready, "-".into())
+    );
+    assert_eq!(
+        game.refused(Event::Pause),
+        "the goal is paused, so it cannot pause"
+    );
+    game.go(Event::Resume);
+    assert_eq!(game.turn("worker-1"), "work b");
+}
+
+#[test]
+fn team_that_cannot_work_is_refused_by_name() {
+    let refused = |edit: &dyn Fn(&mut Team)| {
+        let mut team = team(2, None);
+        edit(&mut team);
+        Graph::new(team, Limits::default()).unwrap_err().to_string()
+    };
+    let cases: [(&str, String); 6] = [
+        (
+            "`seats` has 0 seats with the role `planner`; exactly one is accepted",
+            refused(&|it| {
+                it.roles.remove(0);
+                it.seats.remove(0);
+            }),
+        ),
+        (
+            "`seats` has 2 seats with the role `planner`; exactly one is accepted",
+            refused(&|it| {
+                let planner = it.seats[0].clone();
+                it.seats.push(planner);
+            }),
+        ),
+        (
+            "`count` of the role `coder` is 0; 1 to 8 are accepted",
+            refused(&|it| it.roles.push(role("coder"))),
+        ),
+        (
+            "`role` of the seat `x` is `coder`; use planner, worker",
+            refused(&|it| it.seats.push(seat("x", "coder", Directory::Own))),
+        ),
+        (
+            "the role `worker` is defined twice; each role is accepted once",
+            refused(&|it| it.roles.push(role(WORKER))),
+        ),
+        (
+            "`count` of the role `worker` is 9; 1 to 8 are accepted",
+            refused(&|it| it.seats.extend(vec![seat("x", WORKER, Directory::Own); 7])),
+        ),
+    ];
+    for (expected, refusal) in cases {
+        assert_eq!(refusal, expected);
+    }
+    let many = Limits {
+        tasks: 10_001,
+        ..Limits::default()
+    };
+    let refusal = Graph::new(team(1, None), many).unwrap_err().to_string();
+    assert_eq!(
+        refusal,
+        "`limits.tasks` is 10001; at most 10000 is accepted"
+    );
+}

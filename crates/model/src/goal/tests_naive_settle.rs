@@ -1,0 +1,251 @@
+//! The choice of the next turns and the end of each event in the naive model.
+
+use super::{
+    tests_naive::{Naive, NaiveSeat, NaiveTask},
+    tests_naive_plan::NaivePlan,
+    *,
+};
+
+impl Naive {
+    /// Returns the number of message turns at the end of the talk that two seats took alternately.
+    fn alternating(&self) -> usize {
+        let talk: Vec<_> = self.talk.iter().rev().collect();
+        let mut count = talk.len().min(1);
+        while count < talk.len()
+            && talk[count] != talk[count - 1]
+            && (count < 2 || talk[count] == talk[count - 2])
+        {
+            count += 1;
+        }
+        count
+    }
+
+    /// Returns the candidates for the next turn, sorted: rank, priority, task, seat.
+    fn candidates(&self) -> Vec<(u8, u8, usize, usize, Input)> {
+        let mut all = Vec::new();
+        let counted = self
+            .seats
+            .iter()
+            .filter(|it| it.turn.is_some_and(|it| it != Input::Person));
+        let closed = self.stop.is_some() || counted.count() >= self.limits.parallel as usize;
+        let last_two = &self.talk[self.talk.len().saturating_sub(2)..];
+        for (no, seat) in self.seats.iter().enumerate() {
+            if seat.turn.is_some() || seat.presence != Presence::Online {
+                continue;
+            }
+            if seat.people > 0 {
+                all.push((0, 0, 0, no, Input::Person));
+            }
+            if closed {
+                continue;
+            }
+            let alternates = self.alternating() >= self.limits.alternating_turns as usize
+                && last_two.contains(&no);
+            if seat.mail > 0 && !alternates && self.mail_turns < self.limits.message_turns {
+                all.push((1, 0, 0, no, Input::Messages));
+            }
+            let started = seat
+                .queue
+                .iter()
+                .find(|(task, _)| self.occupants(*task, no).is_empty());
+            if let Some((task, prompt)) = started {
+                let (task, prompt) = (*task, *prompt);
+                let input = Input::Task {
+                    task: TaskNo(task),
+                    prompt,
+                };
+                all.push((2, 0, task, no, input));
+            }
+            for (task, row) in self.tasks.iter().enumerate() {
+                let suits = row.state == TaskState::Ready && row.role == seat.spec.role;
+                let home = row
+                    .home
+                    .filter(|it| self.seats[*it].presence == Presence::Online);
+                if !suits || home.is_some_and(|it| it != no) || !self.occupants(task, no).is_empty()
+                {
+                    continue;
+                }
+                let prompt = match row.kind {
+                    TaskKind::Plan if self.version == 0 => Prompt::Plan,
+                    TaskKind::Plan => Prompt::Replan,
+                    _ => Prompt::Work,
+                };
+                let priority = row.new.as_ref().map_or(0, |new| new.priority);
+                let input = Input::Task {
+                    task: TaskNo(task),
+                    prompt,
+                };
+                all.push((3, priority, task, no, input));
+            }
+        }
+        all.sort_by_key(|(rank, priority, task, seat, _)| (*rank, *priority, *task, *seat));
+        all
+    }
+
+    fn start(&mut self, no: usize, input: Input) {
+        let seat = &mut self.seats[no];
+        seat.turn = Some(input);
+        let carried = seat.mail.min(20);
+        match input {
+            Input::Person => seat.people -= 1,
+            Input::Messages => {
+                seat.mail -= carried;
+                self.turns += 1;
+                self.mail_turns += 1;
+                self.talk.push(no);
+            }
+            Input::Task { task, .. } => {
+                seat.mail -= carried;
+                seat.queue.retain(|(it, _)| *it != task.0);
+                self.turns += 1;
+                self.talk.clear();
+                let directory = self.directory(no);
+                let row = &mut self.tasks[task.0];
+                self.reported &= row.kind == TaskKind::Report;
+                if row.state == TaskState::Ready {
+                    row.state = TaskState::Running(Activity::Work { seat: SeatNo(no) });
+                }
+                if matches!(row.state, TaskState::Running(Activity::Review { .. })) {
+                    row.judge = Some(no);
+                } else {
+                    row.home = Some(no);
+                    row.occupies = Some(directory);
+                }
+            }
+        }
+    }
+
+    pub(super) fn settle(&mut self) {
+        while self.goal == GoalState::Active {
+            self.release();
+            if self.wants_plan && self.open_plan().is_none() && self.stop.is_none() {
+                self.wants_plan = false;
+                if self.version == 0 || self.replans < self.limits.replans {
+                    self.replans += u32::from(self.version > 0);
+                    self.add(TaskKind::Plan, PLANNER, TaskState::Ready);
+                }
+            }
+            loop {
+                if self.stop.is_none() && self.level() != BudgetLevel::Enough {
+                    self.stop = Some(GoalState::Paused(PauseReason::Budget));
+                }
+                let Some((.., seat, input)) = self.candidates().first().copied() else {
+                    break;
+                };
+                self.start(seat, input);
+            }
+            let process = |task: &NaiveTask| task.checks.last().is_some_and(|it| it == "running");
+            if self.seats.iter().any(|seat| seat.turn.is_some()) || self.tasks.iter().any(process) {
+                return;
+            }
+            let question = self
+                .tasks
+                .iter()
+                .any(|task| matches!(task.state, TaskState::Running(Activity::Question { .. })));
+            let required = self.tasks.iter().filter(|task| task.kind == TaskKind::Work);
+            let mut required = required.filter(|task| !task.optional() && !task.over());
+            let complete =
+                self.version > 0 && self.open_plan().is_none() && required.next().is_none();
+            let done = complete && (self.accepted || !self.has_judge());
+            if self.stop.is_none() && question {
+                return;
+            }
+            if self.stop.is_none() && !done {
+                let offline = |seat: &NaiveSeat| {
+                    let ready = |task: &NaiveTask| {
+                        task.state == TaskState::Ready && task.role == seat.spec.role
+                    };
+                    seat.presence == Presence::Offline
+                        && (!seat.queue.is_empty() || self.tasks.iter().any(ready))
+                };
+                if self.seats.iter().any(offline) && self.seat_deadline != Some(true) {
+                    self.seat_deadline = Some(false);
+                    return;
+                }
+                if complete {
+                    let check = self.add(TaskKind::Check, JUDGE, TaskState::Ready);
+                    self.tasks[check].rounds = self.goal_rounds.clone();
+                    self.tasks[check].judge = self.goal_judge;
+                    self.review(check, Prompt::Check);
+                } else {
+                    self.stop = Some(GoalState::Stuck(StuckCause::Idle));
+                }
+                continue;
+            }
+            let planner = self
+                .seats
+                .iter()
+                .position(|seat| seat.spec.role == PLANNER)
+                .unwrap();
+            let may_report = self.seats[planner].presence == Presence::Online;
+            if may_report && !self.reported && self.level() != BudgetLevel::UsedUp {
+                let seat = SeatNo(planner);
+                let state = TaskState::Running(Activity::Work { seat });
+                let task = TaskNo(self.add(TaskKind::Report, PLANNER, state));
+                self.start(
+                    planner,
+                    Input::Task {
+                        task,
+                        prompt: Prompt::Report,
+                    },
+                );
+                return;
+            }
+            if done {
+                self.end(GoalState::Done);
+            } else if let Some(stop) = self.stop {
+                self.goal = stop;
+            }
+        }
+    }
+
+    pub(super) fn end(&mut self, goal: GoalState) {
+        for no in 0..self.tasks.len() {
+            let failed = matches!(self.tasks[no].state, TaskState::Failed { .. });
+            if failed || self.tasks[no].over() {
+                continue;
+            }
+            self.leave(no);
+            self.tasks[no].state = TaskState::Cancelled(CancelReason::GoalOver);
+            self.reported |= self.tasks[no].kind == TaskKind::Report;
+        }
+        self.goal = goal;
+    }
+
+    pub(super) fn publish(&mut self, plan: NaivePlan) {
+        self.version += 1;
+        self.idle = 0;
+        self.accepted &= plan.tasks.is_empty();
+        let first = self.tasks.len();
+        for mut task in plan.tasks {
+            task.version = self.version;
+            self.tasks.push(task);
+        }
+        for (no, deps) in plan.rewired {
+            self.tasks[no].deps = deps;
+        }
+        for no in &plan.replaced {
+            self.tasks[*no].deps.clear();
+        }
+        for no in plan.replaced {
+            self.cancel(no, CancelReason::Replaced);
+        }
+        // Before a drop, tasks without an open dependency are released, so that they are not cancelled with others.
+        self.release();
+        for no in plan.drops {
+            let failed = self.tasks[no].state.status() == TaskStatus::Failed;
+            let reason = if failed {
+                CancelReason::Dropped
+            } else {
+                CancelReason::Requested
+            };
+            self.cancel(no, reason);
+        }
+        for no in first..self.tasks.len() {
+            let cancelled = |dep: &usize| self.tasks[*dep].state.status() == TaskStatus::Cancelled;
+            if !self.tasks[no].over() && self.tasks[no].deps.iter().any(cancelled) {
+                self.cancel(no, CancelReason::Dependency);
+            }
+        }
+    }
+}

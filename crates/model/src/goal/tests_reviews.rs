@@ -1,0 +1,255 @@
+//! Checks and reviews: rounds, evidence, findings, broken checks and broken judges.
+
+use super::{tests_support::*, *};
+
+fn reviewed() -> NewTask {
+    NewTask {
+        review: true,
+        ..work("a", &[])
+    }
+}
+
+/// Returns a goal whose only task is under review.
+fn in_review() -> Game {
+    let mut game = Game::planned(team(1, Some(Reviews::Marked)), vec![reviewed()]);
+    game.end("worker-1", TurnEnd::Reported);
+    assert_eq!(game.turn("judge-1"), "review a");
+    game
+}
+
+fn rework(game: &mut Game) {
+    assert_eq!(game.turn("worker-1"), "rework a");
+    game.end("worker-1", TurnEnd::Reported);
+}
+
+#[test]
+fn judge_that_always_sends_back_stops_after_three_rounds() {
+    let mut game = in_review();
+    let regression = |id: &str| Finding {
+        regression: true,
+        ..blocker(id)
+    };
+    for id in ["f1", "f2"] {
+        game.send_back(vec![regression(id)]);
+        rework(&mut game);
+    }
+    game.send_back(vec![regression("f3")]);
+    assert_eq!(game.reason("a"), "not accepted f3");
+}
+
+#[test]
+fn judge_with_new_findings_stops_after_three() {
+    let mut game = in_review();
+    game.send_back(vec![blocker("f1"), blocker("f2")]);
+    rework(&mut game);
+    game.send_back(vec![blocker("f2"), blocker("f3")]);
+    assert_eq!(game.task("a").progress.findings.len(), 1);
+    rework(&mut game);
+    // New findings are notes, so nothing counts.
+    game.send_back(vec![blocker("f1"), blocker("f4")]);
+    assert_eq!(game.reason("a"), "judge");
+}
+
+#[test]
+fn same_findings_in_three_rounds_are_no_progress_and_named() {
+    let limits = Limits {
+        rounds: 5,
+        ..Limits::default()
+    };
+    let mut game = Game::with_limits(team(1, Some(Reviews::All)), limits);
+    game.plan(vec![work("a", &[])]);
+    game.end("worker-1", TurnEnd::Reported);
+    for _ in 0..2 {
+        game.send_back(vec![blocker("f2"), blocker("f1")]);
+        rework(&mut game);
+    }
+    game.send_back(vec![blocker("f1"), blocker("f2")]);
+    assert_eq!(game.reason("a"), "no progress f1,f2");
+}
+
+#[test]
+fn minor_findings_do_not_count() {
+    let mut game = in_review();
+    game.send_back(vec![Finding {
+        severity: Severity::Minor,
+        ..blocker("f1")
+    }]);
+    assert_eq!(game.reason("a"), "judge");
+}
+
+#[test]
+fn accept_needs_evidence_for_each_acceptance_line() {
+    let task = NewTask {
+        acceptance: vec!["x".to_owned(), "y".to_owned()],
+        ..reviewed()
+    };
+    let mut game = Game::planned(team(1, Some(Reviews::Marked)), vec![task]);
+    game.end("worker-1", TurnEnd::Reported);
+    game.accept(1);
+    assert_eq!(game.turn("judge-1"), "reminder a");
+    game.accept(2);
+    assert_eq!(game.reason("a"), "judge");
+    let mut game = in_review();
+    game.accept(0);
+    assert_eq!(game.turn("judge-1"), "reminder a");
+}
+
+#[test]
+fn broken_judge_is_no_rejection_and_a_person_may_accept() {
+    let mut game = in_review();
+    game.end("judge-1", SILENT);
+    assert_eq!(game.turn("judge-1"), "reminder a");
+    game.send_back(Vec::new());
+    assert_eq!(game.turn("judge-1"), "review a");
+    game.end("judge-1", SILENT);
+    assert_eq!(game.turn("planner-1"), "report report#1");
+    game.end("planner-1", SILENT);
+    assert_eq!(game.graph.goal(), GoalState::Stuck(StuckCause::JudgeBroken));
+    assert_eq!(game.task("a").progress.rounds, 0);
+    assert_eq!(
+        game.waits_for("a"),
+        "a person, because no judge gives a verdict"
+    );
+    game.go(Event::Accept(game.no("a")));
+    assert_eq!(game.reason("a"), "person");
+    assert_eq!(game.graph.goal(), GoalState::Active);
+    assert_eq!(game.turn("judge-1"), "check check#1");
+}
+
+#[test]
+fn failed_judge_turn_has_another_attempt_without_reminder() {
+    let mut game = in_review();
+    game.end("judge-1", TurnEnd::Failed);
+    assert_eq!(game.turn("judge-1"), "review a");
+    game.end(
+        "judge-1",
+        TurnEnd::WithoutReport {
+            listed_tools: false,
+        },
+    );
+    game.end("planner-1", SILENT);
+    assert_eq!(game.graph.goal(), GoalState::Stuck(StuckCause::JudgeBroken));
+    game.go(Event::Retry(game.no("a")));
+    assert_eq!(game.turn("judge-1"), "review a");
+    game.end("judge-1", SILENT);
+    assert_eq!(game.turn("judge-1"), "reminder a");
+    game.accept(1);
+    assert_eq!(game.status("a"), TaskStatus::Done);
+}
+
+fn checked() -> Game {
+    let task = NewTask {
+        checks: vec!["tests".to_owned()],
+        ..reviewed()
+    };
+    let mut game = Game::planned(team(1, Some(Reviews::Marked)), vec![task]);
+    game.end("worker-1", TurnEnd::Reported);
+    assert_eq!(game.effects.last(), Some(&Effect::RunChecks(game.no("a"))));
+    game
+}
+
+fn fail_check(game: &mut Game, last_lines: &str) {
+    let (task, check) = (game.no("a"), "tests".to_owned());
+    let last_lines = last_lines.to_owned();
+    game.go(Event::CheckFailed {
+        task,
+        check,
+        last_lines,
+    });
+}
+
+#[test]
+fn failed_check_sends_back_without_judge_and_counts_as_round() {
+    let mut game = checked();
+    fail_check(&mut game, "x");
+    rework(&mut game);
+    game.go(Event::ChecksPassed(game.no("a")));
+    game.send_back(vec![blocker("f1")]);
+    assert_eq!(game.task("a").progress.rounds, 2);
+    rework(&mut game);
+    fail_check(&mut game, "y");
+    assert_eq!(game.reason("a"), "not accepted tests");
+}
+
+#[test]
+fn same_failed_check_with_equal_lines_is_no_progress() {
+    let mut game = checked();
+    for _ in 0..2 {
+        fail_check(&mut game, "x");
+        rework(&mut game);
+    }
+    fail_check(&mut game, "x");
+    assert_eq!(game.reason("a"), "no progress tests");
+}
+
+#[test]
+fn broken_check_waits_for_person_and_counts_as_no_round() {
+    let mut game = checked();
+    game.go(Event::CheckBroken {
+        task: game.no("a"),
+        check: "tests".to_owned(),
+    });
+    assert_eq!(
+        game.waits_for("a"),
+        "a person, because the check tests cannot run"
+    );
+    assert_eq!(game.task("a").progress.rounds, 0);
+    game.end("planner-1", SILENT);
+    assert_eq!(game.graph.goal(), GoalState::Stuck(StuckCause::Idle));
+    game.go(Event::Resume);
+    assert_eq!(game.effects.first(), Some(&Effect::RunChecks(game.no("a"))));
+    game.go(Event::ChecksPassed(game.no("a")));
+    assert_eq!(game.turn("judge-1"), "review a");
+    let refusal = game.refused(Event::ChecksPassed(game.no("a")));
+    assert_eq!(
+        refusal,
+        "the task `a` is RUNNING; RUNNING tasks whose checks are under way are accepted"
+    );
+}
+
+#[test]
+fn two_failed_checks_of_the_goal_are_stuck() {
+    let mut game = Game::planned(team(1, Some(Reviews::Goal)), vec![reviewed()]);
+    game.end("worker-1", TurnEnd::Reported);
+    assert_eq!(game.reason("a"), "result");
+    assert_eq!(game.turn("judge-1"), "check check#1");
+    game.send_back(vec![blocker("f1")]);
+    assert_eq!(game.turn("planner-1"), "replan plan#2");
+    game.plan(vec![work("b", &[])]);
+    game.end("worker-1", TurnEnd::Reported);
+    assert_eq!(game.turn("judge-1"), "check check#2");
+    game.send_back(vec![blocker("f1")]);
+    game.end("planner-1", SILENT);
+    assert_eq!(
+        game.graph.goal(),
+        GoalState::Stuck(StuckCause::CheckRejected)
+    );
+    game.go(Event::Accept(game.no("check#2")));
+    assert_eq!(game.turn("planner-1"), "replan plan#3");
+}
+
+#[test]
+fn second_check_of_goal_counts_unresolved_findings_alone() {
+    let mut game = Game::planned(team(1, Some(Reviews::Goal)), vec![work("a", &[])]);
+    game.end("worker-1", TurnEnd::Reported);
+    game.send_back(vec![blocker("f1")]);
+    game.end("planner-1", SILENT);
+    assert_eq!(game.turn("judge-1"), "check check#2");
+    game.send_back(vec![blocker("f2")]);
+    assert_eq!(game.reason("check#2"), "judge");
+    game.end("planner-1", SILENT);
+    assert_eq!(game.graph.goal(), GoalState::Done);
+}
+
+#[test]
+fn judge_takes_own_tasks_without_review() {
+    let task = NewTask {
+        review: true,
+        ..NewTask::new("a", JUDGE)
+    };
+    for reviews in [Reviews::All, Reviews::Marked] {
+        let mut game = Game::planned(team(1, Some(reviews)), vec![task.clone()]);
+        game.end("judge-1", TurnEnd::Reported);
+        assert_eq!(game.reason("a"), "result");
+    }
+}

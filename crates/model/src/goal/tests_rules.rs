@@ -1,0 +1,277 @@
+//! The life of a goal: readiness, propagation, order of turns, limits, pauses and ends.
+
+use super::{tests_support::*, *};
+
+fn optional(task: NewTask) -> NewTask {
+    NewTask {
+        optional: true,
+        ..task
+    }
+}
+
+fn writing(key: &str, path: &str) -> NewTask {
+    NewTask {
+        writes: Some(vec![path.to_owned()]),
+        ..work(key, &[])
+    }
+}
+
+fn fail(game: &mut Game, seat: &str) {
+    for _ in 0..2 {
+        game.end(seat, TurnEnd::ReportedFailure);
+    }
+}
+
+#[test]
+fn goal_runs_from_plan_to_report() {
+    let mut game = Game::new(team(2, Some(Reviews::Marked)));
+    assert_eq!(game.turn("planner-1"), "plan plan#1");
+    game.plan(vec![work("a", &[]), work("b", &["a"]), work("c", &[])]);
+    assert_eq!(
+        (game.turn("worker-1"), game.turn("worker-2")),
+        ("work a".into(), "work c".into())
+    );
+    assert_eq!(game.waits_for("b"), "a");
+    game.end("worker-1", TurnEnd::Reported);
+    assert_eq!(game.turn("worker-1"), "work b");
+    game.end("worker-2", TurnEnd::Reported);
+    game.end("worker-1", TurnEnd::Reported);
+    assert_eq!(game.turn("judge-1"), "check check#1");
+    game.accept(1);
+    assert_eq!(game.turn("planner-1"), "report report#1");
+    game.end("planner-1", TurnEnd::Failed);
+    assert_eq!(game.graph.goal(), GoalState::Done);
+    assert_eq!(game.effects.last(), Some(&Effect::Goal(GoalState::Done)));
+    assert_eq!(
+        game.refused(Event::Replan),
+        "the goal is done; nothing more is accepted"
+    );
+}
+
+#[test]
+fn tasks_ending_together_each_reach_their_successor() {
+    let mut game = Game::planned(
+        team(2, None),
+        vec![work("a", &[]), work("b", &[]), work("c", &["a", "b"])],
+    );
+    game.end("worker-2", TurnEnd::Reported);
+    assert_eq!(
+        game.effects[1],
+        Effect::Unmet {
+            task: game.no("c"),
+            unmet: 1
+        }
+    );
+    game.end("worker-1", TurnEnd::Reported);
+    assert_eq!(game.turn("worker-1"), "work c");
+}
+
+#[test]
+fn ready_tasks_start_by_priority_then_age() {
+    let mut game = Game::planned(
+        team(1, None),
+        [5, 5, 0, 9]
+            .iter()
+            .zip(["a", "b", "c", "d"])
+            .map(|(priority, key)| NewTask {
+                priority: *priority,
+                ..work(key, &[])
+            })
+            .collect(),
+    );
+    for key in ["c", "a", "b", "d"] {
+        assert_eq!(game.turn("worker-1"), format!("work {key}"));
+        game.end("worker-1", TurnEnd::Reported);
+    }
+}
+
+#[test]
+fn freed_seat_takes_person_then_messages_then_started_task_then_ready_one() {
+    let mut game = Game::planned(team(1, None), vec![work("a", &[]), work("b", &[])]);
+    let worker = game.seat_no("worker-1");
+    game.end("worker-1", TurnEnd::Questions(2));
+    assert_eq!(game.turn("worker-1"), "work b");
+    assert_eq!(game.waits_for("a"), "the answers to 2 questions");
+    game.go(Event::Answered(game.no("a")));
+    assert_eq!(game.waits_for("a"), "the answer to a question");
+    game.go(Event::Answered(game.no("a")));
+    assert_eq!(game.waits_for("a"), "the seat worker-1");
+    game.go(Event::MessageSent(worker));
+    game.go(Event::PersonInput(worker));
+    game.go(Event::CancelTask(game.no("b")));
+    assert_eq!(game.effects[0], Effect::StopTurn(worker));
+    game.plan_by_person(vec![work("c", &[])]);
+    game.end("worker-1", TurnEnd::Failed);
+    assert_eq!(game.turn("worker-1"), "person");
+    game.end("worker-1", SILENT);
+    assert_eq!(game.turn("worker-1"), "messages");
+    game.end("worker-1", SILENT);
+    assert_eq!(game.turn("worker-1"), "answer a");
+    game.end("worker-1", TurnEnd::Reported);
+    assert_eq!(game.turn("worker-1"), "work c");
+    assert_eq!(game.status("a"), TaskStatus::Done);
+}
+
+#[test]
+fn no_more_turns_run_at_a_time_than_parallel_allows() {
+    let limits = Limits {
+        parallel: 1,
+        ..Limits::default()
+    };
+    let mut game = Game::with_limits(team(2, None), limits);
+    game.plan(vec![work("a", &[]), work("b", &[])]);
+    assert_eq!(game.turn("worker-2"), "-");
+    assert_eq!(game.waits_for("b"), "the end of a turn: 1 are under way");
+    game.go(Event::PersonInput(game.seat_no("worker-2")));
+    assert_eq!(game.turn("worker-2"), "person");
+}
+
+#[test]
+fn overlapping_writes_never_run_together_until_accepted() {
+    let mut game = Game::planned(
+        team(3, Some(Reviews::All)),
+        vec![
+            writing("a", "src"),
+            writing("b", "src/x"),
+            writing("c", "docs"),
+        ],
+    );
+    assert_eq!(
+        (game.status("b"), game.turn("worker-2")),
+        (TaskStatus::Ready, "work c".into())
+    );
+    assert_eq!(game.waits_for("b"), "a, which writes the same paths");
+    game.end("worker-1", TurnEnd::Reported);
+    assert_eq!(game.status("b"), TaskStatus::Ready);
+    game.accept(1);
+    assert_eq!(game.status("b"), TaskStatus::Running);
+}
+
+#[test]
+fn own_directories_do_not_overlap() {
+    let mut team = team(2, None);
+    for seat in &mut team.seats {
+        seat.directory = Directory::Own;
+    }
+    let game = Game::planned(team, vec![writing("a", "."), writing("b", ".")]);
+    assert_eq!(game.status("b"), TaskStatus::Running);
+}
+
+#[test]
+fn writes_default_to_whole_directory_for_workers_alone() {
+    let mut team = team(2, Some(Reviews::Marked));
+    let default = NewTask {
+        writes: None,
+        ..work("a", &[])
+    };
+    let game = Game::planned(
+        team.clone(),
+        vec![default.clone(), NewTask::new("b", JUDGE)],
+    );
+    assert_eq!(game.task("a").writes, ["."]);
+    assert!(game.task("b").writes.is_empty());
+    team.roles[1].writes = Some(vec!["src/".to_owned()]);
+    assert_eq!(Game::planned(team, vec![default]).task("a").writes, ["src"]);
+}
+
+#[test]
+fn task_fails_after_two_attempts_and_successors_stay_behind_it() {
+    let mut game = Game::planned(team(1, None), vec![work("a", &[]), work("b", &["a"])]);
+    game.end("worker-1", TurnEnd::Failed);
+    assert_eq!(
+        (game.status("a"), game.turn("worker-1")),
+        (TaskStatus::Running, "work a".into())
+    );
+    game.end("worker-1", TurnEnd::ReportedFailure);
+    assert_eq!(game.reason("a"), "attempts used up ");
+    assert_eq!(game.waits_for("b"), "a (FAILED)");
+    assert_eq!(game.turn("planner-1"), "replan plan#2");
+    game.end("planner-1", SILENT);
+    game.end("planner-1", SILENT);
+    assert_eq!(game.graph.goal(), GoalState::Stuck(StuckCause::Idle));
+    assert!(
+        game.effects
+            .contains(&Effect::SetDeadline(Deadline::GiveUp))
+    );
+    game.go(Event::Retry(game.no("a")));
+    assert_eq!(game.graph.goal(), GoalState::Active);
+    assert!(game.effects.iter().any(|it| matches!(
+        it,
+        Effect::Started {
+            memory: Memory::Resumed,
+            ..
+        }
+    )));
+    game.end("worker-1", TurnEnd::Reported);
+    assert_eq!(game.turn("worker-1"), "work b");
+}
+
+#[test]
+fn accepted_failed_task_releases_its_successors() {
+    let mut game = Game::planned(team(1, None), vec![work("a", &[]), work("b", &["a"])]);
+    fail(&mut game, "worker-1");
+    game.go(Event::Accept(game.no("a")));
+    assert_eq!(
+        (game.reason("a"), game.turn("worker-1")),
+        ("person".into(), "work b".into())
+    );
+    assert!(
+        game.refused(Event::Accept(game.no("b")))
+            .contains("the task `b` is RUNNING")
+    );
+    assert!(
+        game.refused(Event::Retry(game.no("a")))
+            .contains("the task `a` is DONE")
+    );
+}
+
+#[test]
+fn dropped_task_cancels_its_successors() {
+    let mut game = Game::planned(
+        team(1, None),
+        vec![work("a", &[]), work("b", &["a"]), work("c", &["b"])],
+    );
+    fail(&mut game, "worker-1");
+    game.end("planner-1", SILENT);
+    game.go(Event::CancelTask(game.no("a")));
+    assert_eq!(game.reason("a"), "dropped");
+    assert_eq!(
+        (game.reason("b"), game.reason("c")),
+        ("dependency cancelled".into(), "dependency cancelled".into())
+    );
+    game.end("planner-1", SILENT);
+    assert_eq!(game.graph.goal(), GoalState::Done);
+}
+
+#[test]
+fn optional_failure_satisfies_successors_and_requests_no_plan() {
+    let mut game = Game::planned(
+        team(1, None),
+        vec![
+            optional(work("a", &[])),
+            work("b", &["a"]),
+            work("c", &["a", "b"]),
+        ],
+    );
+    fail(&mut game, "worker-1");
+    assert_eq!(
+        (game.turn("worker-1"), game.turn("planner-1")),
+        ("work b".into(), "-".into())
+    );
+    assert!(
+        game.refused(Event::CancelTask(game.no("a")))
+            .contains("the task `a` is FAILED")
+    );
+    // A retry lets later tasks wait again, but not those that were released.
+    game.go(Event::Retry(game.no("a")));
+    assert_eq!(
+        (game.waits_for("c"), game.status("b")),
+        ("a, b".into(), TaskStatus::Running)
+    );
+    game.end("worker-1", TurnEnd::Reported);
+    fail(&mut game, "worker-1");
+    assert_eq!(game.turn("worker-1"), "work c");
+    game.end("worker-1", TurnEnd::Reported);
+    game.end("planner-1", SILENT);
+    assert_eq!(game.graph.goal(), GoalState::Done);
+}
