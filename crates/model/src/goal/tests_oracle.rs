@@ -73,6 +73,7 @@ fn play(values: &[u16], played: &mut Played, traced: bool) -> Result<(), TestCas
         }
         prop_assert_eq!(naive.lines(), lines(&graph), "after {:?}", &event);
         prop_assert!(graph.is_alive(), "idle after {:?}", &event);
+        check_indexes(&graph)?;
         for no in 0..graph.tasks().len() {
             naive
                 .check_wait(no, &graph.waits_for(TaskNo(no)))
@@ -102,6 +103,32 @@ fn lines(graph: &Graph) -> Vec<String> {
     lines.extend(graph.tasks().iter().map(task));
     lines.extend(graph.seats().iter().map(seat));
     lines
+}
+
+/// Compares the indexes and counters of a graph with its tasks.
+fn check_indexes(graph: &Graph) -> Result<(), TestCaseError> {
+    let numbers = |status: TaskStatus| {
+        let all = graph.tasks.iter().enumerate();
+        all.filter(move |(_, task)| task.status() == status)
+    };
+    let running: Vec<_> = numbers(TaskStatus::Running)
+        .map(|(no, _)| TaskNo(no))
+        .collect();
+    prop_assert!(graph.running.iter().eq(&running), "{:?}", &graph.running);
+    let ready: usize = graph
+        .ready
+        .iter()
+        .map(std::collections::BTreeSet::len)
+        .sum();
+    prop_assert_eq!(ready, numbers(TaskStatus::Ready).count());
+    let required = graph
+        .tasks
+        .iter()
+        .filter(|task| task.is_required_and_open());
+    prop_assert_eq!(graph.required_open, required.count());
+    let dependencies: usize = graph.tasks.iter().map(|task| task.depends_on.len()).sum();
+    prop_assert_eq!(graph.dependency_count, dependencies);
+    Ok(())
 }
 
 /// Checks the invariants that effects and states have by themselves.
