@@ -28,7 +28,8 @@ impl Mover<'_> {
                 if self.graph.has_question() || self.waits_for_seats() {
                     return;
                 }
-                if self.graph.is_complete() {
+                // A check that is open already waits for a judge that stays away.
+                if self.graph.is_complete() && !self.graph.has_open_check() {
                     self.open_check();
                 } else {
                     self.graph.stop = Some(Stop::Stuck(StuckCause::Idle));

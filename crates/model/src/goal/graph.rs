@@ -272,6 +272,13 @@ impl Graph {
         self.plan_version > 0 && self.plan_task.is_none() && self.required_open == 0
     }
 
+    /// Returns `true` if a check of the whole goal is open.
+    pub(super) fn has_open_check(&self) -> bool {
+        self.running
+            .iter()
+            .any(|no| self.tasks[no.0].kind == TaskKind::Check)
+    }
+
     /// Returns the kind of a task.
     pub(super) fn kind(&self, task: TaskNo) -> TaskKind {
         self.tasks[task.0].kind

@@ -319,6 +319,26 @@ fn offline_seat_is_awaited_until_its_deadline() {
 }
 
 #[test]
+fn one_check_of_the_goal_waits_for_a_judge_that_stays_away() {
+    let mut game = Game::planned(team(1, Some(Reviews::Goal)), vec![work("a", &[])]);
+    let judge = game.seat_no("judge-1");
+    game.go(Event::SeatPresence(judge, Presence::Offline));
+    game.end("worker-1", TurnEnd::Reported);
+    assert_eq!(
+        game.waits_for("check#1"),
+        "the seat judge-1, which is offline"
+    );
+    game.go(Event::DeadlinePassed(Deadline::Seats));
+    game.end("planner-1", SILENT);
+    assert_eq!(game.graph.goal(), GoalState::Stuck(StuckCause::Idle));
+    let checks = game.graph.tasks.iter();
+    let checks = checks.filter(|task| task.kind == TaskKind::Check);
+    assert_eq!(checks.count(), 1);
+    game.go(Event::SeatPresence(judge, Presence::Online));
+    assert_eq!(game.turn("judge-1"), "check check#1");
+}
+
+#[test]
 fn paused_goal_lets_turns_end_and_starts_none() {
     let mut game = Game::planned(team(1, None), vec![work("a", &[]), work("b", &["a"])]);
     game.go(Event::Pause);

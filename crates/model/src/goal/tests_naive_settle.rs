@@ -162,7 +162,10 @@ impl Naive {
                     self.seat_deadline = Some(false);
                     return;
                 }
-                if complete {
+                let is_open = |task: &NaiveTask| {
+                    task.kind == TaskKind::Check && matches!(task.state, TaskState::Running(_))
+                };
+                if complete && !self.tasks.iter().any(is_open) {
                     let check = self.add(TaskKind::Check, JUDGE, TaskState::Ready);
                     self.tasks[check].rounds = self.goal_rounds.clone();
                     self.tasks[check].judge = self.goal_judge;
