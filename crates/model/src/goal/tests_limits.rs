@@ -269,7 +269,7 @@ fn stuck_goal_fails_after_its_deadline_and_ignores_a_stale_one() {
 }
 
 #[test]
-fn task_of_removed_seat_goes_on_elsewhere_with_new_memory() {
+fn task_of_removed_seat_goes_on_at_another_one_with_new_memory() {
     let mut game = Game::planned(team(2, None), vec![work("a", &[])]);
     game.go(Event::SeatPresence(
         game.seat_no("worker-1"),

@@ -164,7 +164,7 @@ fn every_field_of_task_has_its_limit() {
 }
 
 #[test]
-fn faults_are_reported_together_up_to_twenty() {
+fn faults_are_reported_at_once_up_to_twenty() {
     let tasks: Vec<_> = (0..30).map(|no| work(&format!("a{no}"), &["?"])).collect();
     let drops = Vec::new();
     let faults = validate(&planning().graph, &Plan { tasks, drops }).unwrap_err();

@@ -49,7 +49,7 @@ fn goal_runs_from_plan_to_report() {
 }
 
 #[test]
-fn tasks_ending_together_each_reach_their_successor() {
+fn tasks_ending_at_once_each_reach_their_successor() {
     let mut game = Game::planned(
         team(2, None),
         vec![work("a", &[]), work("b", &[]), work("c", &["a", "b"])],
@@ -127,7 +127,7 @@ fn no_more_turns_run_at_a_time_than_parallel_allows() {
 }
 
 #[test]
-fn overlapping_writes_never_run_together_until_accepted() {
+fn overlapping_writes_never_run_at_once_until_accepted() {
     let mut game = Game::planned(
         team(3, Some(Reviews::All)),
         vec![
