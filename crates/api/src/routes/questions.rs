@@ -125,7 +125,10 @@ async fn answer_question(
         // With a key, the same request may have answered the question before the server stopped. The service then
         // returns that answer instead of 409.
         let answered = service.answer(&question, &request.value, &by, id.is_some());
-        Ok((StatusCode::OK, Question::from(answered.await?)))
+        let answered = Question::from(answered.await?);
+        // The answer may be the next input of an agent.
+        caller.wake_loops();
+        Ok((StatusCode::OK, answered))
     });
     answered.await
 }
