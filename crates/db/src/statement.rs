@@ -10,7 +10,7 @@ use std::{
 
 use crate::{
     named_params::{has_names, with_numbered_params},
-    template::{count_templates, find_template, with_rows_from},
+    template::{count_templates, find_template, takes_columns, with_columns, with_rows_from},
 };
 
 /// The number of chunk sizes in which SQLite is given the rows of a statement. The sizes are powers of two, so that
@@ -31,6 +31,7 @@ pub enum Dialect {
 /// A statement that takes many rows is written for one row, and its text marks the template of that row: `values
 /// /* row */ ($1, $2)`. The parameters of the statement as a whole are numbered after those of a row. A statement with
 /// more than six parameters names them (`:tenant` instead of `$1`), in the order in which its header declares them.
+/// Statements that read the same columns mark the place of their list: `select /* columns */ *`.
 ///
 /// Each statement lives in a static of its own, which `sql!` or a macro beside it makes from files below `src/sql`.
 #[derive(Debug)]
@@ -40,12 +41,14 @@ pub struct Statement {
     /// The text for PostgreSQL in tests that take the row locks out.
     without_locks: &'static str,
     sqlite: &'static str,
+    /// The list of columns for the marked place. Empty if the texts mark none.
+    columns: &'static str,
     takes_rows: bool,
     has_names: bool,
     ran_on_postgres: AtomicBool,
     ran_on_sqlite: AtomicBool,
-    /// The PostgreSQL texts with numbered parameters, with locks and without. Unused if the source numbers them.
-    postgres_numbered: [OnceLock<String>; 2],
+    /// The PostgreSQL texts with columns and numbered parameters, with locks and without. Unused if the source has both.
+    postgres_whole: [OnceLock<String>; 2],
     /// The PostgreSQL texts that take arrays, with locks and without.
     postgres_many: [OnceLock<String>; 2],
     /// The SQLite texts, by the power of two of their number of rows.
@@ -80,14 +83,34 @@ impl Statement {
             postgres,
             without_locks: sqlite,
             sqlite,
+            columns: "",
             takes_rows: templates[0] + templates[1] > 0,
             has_names: has_names(postgres) || has_names(sqlite),
             ran_on_postgres: AtomicBool::new(false),
             ran_on_sqlite: AtomicBool::new(false),
-            postgres_numbered: [const { OnceLock::new() }; 2],
+            postgres_whole: [const { OnceLock::new() }; 2],
             postgres_many: [const { OnceLock::new() }; 2],
             sqlite_rows: [const { OnceLock::new() }; CHUNK_SIZES],
         }
+    }
+
+    /// Returns a statement that has the same text for both databases, and a list of columns for the marked place.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the text marks a place and `columns` is empty, or the reverse. In a static, this is a compile error.
+    pub const fn with_columns(
+        name: &'static str,
+        text: &'static str,
+        columns: &'static str,
+    ) -> Self {
+        assert!(
+            takes_columns(text) != columns.is_empty(),
+            "a statement has a marked place without columns, or columns without a place"
+        );
+        let mut statement = Self::new(name, text, text);
+        statement.columns = columns;
+        statement
     }
 
     /// Returns a statement whose texts differ by more than locks, so that PostgreSQL never runs the text of SQLite.
@@ -135,12 +158,17 @@ impl Statement {
             Dialect::Postgres => self.postgres,
             Dialect::Sqlite => self.without_locks,
         };
-        if self.has_names {
+        if self.has_names || !self.columns.is_empty() {
             let at = usize::from(dialect == Dialect::Sqlite);
-            self.postgres_numbered[at].get_or_init(|| with_numbered_params(text).into_owned())
+            self.postgres_whole[at].get_or_init(|| self.whole(text))
         } else {
             text
         }
+    }
+
+    /// Returns a text with its columns and with numbered parameters.
+    fn whole(&self, text: &str) -> String {
+        with_numbered_params(&with_columns(text, self.columns)).into_owned()
     }
 
     /// Returns `true` if the text marks the template of a row.
@@ -159,12 +187,8 @@ impl Statement {
     /// Returns the SQLite text that takes `2^power` rows.
     pub(crate) fn sqlite_text(&'static self, power: usize) -> &'static Positional {
         self.record_execution(Dialect::Sqlite);
-        self.sqlite_rows[power].get_or_init(|| {
-            to_positional(&with_repeated_row(
-                &with_numbered_params(self.sqlite),
-                1 << power,
-            ))
-        })
+        self.sqlite_rows[power]
+            .get_or_init(|| to_positional(&with_repeated_row(&self.whole(self.sqlite), 1 << power)))
     }
 }
 
@@ -293,14 +317,16 @@ macro_rules! sql_text {
     };
 }
 
-/// Returns the statement in `src/sql/<name>.sql`, which has the same text for both databases.
+/// Returns the statement in `src/sql/<name>.sql`, which has the same text for both databases. If the text marks the
+/// place of a list of columns, the call names the list: `sql!("runs/by_id", RUN_COLUMNS)`.
 #[macro_export]
 macro_rules! sql {
-    ($name:literal) => {{
-        static STATEMENT: $crate::Statement = {
-            const TEXT: &str = $crate::sql_text!("", $name);
-            $crate::Statement::new($name, TEXT, TEXT)
-        };
+    ($name:literal) => {
+        $crate::sql!($name, "")
+    };
+    ($name:literal, $columns:expr) => {{
+        static STATEMENT: $crate::Statement =
+            $crate::Statement::with_columns($name, $crate::sql_text!("", $name), $columns);
         &STATEMENT
     }};
 }

@@ -183,7 +183,10 @@ async fn lock_and_read_runs(tx: &mut Tx, runs: &[RunId]) -> Result<LockedRows, E
         automations = Some(lock_automations_and_seats(tx, ids.clone()).await?);
     }
     let mut found = HashMap::with_capacity(runs.len());
-    for row in tx.fetch_rows(sql!("runs/by_ids"), ids, params![]).await? {
+    for row in tx
+        .fetch_rows(sql!("runs/by_ids", rows::OPEN_RUN_COLUMNS), ids, params![])
+        .await?
+    {
         if let Some(run) = rows::open_run(&row)?
             && run.seat_id.is_some()
         {

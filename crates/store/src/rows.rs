@@ -245,6 +245,21 @@ fn cursor_origin(row: &Row) -> Result<Option<CursorOrigin>, Error> {
     }))
 }
 
+/// The columns that [`open_run`] reads, without `content`, of which lists read only the beginning.
+macro_rules! open_run_columns {
+    () => {
+        "id, tenant_id, input_id, attempt, failures, status, origin, session_id, seat_id, automation_id, trigger_id, \
+         scheduled_for, not_before, worker_id, started_at, cancel_requested_at, reason, message, usage, \
+         interrupted_run_id, prompt_ref, input_at, created_at"
+    };
+}
+pub(crate) const OPEN_RUN_COLUMNS: &str = open_run_columns!();
+/// The columns that [`run`] reads, without `content`.
+pub(crate) const RUN_COLUMNS: &str = concat!(
+    open_run_columns!(),
+    ", missed_until, occurrences, ended_at, stop_reason, flags"
+);
+
 /// Returns a run.
 pub(crate) fn run(row: &Row) -> Result<Run, Error> {
     let status = row.parse("status")?;

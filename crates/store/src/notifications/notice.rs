@@ -134,7 +134,13 @@ impl Facts {
                 automation,
             )
             .await?,
-            runs: by_id(tx, sql!("endpoints/runs"), runs.collect(), run).await?,
+            runs: by_id(
+                tx,
+                sql!("endpoints/runs", rows::RUN_COLUMNS),
+                runs.collect(),
+                run,
+            )
+            .await?,
         })
     }
 

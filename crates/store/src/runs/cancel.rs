@@ -16,6 +16,7 @@ use crate::{
     changes::note_change,
     database::{Row, Tx},
     locks::{lock_all_of_runs, lock_run},
+    rows,
     runs::end::end_run,
     session_log::SessionLogWriter,
     store::Store,
@@ -197,7 +198,10 @@ async fn cancel_each(
 /// Reads the status of a run.
 async fn read_status(tx: &mut Tx, scope: Scope, run: RunId) -> Result<RunStatus, Error> {
     let row = tx
-        .fetch_optional(sql!("runs/by_id"), params![scope.tenant(), run])
+        .fetch_optional(
+            sql!("runs/by_id", rows::RUN_COLUMNS),
+            params![scope.tenant(), run],
+        )
         .await?;
     Ok(row
         .ok_or_else(|| Error::not_found("run", run))?

@@ -101,7 +101,10 @@ impl Store {
     pub async fn run(&self, scope: Scope, id: RunId) -> Result<Run, Error> {
         let mut tx = self.db.begin_read(scope).await?;
         let row = tx
-            .fetch_optional(sql!("runs/by_id"), params![scope.tenant(), id])
+            .fetch_optional(
+                sql!("runs/by_id", rows::RUN_COLUMNS),
+                params![scope.tenant(), id],
+            )
             .await?;
         rows::run(&row.ok_or_else(|| Error::not_found("run", id))?)
     }
@@ -195,7 +198,10 @@ impl Store {
     pub async fn attempts(&self, scope: Scope, input: InputId) -> Result<Vec<Run>, Error> {
         let mut tx = self.db.begin_read(scope).await?;
         let found = tx
-            .fetch_all(sql!("runs/attempts"), params![scope.tenant(), input])
+            .fetch_all(
+                sql!("runs/attempts", rows::RUN_COLUMNS),
+                params![scope.tenant(), input],
+            )
             .await?;
         found.iter().map(rows::run).collect()
     }
@@ -283,7 +289,7 @@ async fn read_page_of_status(
 ) -> Result<Vec<Run>, Error> {
     let (statement, params) = match (filter.session, filter.automation, status) {
         (Some(_), _, _) => (
-            sql!("runs/page_of_session"),
+            sql!("runs/page_of_session", rows::RUN_COLUMNS),
             page_params!(
                 "runs/page_of_session",
                 scope,
@@ -294,7 +300,7 @@ async fn read_page_of_status(
             ),
         ),
         (None, Some(_), _) => (
-            sql!("runs/page_of_automation"),
+            sql!("runs/page_of_automation", rows::RUN_COLUMNS),
             page_params!(
                 "runs/page_of_automation",
                 scope,
@@ -305,11 +311,11 @@ async fn read_page_of_status(
             ),
         ),
         (None, None, Some(open)) if !open.is_over() => (
-            sql!("runs/page_open"),
+            sql!("runs/page_open", rows::RUN_COLUMNS),
             page_params!("runs/page_open", scope, filter, page, content_chars, status),
         ),
         (None, None, _) if scope == Scope::System => (
-            sql!("runs/page_of_all"),
+            sql!("runs/page_of_all", rows::RUN_COLUMNS),
             page_params!(
                 "runs/page_of_all",
                 scope,
@@ -320,7 +326,7 @@ async fn read_page_of_status(
             ),
         ),
         (None, None, Some(over)) if over != RunStatus::Succeeded => (
-            sql!("runs/page_without_success"),
+            sql!("runs/page_without_success", rows::RUN_COLUMNS),
             page_params!(
                 "runs/page_without_success",
                 scope,
@@ -331,7 +337,7 @@ async fn read_page_of_status(
             ),
         ),
         (None, None, _) => (
-            sql!("runs/page"),
+            sql!("runs/page", rows::RUN_COLUMNS),
             page_params!("runs/page", scope, filter, page, content_chars, status),
         ),
     };

@@ -43,11 +43,17 @@ impl Store {
                     // both create the next attempt.
                     lock_run(tx, id).await?;
                     let row = tx
-                        .fetch_optional(sql!("runs/by_id"), params![scope.tenant(), id])
+                        .fetch_optional(
+                            sql!("runs/by_id", rows::RUN_COLUMNS),
+                            params![scope.tenant(), id],
+                        )
                         .await?;
                     let run = rows::run(&row.ok_or_else(|| Error::not_found("run", id))?)?;
                     let attempts = tx
-                        .fetch_all(sql!("runs/attempts"), params![scope.tenant(), run.input_id])
+                        .fetch_all(
+                            sql!("runs/attempts", rows::RUN_COLUMNS),
+                            params![scope.tenant(), run.input_id],
+                        )
                         .await?;
                     for row in &attempts {
                         if let Some(reserved) = reserved

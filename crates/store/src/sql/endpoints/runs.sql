@@ -1,6 +1,6 @@
 -- Returns the runs of notifications.
 -- Each row: $1 id
 with item (id) as (values /* row */ ($1))
-select id, tenant_id, input_id, attempt, failures, status, origin, session_id, seat_id, automation_id, trigger_id, scheduled_for, missed_until, occurrences, content, not_before, worker_id, started_at, ended_at, cancel_requested_at, reason, message, stop_reason, flags, usage, interrupted_run_id, prompt_ref, input_at, created_at
+select /* columns */ *, content
 from agent_runs
 where id in (select id from item)

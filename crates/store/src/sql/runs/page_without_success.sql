@@ -4,7 +4,7 @@
 -- instants or null, :origin, :reason or null, :occurrences_only whether only occurrences, :last_attempts_only whether
 -- only the last attempt at each input, :status, :session or null, :automation or null and :instance or null, :limit
 -- and :content_chars the maximum number of characters of an input
-select id, tenant_id, input_id, attempt, failures, status, origin, session_id, seat_id, automation_id, trigger_id, scheduled_for, missed_until, occurrences, exclusive, substr(content, 1, cast(:content_chars as integer)) as content, not_before, worker_id, started_at, ended_at, cancel_requested_at, cancel_reason, reason, message, stop_reason, flags, usage, interrupted_run_id, prompt_ref, input_at, created_at
+select /* columns */ *, substr(content, 1, cast(:content_chars as integer)) as content
 from agent_runs
 where tenant_id = :tenant and status = :status and id < :before and id >= :first_id
   and status in ('failed', 'cancelled', 'stalled', 'skipped', 'missed')
