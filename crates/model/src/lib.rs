@@ -42,6 +42,7 @@ pub mod nearest;
 pub mod notification;
 pub mod occurrence;
 pub mod outcome;
+pub mod owner;
 pub mod permission;
 pub mod policy;
 pub mod precheck;

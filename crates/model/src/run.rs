@@ -439,11 +439,12 @@ impl RunSource {
 }
 
 impl Origin {
-    /// Returns the rank of waiting inputs: inputs of people (0) start before all others (1).
+    /// Returns the rank of waiting inputs: inputs of people (0) start first, then occurrences (1), then those of agents (2).
     pub const fn priority(self) -> i64 {
         match self {
             Self::Person => 0,
-            Self::Occurrence | Self::Task | Self::Message => 1,
+            Self::Occurrence => 1,
+            Self::Task | Self::Message => 2,
         }
     }
 }

@@ -6,8 +6,7 @@ use api_types::{ClockChange, DryRun, DryRunRequest};
 use model::{
     Timestamp,
     permission::PermissionRules,
-    prompt::{self, PromptContext},
-    run::Origin,
+    prompt::{self, PromptContext, PromptTemplate},
     schedule::{ClockChangeKind, Schedule, Spec},
 };
 use store::NewAutomation;
@@ -123,9 +122,10 @@ fn render(
         .iter()
         .find(|spec| **spec == Spec::Webhook {});
     let context = PromptContext {
-        origin: Origin::Occurrence,
+        template: PromptTemplate::Automation {
+            name: &definition.name,
+        },
         content: &definition.prompt,
-        automation: Some(&definition.name),
         trigger: fires.or(webhook),
         scheduled_for: Some(at),
         payload: None,

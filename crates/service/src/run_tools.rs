@@ -14,6 +14,7 @@ use model::{
     SessionId, Timestamp,
     automation::AutomationState,
     entity::Automation,
+    owner::RunOwner,
     permission::PermissionRules,
     policy::{Policies, SessionMode},
     schedule::{Schedule, Spec, Zone, parse_at},
@@ -178,7 +179,7 @@ impl RunTools {
         let spec = self.schedule(request, now)?;
         let expires_at = self.expiry(request, now)?;
         check_interval(&spec, now, expires_at)?;
-        let made_in = turn.automation.as_ref();
+        let owner = turn.owner();
         let mut new = NewAgentAutomation {
             new: NewAutomation {
                 name: name.clone(),
@@ -188,11 +189,9 @@ impl RunTools {
                 placed_on: None,
                 session_mode: SessionMode::Bound,
                 bound_session_key: None,
-                policies: made_in.map_or_else(Policies::default, inherited_policies),
+                policies: inherited_policies(owner.policies()),
                 settings: model::entity::SeatSettings::default(),
-                permissions: made_in.map_or_else(PermissionRules::default, |made_in| {
-                    made_in.permissions.clone()
-                }),
+                permissions: PermissionRules(owner.permissions().to_vec()),
                 triggers: vec![spec],
             },
             name,
@@ -375,31 +374,33 @@ impl RunTools {
     }
 }
 
-/// Returns the policies of an automation that an agent makes in a turn of `made_in`: its limits, so that no agent leaves
-/// them by a new automation.
-fn inherited_policies(made_in: &Automation) -> Policies {
+/// Returns the policies of an automation that an agent makes in a turn with `policies`: their limits, so that no agent
+/// leaves them by a new automation.
+fn inherited_policies(policies: &Policies) -> Policies {
     Policies {
         // The mode of the session may be another one, and a precheck is a question about that automation's own work.
         overlap: None,
         precheck: None,
         agent_cron: AgentCron::Deny,
-        ..made_in.policies.clone()
+        ..policies.clone()
     }
 }
 
 /// Returns the reason for which a turn may make no automation.
 fn refusal(turn: &CallingTurn) -> Error {
-    let made_by_agent = turn
-        .automation
-        .as_ref()
-        .is_some_and(|automation| automation.made_by.is_some());
-    Error::NotAllowed {
-        reason: if made_by_agent {
+    let reason = match turn.owner() {
+        RunOwner::SeatMessages => {
+            "another agent sent the message of this turn, and such turns make no automations"
+        }
+        RunOwner::Occurrence(automation) if automation.made_by.is_some() => {
             "an agent has made the automation of this turn, and such turns make no automations"
-                .into()
-        } else {
-            "the automation of this turn does not allow it (`agent_cron` is `deny`)".into()
-        },
+        }
+        RunOwner::Person | RunOwner::Occurrence(_) => {
+            "the automation of this turn does not allow it (`agent_cron` is `deny`)"
+        }
+    };
+    Error::NotAllowed {
+        reason: reason.into(),
     }
 }
 

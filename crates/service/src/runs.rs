@@ -8,6 +8,7 @@ use delivery::TriggerName;
 use model::{
     InputId, RunId,
     entity::{Run, RunRecord},
+    owner::RunOwner,
     run::{RunSource, RunStatus},
     tools::ToolAccess,
     turn::SubmittedRun,
@@ -142,8 +143,8 @@ impl Service {
             None => None,
         };
         Ok(agent.map(|agent| {
-            let limit = automation.map_or(ToolAccess::All, |automation| automation.policies.tools);
-            let tools = agent.config.tools.min(limit);
+            let owner = RunOwner::new(run.origin, automation.as_ref());
+            let tools = agent.config.tools.min(owner.policies().tools);
             let titles = match tools {
                 ToolAccess::None => Vec::new(),
                 ToolAccess::Read | ToolAccess::All => agent.config.own_tools,

@@ -14,6 +14,7 @@ use model::{
     AutomationId, RunId, SessionId, TenantId, Timestamp,
     budget::{self, Account, Accounts, Budget, BudgetPeriods, Owner, RunUsage, UsageTotals},
     entity::{Automation, Run},
+    owner::{RunOwner, Spender},
 };
 use uuid::Uuid;
 
@@ -29,8 +30,7 @@ use crate::{
 /// The usage of a turn, which counts towards the budgets of its tenant and its automation.
 pub(crate) struct TurnUsage {
     tenant: TenantId,
-    /// The automation of the run. `None` for messages of people.
-    automation: Option<AutomationId>,
+    spender: Spender,
     usage: RunUsage,
     turns: u32,
     /// The time that the turn took. It counts once, when the turn ends.
@@ -50,15 +50,19 @@ impl TurnUsage {
     pub(crate) fn consumed(run: &Run, spent: RunUsage) -> Self {
         Self {
             usage: spent,
-            ..Self::ended(run.tenant_id, run.automation_id, Duration::ZERO)
+            ..Self::ended(
+                run.tenant_id,
+                Spender::new(run.automation_id),
+                Duration::ZERO,
+            )
         }
     }
 
     /// Returns the time of a turn that has ended.
-    fn ended(tenant: TenantId, automation: Option<AutomationId>, time: Duration) -> Self {
+    fn ended(tenant: TenantId, spender: Spender, time: Duration) -> Self {
         Self {
             tenant,
-            automation,
+            spender,
             usage: RunUsage::default(),
             turns: 0,
             time,
@@ -82,9 +86,8 @@ struct UsageSum {
     turn_ms: u64,
 }
 
-/// Adds usage to the day of `now`: one row for each spender and currency. The spender is the automation of the run, or
-/// the tenant if a person sent the message. All transactions write the rows in the same order, so that they cannot
-/// deadlock.
+/// Adds usage to the day of `now`: one row for each spender and currency. All transactions write the rows in the same
+/// order, so that they cannot deadlock.
 pub(crate) async fn add_usage(
     tx: &mut Tx,
     uses: Vec<TurnUsage>,
@@ -92,8 +95,7 @@ pub(crate) async fn add_usage(
 ) -> Result<(), Error> {
     let mut sums: BTreeMap<(Uuid, String), UsageSum> = BTreeMap::new();
     for used in uses {
-        let automation = used.automation.map(AutomationId::uuid);
-        let spender = automation.unwrap_or(used.tenant.uuid());
+        let spender = used.spender.id(used.tenant);
         let mut cost = used.usage.cost.into_iter();
         // Add the tokens to the row of the first currency, so that they count once. Few agents report two currencies.
         let (currency, micros) = cost.next().unwrap_or_default();
@@ -104,7 +106,7 @@ pub(crate) async fn add_usage(
         for (currency, micros, (tokens, turns, turn_ms)) in first.chain(rest) {
             let sum = sums.entry((spender, currency)).or_default();
             sum.tenant = Some(used.tenant);
-            sum.automation = used.automation;
+            sum.automation = used.spender.automation();
             sum.cost = sum.cost.saturating_add(micros);
             sum.tokens = sum.tokens.saturating_add(tokens);
             sum.turns = sum.turns.saturating_add(turns);
@@ -232,18 +234,11 @@ impl Budgets {
         })
     }
 
-    /// Returns the budgets that limit a run of a tenant, and of an automation if the run has one.
-    pub(crate) fn accounts(&self, tenant: TenantId, automation: Option<&Automation>) -> Accounts {
-        let of_automation = automation.map(|automation| {
-            (
-                Owner::Automation,
-                automation.id.uuid(),
-                &automation.policies.budget,
-            )
-        });
+    /// Returns the budgets that limit a run: that of its owner, and that of its tenant.
+    pub(crate) fn accounts(&self, tenant: TenantId, owner: RunOwner<'_>) -> Accounts {
         let of_tenant = self.tenants.get(&tenant);
         let of_tenant = of_tenant.map(|budget| (Owner::Tenant, tenant.uuid(), budget));
-        let limited = of_automation.into_iter().chain(of_tenant);
+        let limited = owner.budget().into_iter().chain(of_tenant);
         let limited = limited.filter(|(_, _, budget)| !budget.is_none());
         Accounts {
             accounts: limited
@@ -266,8 +261,7 @@ impl Budgets {
 
     /// Counts a turn that begins in this transaction, so that the next run of the same transaction sees it.
     pub(crate) fn count_turn(&mut self, run: &Run) {
-        let automation = run.automation_id.map(AutomationId::uuid);
-        for id in automation.into_iter().chain([run.tenant_id.uuid()]) {
+        for id in Spender::new(run.automation_id).limited_ids(run.tenant_id) {
             let used = self.used.entry(id).or_default();
             used.day.turns += 1;
             used.month.turns += 1;
@@ -311,7 +305,7 @@ pub(crate) async fn add_period_usage(
 struct RunningTurn {
     run: RunId,
     tenant: TenantId,
-    automation: Option<AutomationId>,
+    spender: Spender,
     time: Duration,
 }
 
@@ -326,7 +320,7 @@ async fn running_turns(tx: &mut Tx, ids: Vec<Vec<Param>>) -> Result<Vec<RunningT
         Ok(RunningTurn {
             run: row.get("id")?,
             tenant: row.get("tenant_id")?,
-            automation: row.optional("automation_id")?,
+            spender: Spender::new(row.optional("automation_id")?),
             time: started.map_or(Duration::ZERO, |started| alive.since(started)),
         })
     });
@@ -342,7 +336,7 @@ pub(crate) async fn count_turns_of_deleted_session(
     let running = running_turns(tx, vec![params![session]]).await?;
     let uses = running
         .iter()
-        .map(|turn| TurnUsage::ended(turn.tenant, turn.automation, turn.time));
+        .map(|turn| TurnUsage::ended(turn.tenant, turn.spender, turn.time));
     add_usage(tx, uses.collect(), now).await
 }
 
@@ -359,8 +353,7 @@ async fn add_running_time(
         if own_runs.contains(&turn.run) {
             continue;
         }
-        let automation = turn.automation.map(AutomationId::uuid);
-        for owner in automation.into_iter().chain([turn.tenant.uuid()]) {
+        for owner in turn.spender.limited_ids(turn.tenant) {
             if timed.contains(&owner) {
                 let both = used.entry(owner).or_default();
                 both.day.time += turn.time;

@@ -15,8 +15,7 @@ use std::sync::{
 use anyhow::{Result, ensure};
 use model::{
     Entropy, MessageId, TenantId,
-    prompt::{self, PromptContext, RenderedPrompt},
-    run::Origin,
+    prompt::{self, PromptContext, PromptTemplate, RenderedPrompt},
 };
 use serde_json::json;
 use sqlx::{Connection as _, Executor as _, PgConnection, types::Json, types::Uuid};
@@ -179,9 +178,8 @@ impl Writer {
             .execute("set search_path = automation; set matins.scope = 'system'")
             .await?;
         let prompt = prompt::render_turn_prompt(&PromptContext {
-            origin: Origin::Person,
+            template: PromptTemplate::Message,
             content: "What is due today?",
-            automation: None,
             trigger: None,
             scheduled_for: None,
             payload: None,

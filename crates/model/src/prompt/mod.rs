@@ -23,7 +23,7 @@ pub use run_report::{
     MAX_BYTES as RUN_REPORT_BYTES, MAX_LINES as RUN_REPORT_LINES, ReportedRun, UnreportedRuns,
     render_run_report,
 };
-pub use turn::{PromptContext, render_turn_prompt};
+pub use turn::{PromptContext, PromptTemplate, render_turn_prompt};
 
 /// A template: the text of a prompt under a stable name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

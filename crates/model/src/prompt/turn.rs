@@ -5,20 +5,29 @@ use serde_json::json;
 use super::{Error, FIRE, INTERRUPTED, MESSAGE, REMINDER, RenderedPrompt, TRIGGER_FILE, WEBHOOK};
 use crate::{
     ids::RunId,
-    run::Origin,
     schedule::{Spec, Zone, format_instant},
     time::Timestamp,
 };
 
+/// The kind of template of a prompt.
+#[derive(Debug, Clone, Copy)]
+pub enum PromptTemplate<'a> {
+    /// The text of the input alone.
+    Message,
+    /// The text of the input below the reason for which the automation runs.
+    Automation {
+        /// The name of the automation.
+        name: &'a str,
+    },
+}
+
 /// The facts that a prompt is rendered from.
 #[derive(Debug, Clone, Copy)]
 pub struct PromptContext<'a> {
-    /// The source of the input.
-    pub origin: Origin,
+    /// The kind of template.
+    pub template: PromptTemplate<'a>,
     /// The text of the input.
     pub content: &'a str,
-    /// The name of the automation. `None` if the input is a message of a person.
-    pub automation: Option<&'a str>,
     /// The schedule of the trigger that fired the automation.
     pub trigger: Option<&'a Spec>,
     /// The due instant of the occurrence.
@@ -46,8 +55,7 @@ pub fn render_turn_prompt(context: &PromptContext<'_>) -> Result<RenderedPrompt,
 }
 
 fn render_request(context: &PromptContext<'_>) -> Result<RenderedPrompt, Error> {
-    let (Origin::Occurrence, Some(name), Some(at)) =
-        (context.origin, context.automation, context.scheduled_for)
+    let (PromptTemplate::Automation { name }, Some(at)) = (context.template, context.scheduled_for)
     else {
         return MESSAGE.render(json!({ "message": context.content }));
     };
@@ -94,9 +102,8 @@ mod tests {
     use super::*;
 
     const PERSON: PromptContext<'_> = PromptContext {
-        origin: Origin::Person,
+        template: PromptTemplate::Message,
         content: "Hello {{ x }}",
-        automation: None,
         trigger: None,
         scheduled_for: None,
         payload: None,
@@ -111,8 +118,9 @@ mod tests {
             zone: "Europe/Prague".into(),
         };
         let scheduled = PromptContext {
-            origin: Origin::Occurrence,
-            automation: Some("daily monitor"),
+            template: PromptTemplate::Automation {
+                name: "daily monitor",
+            },
             trigger: Some(&spec),
             scheduled_for: Some("2026-11-23T08:00:00Z".parse().unwrap()),
             ..PERSON

@@ -11,11 +11,12 @@ use model::{
     entity::{Automation, Run},
     event::RunChange,
     outcome::{FailureKind, Outcome, RunFailure},
+    owner::RunOwner,
     prompt::RenderedPrompt,
-    run::{Origin, RunState},
+    run::RunState,
     schedule::Spec,
     session::Admission,
-    transcript::{self, AutomationSource},
+    transcript,
     turn::{Assignment, Entry, EntryKind, Role, StartReply, TurnResult},
 };
 use serde_json::json;
@@ -133,11 +134,10 @@ impl Store {
                     let found = locked.runs.remove(&id).and_then(|run| {
                         let session = sessions.get(&run.session_id?)?.clone();
                         let seat = seats.get(&run.seat_id?)?.clone();
-                        let automation = run.automation_id;
-                        let automation = automation.and_then(|id| locked.automations.get(&id));
-                        let accounts = budgets.accounts(run.tenant_id, automation);
+                        let owner = RunOwner::of(&run, &locked.automations);
+                        let accounts = budgets.accounts(run.tenant_id, owner);
                         let is_supported = !unsupported_tenants.contains(&run.tenant_id)
-                            && context.supports_run(&run, &seat, automation);
+                            && context.supports_run(&run, &seat, owner);
                         Some(StartCandidate {
                             run,
                             session,
@@ -170,9 +170,9 @@ impl Store {
                         }
                         // The precheck may decline the turn, so that the turn does not count towards a budget yet.
                         None if need_precheck.contains(&id) => {
-                            let automation = run.automation_id;
-                            let automation = automation.and_then(|id| locked.automations.get(&id));
-                            if let Some(job) = automation
+                            let owner = RunOwner::of(run, &locked.automations);
+                            if let Some(job) = owner
+                                .automation()
                                 .and_then(|automation| build_precheck(self, &found, automation))
                             {
                                 replies.insert(id, StartReply::RunPrecheck(Box::new(job)));
@@ -299,8 +299,7 @@ impl Store {
         let mut prompts = HashMap::with_capacity(ready.len());
         let mut begins = Vec::with_capacity(ready.len());
         for StartCandidate { run, secret, .. } in &ready {
-            let automation = run.automation_id.and_then(|id| automations.get(&id));
-            let prompt = context.render_prompt(run, automation)?;
+            let prompt = context.render_prompt(run, RunOwner::of(run, automations))?;
             let secret = secret.map(|hash| hash.to_vec());
             begins.push(params![run.id, json!(prompt.prompt_ref), secret]);
             prompts.insert(run.id, prompt);
@@ -338,7 +337,7 @@ impl Store {
             let Some(prompt) = prompt.filter(|_| started.contains(&run.id)) else {
                 continue;
             };
-            let automation = run.automation_id.and_then(|id| automations.get(&id));
+            let owner = RunOwner::of(&run, automations);
             uses.push(TurnUsage::turn_started(&run));
             run.state = RunState::Running {
                 worker_id: worker.clone(),
@@ -369,7 +368,7 @@ impl Store {
             };
             log.add_message(
                 location,
-                self.input_entry(&run, automation, &prompt, context, now),
+                self.input_entry(&run, owner, &prompt, context, now),
             );
             let change = RunChange::Running {
                 attempt: run.attempt,
@@ -386,7 +385,7 @@ impl Store {
                 directory_missing,
                 is_supported: true,
             };
-            assignments.push(turn.assign(self, context, automation, prompt)?);
+            assignments.push(turn.assign(self, context, owner, prompt)?);
         }
         // 5. Write the rows.
         tx.execute_rows(sql!("seats/pin"), pins, params![instance, now])
@@ -402,17 +401,12 @@ impl Store {
     fn input_entry(
         &self,
         run: &Run,
-        automation: Option<&Automation>,
+        owner: RunOwner<'_>,
         prompt: &RenderedPrompt,
         context: &TurnContext,
         now: Timestamp,
     ) -> Entry {
-        let source = automation
-            .filter(|_| run.origin == Origin::Occurrence)
-            .map(|automation| AutomationSource {
-                automation_id: automation.id,
-                automation_name: automation.name.clone(),
-            });
+        let source = owner.automation_source();
         let metadata = transcript::metadata(source.as_ref(), run.id, Some(&prompt.prompt_ref));
         if context.inputs_in_transcript.contains(&run.input_id) {
             let text = format!("Attempt {} begins.", run.attempt);

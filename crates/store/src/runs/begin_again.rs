@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 
 use model::{
-    AutomationId, RunId, Timestamp, WorkerId, entity::Automation, prompt::RenderedPrompt,
-    turn::Assignment,
+    AutomationId, RunId, Timestamp, WorkerId, entity::Automation, owner::RunOwner,
+    prompt::RenderedPrompt, turn::Assignment,
 };
 
 use crate::{
@@ -61,8 +61,8 @@ pub(super) async fn begin_again(
         let Some(prompt) = prompts.remove(&run).filter(|_| renewed.contains(&run)) else {
             continue;
         };
-        let automation = turn.run.automation_id.and_then(|id| automations.get(&id));
-        assignments.push(turn.assign(store, context, automation, prompt)?);
+        let owner = RunOwner::of(&turn.run, automations);
+        assignments.push(turn.assign(store, context, owner, prompt)?);
     }
     Ok(assignments)
 }

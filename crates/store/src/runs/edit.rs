@@ -59,8 +59,14 @@ impl Store {
                     }
                     _ => return Err(refused(&run, run.status().to_string())),
                 };
-                if run.origin != Origin::Person {
-                    return Err(refused(&run, "an input of an automation".into()));
+                let other = match run.origin {
+                    Origin::Person => None,
+                    Origin::Occurrence => Some("an input of an automation"),
+                    Origin::Task => Some("a task of a goal"),
+                    Origin::Message => Some("a message of another agent"),
+                };
+                if let Some(other) = other {
+                    return Err(refused(&run, other.into()));
                 }
                 if run.content != seen {
                     return Err(Error::StaleVersion {

@@ -17,10 +17,10 @@ use model::{
     lifecycle::Lifecycle,
     limits,
     outcome::{FollowUp, NextAttempt, Outcome, StopReason, follow_up},
-    policy::{Overlap, Policies},
-    run::{Origin, RunEvent, RunState, RunStatus},
+    owner::RunOwner,
+    run::{RunEvent, RunState, RunStatus},
     session::Admission,
-    transcript::{self, AnswerExtent, AutomationSource},
+    transcript::{self, AnswerExtent},
     turn::{EntryKind, Role, TurnResult, WriteOutcome},
 };
 use serde_json::json;
@@ -235,10 +235,10 @@ pub(super) async fn end_runs(
     let follow_ups = follow_ups(tx, &ends, automations, now).await?;
     let mut next = Vec::new();
     for (end, follow_up) in ends.iter().zip(&follow_ups) {
-        let automation = end.run.automation_id.and_then(|id| automations.get(&id));
-        end.log_end(store, log, automation, *follow_up, now);
+        let owner = RunOwner::of(&end.run, automations);
+        end.log_end(store, log, owner, *follow_up, now);
         if let FollowUp::Retry(attempt) = follow_up {
-            next.extend(next_attempt(&end.run, automation, *attempt));
+            next.extend(next_attempt(&end.run, owner, *attempt));
         }
     }
     let inserted = insert_attempts(store, tx, log, &next, Preloaded::default(), now).await?;
@@ -267,18 +267,15 @@ async fn follow_ups(
     automations: &HashMap<AutomationId, Automation>,
     now: Timestamp,
 ) -> Result<Vec<FollowUp>, Error> {
-    let defaults = Policies::default();
     let mut follow_ups = Vec::with_capacity(ends.len());
     let mut retried = BTreeSet::new();
     for EndingRun { run, finished } in ends {
-        let automation = run.automation_id.and_then(|id| automations.get(&id));
-        let policies = automation.map_or(&defaults, |automation| &automation.policies);
         let failed_before = u32::try_from(run.failures).unwrap_or(u32::MAX);
         let next = follow_up(
             &finished.outcome,
             run.input_id,
             failed_before,
-            policies,
+            RunOwner::of(run, automations).policies(),
             now,
         );
         if matches!(next, FollowUp::Retry(_)) {
@@ -289,7 +286,7 @@ async fn follow_ups(
     // No attempt follows in a closed session or for a deleted automation.
     let seats = read_seat_statuses(tx, &retried, now).await?;
     for (EndingRun { run, .. }, next) in ends.iter().zip(&mut follow_ups) {
-        let automation = run.automation_id.and_then(|id| automations.get(&id));
+        let automation = RunOwner::of(run, automations).automation();
         let deleted = automation.is_some_and(|found| found.state == AutomationState::Deleted);
         let seat = run.seat_id.and_then(|seat| seats.get(&seat));
         let closed = seat.is_none_or(|seat| seat.session_status.admission() == Admission::Refuse);
@@ -346,7 +343,7 @@ impl EndingRun<'_> {
         &self,
         store: &Store,
         log: &mut SessionLogWriter,
-        automation: Option<&Automation>,
+        owner: RunOwner<'_>,
         next: FollowUp,
         now: Timestamp,
     ) {
@@ -360,11 +357,7 @@ impl EndingRun<'_> {
             run: Some(run.id),
             seat: run.seat_id,
         };
-        let source = automation.filter(|_| run.origin == Origin::Occurrence);
-        let source = source.map(|automation| AutomationSource {
-            automation_id: automation.id,
-            automation_name: automation.name.clone(),
-        });
+        let source = owner.automation_source();
         let status = finished.outcome.status();
         let mut metadata = transcript::metadata(source.as_ref(), run.id, run.prompt_ref.as_ref());
         metadata["outcome"] = json!(status);
@@ -400,12 +393,9 @@ const fn event_for_status(status: RunStatus) -> RunEvent {
 /// Builds the next attempt at a run's input. Returns `None` if the run has no session or no seat.
 pub(super) fn next_attempt<'a>(
     run: &'a Run,
-    automation: Option<&Automation>,
+    owner: RunOwner<'_>,
     next: NextAttempt,
 ) -> Option<NewAttempt<'a>> {
-    let overlap = automation.map_or(Overlap::Allow, |found| {
-        found.policies.overlap(found.session_mode)
-    });
     Some(NewAttempt {
         id: None,
         tenant: run.tenant_id,
@@ -418,7 +408,7 @@ pub(super) fn next_attempt<'a>(
         automation: run.automation_id,
         trigger: run.trigger_id,
         scheduled_for: run.scheduled_for,
-        exclusive: overlap != Overlap::Allow,
+        exclusive: owner.is_exclusive(),
         content: &run.content,
         not_before: next.not_before,
         interrupted: next

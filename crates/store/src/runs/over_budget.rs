@@ -8,6 +8,7 @@ use model::{
     entity::{Automation, Run},
     event::{DeferCause, RunChange},
     outcome::{FailureKind, Outcome, RunFailure},
+    owner::RunOwner,
     turn::{StartReply, TurnResult},
 };
 
@@ -20,8 +21,8 @@ use crate::{
 };
 
 /// Refuses to begin a turn whose budget is used up. Defers the run of an automation until the budget allows it again,
-/// and pauses the automation. Fails any other run, because a person waits for the answer, and a run that no later
-/// period allows.
+/// and pauses the automation. Defers the messages of other seats, too. Fails the message of a person, who waits for the
+/// answer, and a run that no later period allows.
 pub(super) async fn refuse_over_budget(
     store: &Store,
     tx: &mut Tx,
@@ -32,7 +33,8 @@ pub(super) async fn refuse_over_budget(
 ) -> Result<StartReply, Error> {
     // 1. Fail a run that no later period allows or for whose answer a person waits.
     let text = reached.to_string();
-    let (Some(automation), Some(until)) = (automation, reached.until) else {
+    let owner = RunOwner::new(run.origin, automation.as_deref());
+    let Some(until) = reached.until.filter(|_| owner.waits_for_budget()) else {
         let failure = RunFailure {
             kind: FailureKind::Budget,
             prompted: false,
@@ -43,7 +45,9 @@ pub(super) async fn refuse_over_budget(
         return Ok(StartReply::Refused(failure));
     };
     // 2. Pause the automation, so that its triggers create no further runs.
-    pause_over_budget(store, tx, automation, &text, now).await?;
+    if let Some(automation) = automation {
+        pause_over_budget(store, tx, automation, &text, now).await?;
+    }
     // 3. Defer the run. The statement changes no row if the run has begun or ended.
     let deferred = tx
         .execute(
@@ -62,7 +66,7 @@ pub(super) async fn refuse_over_budget(
         };
         log.add_run_change(session, run.id, RunChange::Deferred { cause });
         // Promote: the deferred run has left its seat, and other exclusive runs of the automation may start instead.
-        let automations = BTreeSet::from([automation.id]);
+        let automations = run.automation_id.into_iter().collect();
         promote_after(tx, log, BTreeSet::from([seat]), automations, now).await?;
     }
     Ok(StartReply::Deferred)

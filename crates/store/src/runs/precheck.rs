@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use model::{
     RunId, WorkingDirectory,
     entity::{Automation, Run},
+    owner::RunOwner,
     precheck::PrecheckJob,
-    run::Origin,
 };
 
 use crate::{
@@ -25,13 +25,10 @@ pub(super) async fn runs_needing_precheck(
     prechecked: &HashSet<RunId>,
 ) -> Result<HashSet<RunId>, Error> {
     let has_precheck = |run: &&Run| {
-        let automation = run.automation_id;
-        let automation = automation.and_then(|id| locked.automations.get(&id));
-        automation.is_some_and(|automation| automation.policies.precheck.is_some())
+        let owner = RunOwner::of(run, &locked.automations);
+        owner.policies().precheck.is_some() && !prechecked.contains(&run.id)
     };
-    let runs = locked.runs.values();
-    let runs = runs.filter(|run| run.origin == Origin::Occurrence && !prechecked.contains(&run.id));
-    let runs: Vec<&Run> = runs.filter(has_precheck).collect();
+    let runs: Vec<&Run> = locked.runs.values().filter(has_precheck).collect();
     let again = runs.iter().filter(|run| run.attempt > 1);
     let shown = inputs_in_transcript(tx, again.map(|run| run.input_id).collect()).await?;
     let needing = runs.iter().filter(|run| !shown.contains(&run.input_id));

@@ -6,6 +6,7 @@ use model::{
     entity::Run,
     lifecycle::{InvalidTransition, Lifecycle, state_phrase},
     outcome::{FailureKind, NextAttempt},
+    owner::RunOwner,
     run::RunStatus,
     turn::SubmittedRun,
 };
@@ -92,7 +93,8 @@ impl Store {
                         interrupted: may_have_been_prompted(&run),
                         counts_as_failure: run.status() != RunStatus::Cancelled,
                     };
-                    let attempt = next_attempt(&run, automation.as_ref(), next);
+                    let owner = RunOwner::new(run.origin, automation.as_ref());
+                    let attempt = next_attempt(&run, owner, next);
                     let mut attempt =
                         attempt.ok_or_else(|| Error::not_found("session of run", id))?;
                     attempt.id = reserved;

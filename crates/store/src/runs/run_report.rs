@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use model::{
     AutomationId, RunId,
     entity::Automation,
-    policy::{Policies, RunReports},
+    owner::RunOwner,
+    policy::RunReports,
     prompt::{RenderedPrompt, ReportedRun, UnreportedRuns, render_run_report},
     schedule::Zone,
 };
@@ -30,11 +31,7 @@ pub(super) async fn add_run_reports(
 ) -> Result<(), Error> {
     // 1. Choose the turns whose prompts have reports.
     let has_report = |turn: &&StartCandidate| {
-        let automation = turn.run.automation_id.and_then(|id| automations.get(&id));
-        let policy = automation.map_or_else(
-            || Policies::default().run_reports,
-            |automation| automation.policies.run_reports,
-        );
+        let policy = RunOwner::of(&turn.run, automations).policies().run_reports;
         let prompt = prompts.get(&turn.run.id);
         policy == RunReports::On && prompt.is_some_and(|prompt| !prompt.is_command())
     };

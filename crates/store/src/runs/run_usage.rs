@@ -14,6 +14,7 @@ use model::{
     budget::{self, Accounts, RunUsage},
     entity::{Automation, Run},
     outcome::{FailureKind, Outcome},
+    owner::RunOwner,
     policy::Policies,
     run::{RunState, RunStatus},
     turn::TurnResult,
@@ -65,16 +66,15 @@ impl Store {
                     usage::add_usage(tx, vec![TurnUsage::consumed(&run, uncounted)], now).await?;
                 }
                 // 3. Read the limits that apply from now on.
-                let automation = run.automation_id;
-                let automation = automation.and_then(|id| locked.automations.get(&id));
+                let owner = RunOwner::of(&run, &locked.automations);
+                let automation = owner.automation().into_iter();
                 let tenants = usage::tenant_budgets(tx, BTreeSet::from([run.tenant_id])).await?;
-                let budgets =
-                    Budgets::read(tx, tenants, automation.into_iter(), &[run.id], now).await?;
+                let budgets = Budgets::read(tx, tenants, automation, &[run.id], now).await?;
                 Ok(Some(Accounts {
                     // Reports are cumulative. A late report that a later one has overtaken must not reduce the
                     // counted usage.
                     counted: if has_uncounted { reported } else { counted },
-                    ..budgets.accounts(run.tenant_id, automation)
+                    ..budgets.accounts(run.tenant_id, owner)
                 }))
             })
         })
@@ -90,13 +90,9 @@ fn counted_usage(run: &Run) -> RunUsage {
 /// Returns the time that the turn of a run has taken, at most its time limit. Zero if the turn has not begun.
 ///
 /// The machine may have been off or asleep in between: the worker is found lost, or goes on, long after the time limit.
-fn turn_time(run: &Run, automation: Option<&Automation>, now: Timestamp) -> Duration {
-    let limit = automation.map_or_else(
-        || Policies::default().timeout(),
-        |automation| automation.policies.timeout(),
-    );
+fn turn_time(run: &Run, policies: &Policies, now: Timestamp) -> Duration {
     match &run.state {
-        RunState::Running { started_at, .. } => now.since(*started_at).min(limit),
+        RunState::Running { started_at, .. } => now.since(*started_at).min(policies.timeout()),
         _ => Duration::ZERO,
     }
 }
@@ -150,8 +146,8 @@ pub(super) async fn count_final_usage(
         let reported = usage.map(RunUsage::of).unwrap_or_default();
         // Reports are cumulative. Counting one whole would count the usage of `record_usage` a second time.
         let uncounted = reported.saturating_sub(&counted_usage(run));
-        let automation = run.automation_id.and_then(|id| automations.get(&id));
-        let time = turn_time(run, automation, now);
+        let policies = RunOwner::of(run, automations).policies();
+        let time = turn_time(run, policies, now);
         if !uncounted.is_none() || !time.is_zero() {
             uses.push(TurnUsage::consumed(run, uncounted).with_time(time));
         }
@@ -159,8 +155,7 @@ pub(super) async fn count_final_usage(
             Outcome::Failed(failure) if failure.kind == FailureKind::Budget => Some(failure),
             _ => None,
         };
-        let has_minutes = automation.is_some_and(|it| it.policies.budget.has_minutes());
-        let is_timed = has_minutes && !time.is_zero();
+        let is_timed = policies.budget.has_minutes() && !time.is_zero();
         if let Some(id) = run.automation_id
             && (cut_off.is_some() || is_timed || !reported.is_none())
         {
@@ -182,7 +177,7 @@ pub(super) async fn count_final_usage(
         };
         let accounts = Accounts {
             counted: reported.clone(),
-            ..budgets.accounts(tenant, Some(automation))
+            ..budgets.accounts(tenant, RunOwner::Occurrence(automation))
         };
         let reached = accounts
             .limit_reached_during_turn(&reported, Duration::ZERO)

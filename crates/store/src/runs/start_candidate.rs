@@ -2,9 +2,9 @@
 
 use model::{
     budget::Accounts,
-    entity::{Automation, Run, Seat, Session},
+    entity::{Run, Seat, Session},
+    owner::RunOwner,
     permission::PermissionRules,
-    policy::Policies,
     prompt::RenderedPrompt,
     turn::Assignment,
 };
@@ -32,24 +32,20 @@ impl StartCandidate {
         self,
         store: &Store,
         context: &TurnContext,
-        automation: Option<&Automation>,
+        owner: RunOwner<'_>,
         prompt: RenderedPrompt,
     ) -> Result<Assignment, Error> {
         let agent = context.agent(&self.seat)?;
         // A rule that denies outweighs all that allow, so that an automation cannot lift a denial of its agent.
         let mut permissions = agent.config.permissions.0.clone();
-        let mut policies = Policies::default();
-        if let Some(automation) = automation {
-            permissions.extend(automation.permissions.0.iter().cloned());
-            policies = automation.policies.clone();
-        }
+        permissions.extend_from_slice(owner.permissions());
         Ok(Assignment {
             run: self.run,
             cwd: store.working_directory(self.session.cwd.as_deref(), self.session.id),
             session: self.session,
             seat: self.seat,
             agent,
-            policies,
+            policies: owner.policies().clone(),
             permissions: PermissionRules(permissions),
             prompt,
             accounts: self.accounts,

@@ -8,7 +8,8 @@ use std::{
 use model::{
     AgentId, InputId, SeatId, SessionId, TriggerId,
     agent::Agent,
-    entity::{Automation, Run, Seat, Session, Trigger},
+    entity::{Run, Seat, Session, Trigger},
+    owner::RunOwner,
     prompt::{self, RenderedPrompt},
     schedule::Spec,
 };
@@ -72,9 +73,10 @@ impl TurnContext {
         &self,
         run: &Run,
         seat: &SeatWithFormat,
-        automation: Option<&Automation>,
+        owner: RunOwner<'_>,
     ) -> bool {
         let trigger = run.trigger_id;
+        let automation = owner.automation();
         let agent = self.agents.get(&seat.seat.agent_id);
         stored::supports_format(seat.needs_format)
             && automation.is_none_or(|automation| stored::supports_format(automation.needs_format))
@@ -94,16 +96,15 @@ impl TurnContext {
         trigger.map(|trigger| &trigger.spec)
     }
 
-    /// Renders the prompt of a run from the template of its origin.
+    /// Renders the prompt of a run from the template of its owner.
     pub(super) fn render_prompt(
         &self,
         run: &Run,
-        automation: Option<&Automation>,
+        owner: RunOwner<'_>,
     ) -> Result<RenderedPrompt, Error> {
         let context = prompt::PromptContext {
-            origin: run.origin,
+            template: owner.template(),
             content: &run.content,
-            automation: automation.map(|automation| automation.name.as_str()),
             trigger: self.trigger_spec(run),
             scheduled_for: run.scheduled_for,
             payload: self.payloads.get(&run.input_id).map(String::as_str),

@@ -17,6 +17,8 @@ use model::{
     agent::Agent,
     entity::{Automation, Seat, Session},
     lifecycle::{InvalidTransition, Lifecycle as _},
+    owner::RunOwner,
+    run::Origin,
     session::{Admission, SessionStatus},
     tools::{AgentCron, ToolAccess},
 };
@@ -53,6 +55,8 @@ pub struct CallingTurn {
     pub run: RunId,
     /// The input of the turn.
     pub input: InputId,
+    /// The source of the input.
+    pub origin: Origin,
     /// The tenant of the run.
     pub tenant: TenantId,
     /// The session.
@@ -61,7 +65,7 @@ pub struct CallingTurn {
     pub seat: Seat,
     /// The configured agent.
     pub agent: Agent,
-    /// The automation. `None` if a person has sent the input.
+    /// The automation. `None` if the input is no occurrence.
     pub automation: Option<Automation>,
 }
 
@@ -88,17 +92,19 @@ impl Quota {
 }
 
 impl CallingTurn {
-    /// Returns the tools that the agent gets: those of its configuration, at most those of the automation.
-    pub fn tools(&self) -> ToolAccess {
-        let agent = self.agent.config.tools;
-        let automation = self.automation.as_ref();
-        automation.map_or(agent, |automation| agent.min(automation.policies.tools))
+    /// Returns the owner of the run.
+    pub fn owner(&self) -> RunOwner<'_> {
+        RunOwner::new(self.origin, self.automation.as_ref())
     }
 
-    /// Returns the rule for new automations that the agent makes in the turn. A person's message allows them.
+    /// Returns the tools that the agent gets: those of its configuration, at most those of the policies.
+    pub fn tools(&self) -> ToolAccess {
+        self.agent.config.tools.min(self.owner().policies().tools)
+    }
+
+    /// Returns the rule for new automations that the agent makes in the turn.
     pub fn agent_cron(&self) -> AgentCron {
-        let automation = self.automation.as_ref();
-        automation.map_or(AgentCron::Allow, Automation::agent_cron)
+        self.owner().agent_cron()
     }
 }
 
@@ -172,6 +178,7 @@ async fn read_turn(tx: &mut Tx, caller: &ToolCaller, now: Timestamp) -> Result<C
     Ok(CallingTurn {
         run: row.get("id")?,
         input: row.get("input_id")?,
+        origin: row.parse("origin")?,
         tenant,
         session: rows::session(&session)?,
         seat,

@@ -4,8 +4,8 @@ use model::{
     WorkerId,
     outcome::FailureKind,
     permission::{PermissionRule, PermissionRules, Verdict},
-    policy::SessionMode,
-    run::RunStatus::{Cancelled, Failed, Running},
+    policy::{Policies, SessionMode},
+    run::RunStatus::{Cancelled, Deferred, Failed, Running},
     turn::StartReply,
 };
 use serde_json::json;
@@ -247,4 +247,30 @@ pub(crate) async fn permission_rules_of_agent_and_automation_are_combined(db: &T
     assert_eq!(assignment.permissions.0, [allow("read"), allow("edit")]);
     assert_eq!(assignment.policies.timeout_seconds, 77);
     assert_eq!(assignment.agent.config, config);
+}
+
+pub(crate) async fn messages_of_seats_wait_for_budget_of_tenant(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    stage.limit_tenant(&["1 turns/day"]).await;
+    let session = stage.session().await;
+    let run = stage.send_message(session, "Hello").await.run_id;
+    stage.start(run).await;
+    stage.succeed(run).await;
+    // A person waits for the answer, and gets the refusal at once.
+    let run = stage.send_message(session, "Hello").await.run_id;
+    let reply = stage.claim_and_begin(run).await;
+    assert!(matches!(reply, StartReply::Refused(_)), "{reply:?}");
+    let run = stage.send_seat_message(db, session).await;
+    let reply = stage.claim_and_begin(run).await;
+    assert!(matches!(reply, StartReply::Deferred), "{reply:?}");
+    let midnight = at("2026-05-05T00:00:00Z");
+    let waiting = stage.run(run).await;
+    assert_eq!(waiting.status(), Deferred);
+    assert_eq!(waiting.state.not_before(), Some(midnight));
+    stage.clock.set(midnight);
+    stage.assert_nothing_promotable().await;
+    let assignment = stage.start(run).await;
+    assert_eq!(assignment.policies, Policies::default());
+    assert_eq!(assignment.prompt.text, "hello");
+    assert_eq!(stage.tenant_usage().await.day.turns, 1);
 }

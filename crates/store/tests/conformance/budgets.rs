@@ -15,6 +15,8 @@ use crate::{
     stage::{Stage, answer, at, failed, hourly},
 };
 
+pub(crate) use crate::begin::messages_of_seats_wait_for_budget_of_tenant;
+
 pub(crate) fn budget(limits: &[&str]) -> Budget {
     let mut budget = Budget::default();
     for limit in limits {

@@ -125,6 +125,21 @@ pub(crate) async fn claim_prefers_people_and_keeps_input_order(db: &TestStore) {
     assert_eq!(order, [messages[0], messages[1], fired]);
 }
 
+pub(crate) async fn claim_takes_messages_of_seats_last(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage.session().await;
+    let of_seat = stage.send_seat_message(db, session).await;
+    let automation = stage.automation("report", SessionMode::Fresh).await;
+    let fired = stage.fire(automation).await.run_id;
+    let session = stage.session().await;
+    let of_person = stage.send_message(session, "hello").await.run_id;
+    let mut order = Vec::new();
+    while let Some(run) = stage.claim().await {
+        order.push(run);
+    }
+    assert_eq!(order, [of_person, fired, of_seat]);
+}
+
 pub(crate) async fn claim_of_named_run_claims_no_other(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let (one, two) = (stage.session().await, stage.session().await);

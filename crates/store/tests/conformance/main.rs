@@ -127,7 +127,7 @@ behaviours! {
             concurrent_turns_are_all_counted_against_budget, usage_reported_by_lost_worker_stays_counted,
             seat_without_memory_has_no_usage, budget_periods_begin_at_midnight_utc,
             tenant_budget_limits_all_runs_of_its_tenant_only, usage_of_deleted_automation_stays_in_tenant_usage,
-            run_deferred_by_budget_does_not_block_its_seat,
+            run_deferred_by_budget_does_not_block_its_seat, messages_of_seats_wait_for_budget_of_tenant,
         ]
         budgets_of_minutes: [
             budget_in_unknown_currency_pauses_and_requests_attention, minutes_of_running_turns_count_for_other_turns,
@@ -188,7 +188,7 @@ behaviours! {
             claimed_runs_of_worker_are_listed_until_begun, run_is_claimed_only_on_instance_of_its_memory,
             claim_prefers_people_and_keeps_input_order, claim_returns_attempt_and_input_instant, pause_takes_file_back,
             claim_from_empty_queue_returns_nothing, concurrent_claims_take_each_run_once,
-            claim_of_named_run_claims_no_other, deferred_run_cannot_be_claimed,
+            claim_of_named_run_claims_no_other, deferred_run_cannot_be_claimed, claim_takes_messages_of_seats_last,
         ]
         begin: [
             begin_repeated_with_its_secret_returns_same_assignment, begin_of_unclaimed_or_foreign_run_is_fenced,

@@ -25,12 +25,12 @@ use model::{
     outcome::{FailureKind, Outcome, RunFailure, StopReason},
     permission::PermissionRules,
     policy::{Overlap, Policies, SessionMode},
-    run::RunStatus,
+    run::{Origin, RunStatus},
     schedule::Spec,
     session::{SessionKind, SessionType},
     turn::{Assignment, HeartbeatReply, StartReply, SubmittedRun, TurnResult, WriteOutcome},
 };
-use store::{Database, NewAutomation, NewSession, NewTrigger, RunFilter, Scope, Store};
+use store::{Database, NewAutomation, NewSession, NewTrigger, RunFilter, Scope, Store, params};
 use testkit::clock::{FakeClock, SeededEntropy};
 use uuid::Uuid;
 
@@ -198,6 +198,16 @@ impl Stage {
             .store
             .send_message(self.tenant, session, None, words, self.tick());
         sent.await.unwrap()
+    }
+
+    /// Queues a run of messages of other seats.
+    pub(crate) async fn send_seat_message(&self, db: &TestStore, session: SessionId) -> RunId {
+        let run = self.send_message(session, "hello").await.run_id;
+        let origin = Origin::Message;
+        let sql = "update agent_runs set origin = $2, priority = $3 where id = $1";
+        let params = params![run, origin.as_str(), origin.priority()];
+        db.run(Scope::System, sql, params).await.unwrap();
+        run
     }
 
     pub(crate) async fn fire(&self, automation: AutomationId) -> SubmittedRun {

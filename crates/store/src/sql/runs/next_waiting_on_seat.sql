@@ -1,6 +1,6 @@
--- Finds the next waiting run of each seat. Messages of people come before occurrences, then the oldest input comes
--- first, and instants that were caught up at once keep their order. Returns no run for a seat that a run holds or
--- whose session is not active.
+-- Finds the next waiting run of each seat. Messages of people come before occurrences, and these before messages of
+-- agents, then the oldest input comes first, and instants that were caught up at once keep their order. Returns no run
+-- for a seat that a run holds or whose session is not active.
 -- Each row: $1 seat. $2 now
 with item (id) as (values /* row */ ($1)),
 -- A part of its own. Otherwise PostgreSQL reads all runs and compares each one with the result.

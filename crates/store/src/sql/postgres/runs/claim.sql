@@ -1,7 +1,7 @@
 -- Claims queued runs for a worker, each one once. The next run is always one of the tenant with the fewest runs in
 -- progress; among equals, one of the tenant after the tenant that was served last. Within a tenant, people come
--- first, then the oldest input. Runs that are pinned to another instance are omitted, and runs whose directory is not
--- on this server.
+-- first, then occurrences, then messages of agents, and of each the oldest input. Runs that are pinned to another
+-- instance are omitted, and runs whose directory is not on this server.
 --
 -- The statement computes the share of each tenant without locks and locks the rows afterwards. A concurrent claim
 -- skips the locked rows and takes the next ones.

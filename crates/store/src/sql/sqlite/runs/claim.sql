@@ -1,7 +1,7 @@
 -- Claims queued runs for a worker, each one once. The next run is always one of the tenant with the fewest runs in
 -- progress; among equals, one of the tenant after the tenant that was served last. Within a tenant, people come
--- first, then the oldest input. Runs that are pinned to another instance are omitted, and runs whose directory is not
--- on this server.
+-- first, then occurrences, then messages of agents, and of each the oldest input. Runs that are pinned to another
+-- instance are omitted, and runs whose directory is not on this server.
 -- $1 worker, $2 now, $3 instance, $4 limit, $5 the tenant that was served last, or null,
 -- $6 highest format that this server supports
 with recursive waiting (tenant_id) as (
