@@ -1,6 +1,6 @@
 //! `matins demo`: runs an automation with the demonstration agent and prints its conversation.
 
-use std::{collections::HashSet, path::PathBuf, time::Duration};
+use std::{collections::HashSet, net::Ipv4Addr, path::PathBuf, time::Duration};
 
 use api_types::{
     AutomationRequest, AutomationView, ProblemKind, RunFilterRequest, SessionTarget,
@@ -15,8 +15,9 @@ use model::{
 use server::{DataFolder, LocalInstance, NetworkAccess, Server, SystemClock};
 use service::DEMO_AGENT;
 use store::Location;
-use tokio::time::sleep;
+use tokio::{net::TcpListener, time::sleep};
 
+use super::sign_in;
 use crate::{
     app::App,
     conversation::Transcript,
@@ -76,7 +77,15 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
     .await?;
     local.settings.stop_deadline = STOP_DEADLINE;
     let mut signals = Signals::listen()?;
-    let server = Server::start(&local, NetworkAccess::default(), folder.lock()?).await?;
+    let lock = folder.lock()?;
+    // The demonstration goes on without its page if this machine has no free port.
+    let access = NetworkAccess {
+        listener: TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.ok(),
+        ..NetworkAccess::default()
+    };
+    let server = Server::start(&local, access, lock).await?;
+    let address = server.address().map(|address| format!("http://{address}"));
+    folder.write_address(address.as_deref())?;
     let client = server.client(&local);
     let app = App::with_client(local, client, config, output);
     let started_at = SystemClock.now();
@@ -90,7 +99,7 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
     };
     let watched = async {
         let view = ensure_automation(&app, args.every).await?;
-        print_introduction(&app, &watch.folder, &view)?;
+        print_introduction(&app, &watch.folder, &view, address.as_deref()).await?;
         let session = view.session.as_ref();
         watch.transcript =
             session.map(|it| Transcript::new(it.id, MessageRange::After(it.last_seq)));
@@ -101,6 +110,7 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
         watched = watched => watched,
         () = signals.next() => Ok(()),
     };
+    folder.write_address(None).ok();
     let hurry = server.requeue_token();
     let stopping = server.stop();
     tokio::pin!(stopping);
@@ -166,10 +176,27 @@ async fn create_automation(app: &App, every: Option<Period>) -> Result<Automatio
     Ok(app.client.create_automation(&request).await?)
 }
 
-fn print_introduction(app: &App, folder: &str, view: &AutomationView) -> Result<(), CliError> {
+async fn print_introduction(
+    app: &App,
+    folder: &str,
+    view: &AutomationView,
+    address: Option<&str>,
+) -> Result<(), CliError> {
     if app.output.json {
         return Ok(());
     }
+    // On a terminal a person reads along. A log would keep the secret of a link.
+    let page = match address {
+        Some(address) if app.output.is_interactive() => {
+            let link = sign_in::create_at(app, address).await?;
+            format!("Page: {}\n{}\n", link.url(), link.note(app))
+        }
+        Some(_) => format!(
+            "`{} --data {folder} sign-in` prints a link to its page.\n",
+            clean(&program_name())
+        ),
+        None => String::new(),
+    };
     let schedule = view
         .triggers
         .iter()
@@ -181,8 +208,8 @@ fn print_introduction(app: &App, folder: &str, view: &AutomationView) -> Result<
         None => "Each turn runs in a new process of the agent, in one session that remembers.",
     };
     Ok(app.output.line(&format!(
-        "{title}\nThe demonstration agent gets a prompt {schedule}: \"{PROMPT}\"\n{before}\nAll data is \
-         in {folder}. Ctrl-C stops.\n",
+        "{title}\nThe demonstration agent gets a prompt {schedule}: \"{PROMPT}\"\n{before}\n{page}All \
+         data is in {folder}. Ctrl-C stops.\n",
         title = paint(BOLD, "Matins: an agent that works on time, and remembers."),
     ))?)
 }

@@ -1,5 +1,10 @@
 //! `matins demo`.
 
+use std::{
+    io::{Read as _, Write as _},
+    net::TcpStream,
+};
+
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -64,6 +69,44 @@ fn demo_session_accepts_message_from_another_process() {
     assert!(said.expect_success().contains("Now you ask: \"Hello\"."));
     let shown = demo.read_stdout_until("Now you ask: \"Hello\"");
     assert!(shown.contains("you       Hello"), "{shown}");
+}
+
+#[test]
+fn page_of_demo_opens_with_link_until_demo_stops() {
+    let world = TestInstallation::new();
+    let mut demo = world.start(&["demo", "--every", "1h"]);
+    let introduction = demo.read_stdout_until("Ctrl-C stops");
+    // A log must not keep the secret of a link.
+    assert!(
+        introduction.contains("sign-in` prints a link to its page")
+            && !introduction.contains("http"),
+        "{introduction}"
+    );
+    let folder = world.path().join("matins-demo");
+    let sign_in = ["sign-in", "--data", folder.to_str().unwrap()];
+    let link = world.run(&sign_in).expect_success();
+    let (host, path) = link
+        .strip_prefix("http://")
+        .unwrap()
+        .split_once('/')
+        .unwrap();
+    let path = path.split('#').next().unwrap();
+    let mut stream = TcpStream::connect(host).unwrap();
+    write!(
+        stream,
+        "GET /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).unwrap();
+    assert!(
+        page.starts_with("HTTP/1.1 200") && page.contains("<html"),
+        "{page}"
+    );
+    demo.signal(Signal::INT);
+    assert_eq!(demo.end().code, 0);
+    let refused = world.run(&sign_in);
+    assert!(refused.stderr.contains("has no server"), "{refused:#?}");
 }
 
 #[test]
