@@ -98,6 +98,7 @@ test("removal_names_what_is_placed_there_and_fails_its_runs", async ({ page, sta
   await add(stack, "attic");
   await place(stack, "sweep", "attic");
   const run = await stack.api<{ id: string; session_id: string }>("POST", "/automations/sweep/fire");
+  await stack.api("POST", "/sessions", { agent: "claude", placed_on: "attic", title: "Talk there" });
   await signIn(page);
   await page.goto("/runs?status=open");
   const open = page.getByRole("main").getByRole("link", { name: /sweep/ });
@@ -118,9 +119,19 @@ test("removal_names_what_is_placed_there_and_fails_its_runs", async ({ page, sta
   await expect(page.getByText("instance gone", { exact: true })).toBeVisible();
   await expect(page.getByText("attic, removed", { exact: true })).toBeVisible();
   await page.goto("/automations/sweep");
-  await expect(page.getByRole("alert")).toContainText("Its instance was removed.");
+  await expect(page.getByRole("alert")).toContainText("Its instance attic was removed.");
+  await expect(page.getByText(", on attic, removed")).toBeVisible();
+  await page.getByRole("tab", { name: "Sessions" }).click();
+  await expect(page.getByText("the next run continues it, on attic, removed")).toBeVisible();
+  await page.goto("/automations");
+  const listed = page.getByRole("list", { name: "Automations" }).getByRole("listitem");
+  await expect(listed.filter({ hasText: "sweep" })).toContainText("on attic, removed");
   await page.goto(`/conversations/${run.session_id}`);
-  await expect(page.getByTitle("Its instance was removed")).toHaveText("a removed instance");
+  await expect(page.getByTitle("Its instance was removed")).toHaveText("attic, removed");
+  const talk = page.getByRole("link", { name: /Talk there/ });
+  await expect(talk).toContainText("its instance attic was removed");
+  await talk.click();
+  await expect(page.getByTitle("Its instance was removed")).toHaveText("attic, removed");
 });
 
 test("new_token_replaces_the_earlier_one", async ({ page, stack, signIn }) => {

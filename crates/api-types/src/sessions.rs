@@ -134,6 +134,10 @@ pub struct SessionItem {
     /// The last run that has begun or ended, with its outcome so far. Null if there is none yet.
     #[serde(default)]
     pub last_run: Option<RunOutcome>,
+    /// The name of the instance that alone may take the turns, if it was removed. The runs fail with the reason
+    /// `instance_gone`. Null otherwise.
+    #[serde(default)]
+    pub removed_instance: Option<String>,
 }
 
 /// The last message of a session.

@@ -55,6 +55,7 @@ fn session_item(item: store::SessionItem) -> SessionItem {
         session,
         last_message,
         last_run,
+        removed_instance,
     } = item;
     SessionItem {
         session: session.into(),
@@ -64,6 +65,7 @@ fn session_item(item: store::SessionItem) -> SessionItem {
             at: message.created_at,
         }),
         last_run: last_run.map(run_outcome),
+        removed_instance,
     }
 }
 

@@ -164,7 +164,15 @@ async fn list(app: &App, filter: &SessionFilter) -> Result<(), CliError> {
         ]
     });
     let headings = ["SESSION", "STATE", "TYPE", "CHANGED", "LAST RUN", "TITLE"];
-    Ok(app.output.line(&table(headings, rows))?)
+    app.output.line(&table(headings, rows))?;
+    for item in &sessions {
+        if let Some(name) = &item.removed_instance {
+            let (id, name) = (item.session.id, excerpt(name, 40));
+            let mark = format!("{id} is on {name}, which was removed: its runs fail.");
+            app.output.line(&mark)?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the title of a session. Without a title, the last message tells a person which session it is.

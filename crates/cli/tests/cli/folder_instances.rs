@@ -89,6 +89,13 @@ fn removed_instance_marks_its_automations_and_sessions() {
     assert_eq!(automation["instance"], Value::Null, "{automation:#}");
     let listed = stage.world.json(&["automation", "list"]);
     assert_eq!(listed[0]["removed_instance"], "elsewhere", "{listed:#}");
+    let listed = stage.world.json(&["session", "list", "--all"]);
+    assert_eq!(listed[0]["id"], session.as_str(), "{listed:#}");
+    assert_eq!(listed[0]["removed_instance"], "elsewhere", "{listed:#}");
+    let listed = stage.world.run(&["session", "list", "--all"]);
+    let listed = listed.expect_success();
+    let mark = format!("{session} is on elsewhere, which was removed: its runs fail.");
+    assert!(listed.lines().any(|line| line == mark), "{listed}");
     let session = stage.world.json(&["session", "show", &session]);
     assert_eq!(
         session["seats"][0]["removed_instance"], "elsewhere",

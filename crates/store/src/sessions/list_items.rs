@@ -18,6 +18,8 @@ pub struct SessionItem {
     pub last_message: Option<LastMessage>,
     /// Its last run that has begun or ended. `None` if there is none.
     pub last_run: Option<RunOutcome>,
+    /// The name of the instance that alone may take its turns, if that instance was removed.
+    pub removed_instance: Option<String>,
 }
 
 /// The last message of a session.
@@ -51,9 +53,11 @@ impl Store {
         let ids: Vec<_> = sessions.iter().map(|session| session.id).collect();
         let mut messages = last_messages(&mut tx, &ids, chars).await?;
         let mut runs = last_runs(&mut tx, &ids).await?;
+        let mut removed = removed_instances(&mut tx, &ids).await?;
         let items = sessions.into_iter().map(|session| SessionItem {
             last_message: messages.remove(&session.id),
             last_run: runs.remove(&session.id),
+            removed_instance: removed.remove(&session.id),
             session,
         });
         Ok(items.collect())
@@ -92,5 +96,18 @@ async fn last_runs(
         .await?
         .into_iter()
         .map(|row| Ok((row.get("session_id")?, read_outcome(&row)?)));
+    read.collect()
+}
+
+async fn removed_instances(
+    tx: &mut Tx,
+    sessions: &[SessionId],
+) -> Result<HashMap<SessionId, String>, Error> {
+    let items = sessions.iter().map(|id| params![*id]).collect();
+    let found = tx.fetch_rows(sql!("sessions/removed_instances"), items, params![]);
+    let read = found
+        .await?
+        .into_iter()
+        .map(|row| Ok((row.get("id")?, row.get("name")?)));
     read.collect()
 }

@@ -360,14 +360,10 @@ pub(crate) async fn runs_pinned_to_removed_instance_fail(db: &TestStore) {
         .clock
         .advance(limits::SERVER_OFFLINE_AFTER + Duration::from_secs(1));
     assert_eq!(remove().await.unwrap(), "host");
-    assert!(
-        stage
-            .store
-            .scheduler_status(stage.now())
-            .await
-            .unwrap()
-            .has_removed_instance
-    );
+    let status = stage.store.scheduler_status(stage.now()).await.unwrap();
+    assert!(status.has_removed_instance);
+    let marks = stage.marks_of_sessions().await;
+    assert_eq!(marks, [None, Some("host".to_owned())]);
     assert_eq!(
         stage
             .store

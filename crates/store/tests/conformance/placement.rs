@@ -208,7 +208,7 @@ pub(crate) async fn removal_of_instance_fails_placed_runs(db: &TestStore) {
     assert_eq!(failed.await.unwrap(), 1);
     let run = stage.run(run).await;
     assert_eq!(run.state.reason(), Some(FailureKind::InstanceGone.as_str()));
-    // The automation is marked by the name of the instance.
+    // The automation and its sessions are marked by the name of the instance.
     let marks = async || {
         let filter = store::AutomationFilter::default();
         let page = store::Page::first(10);
@@ -216,6 +216,9 @@ pub(crate) async fn removal_of_instance_fails_placed_runs(db: &TestStore) {
         let item = items.await.unwrap().readable.remove(0);
         let named = stage.store.removed_instance(stage.scope(), other).await;
         assert_eq!(named.unwrap(), item.removed_instance);
+        for mark in stage.marks_of_sessions().await {
+            assert_eq!(mark, item.removed_instance);
+        }
         item.removed_instance
     };
     assert_eq!(marks().await.as_deref(), Some("pod"));

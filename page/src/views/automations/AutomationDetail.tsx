@@ -5,7 +5,7 @@ import { Link, useLocation } from "wouter";
 import { get, post } from "../../api/client";
 import { hasStatus } from "../../api/problem";
 import { keys, queryClient } from "../../api/queries";
-import type { AutomationView, BudgetUsage, Page, RunItem, Session } from "../../api/types";
+import type { AutomationView, BudgetUsage, Page, RunItem, SessionItem } from "../../api/types";
 import { ActionDialog } from "../../kit/ActionDialog";
 import { Button, ButtonLink, IconButton } from "../../kit/Button";
 import { Callout, ErrorState, sentence } from "../../kit/ErrorState";
@@ -37,7 +37,7 @@ import {
 } from "../automation-actions";
 import { titleOf } from "../conversations/names";
 import { useFilter } from "../filter";
-import { REMOVED } from "../instances";
+import { REMOVED, removedText } from "../instances";
 import { useRefusal } from "../refusal";
 import { turnTime } from "../runs/words";
 import css from "./automations.module.css";
@@ -104,6 +104,8 @@ function Detail({ automation }: { automation: AutomationView }) {
   const budget = addressOfReachedBudget(automation);
   const session = automation.session;
   const zones = zonesOf(automation).filter((zone) => zone !== readerZone());
+  const removed = automation.removed_instance;
+  const place = removed != null ? removedText(removed) : (automation.instance ?? REMOVED);
   return (
     <div className={css.detail}>
       <header className={css.title}>
@@ -182,10 +184,10 @@ function Detail({ automation }: { automation: AutomationView }) {
           {budget !== null && " Raise the budget or wait until then, and resume it."}
         </Callout>
       )}
-      {automation.placed_on != null && automation.instance === null && (
+      {removed != null && (
         <Callout
           kind="failed"
-          title="Its instance was removed."
+          title={`Its instance ${removed} was removed.`}
           action={
             <Button refusal={refusal} onClick={edit}>
               Place it elsewhere
@@ -203,7 +205,7 @@ function Detail({ automation }: { automation: AutomationView }) {
           : automation.session_mode === "continuous"
             ? "one session that remembers"
             : `in ${session ? `“${titleOf(session)}”` : automation.bound_session_key}`}
-        {automation.placed_on != null && `, on ${automation.instance ?? REMOVED}`}
+        {automation.placed_on != null && `, on ${place}`}
         {automation.made_by != null && (
           <>
             , <Link href={addressOfRun(automation.made_by.run_id)}>made by its agent</Link>
@@ -356,7 +358,11 @@ function SessionsTab({ automation }: { automation: AutomationView }) {
   const list = useInfiniteQuery({
     queryKey: [...keys.automations, "sessions", automation.id],
     queryFn: ({ signal, pageParam }) =>
-      get<Page<Session>>(`/automations/${automation.id}/sessions`, { after: pageParam, limit: PAGE }, signal),
+      get<Page<SessionItem>>(
+        `/automations/${automation.id}/sessions`,
+        { after: pageParam, limit: PAGE },
+        signal,
+      ),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
   });
@@ -387,7 +393,10 @@ function SessionsTab({ automation }: { automation: AutomationView }) {
             <Link className="truncate" href={addressOfSession(each.id)}>
               {localTimes(titleOf(each))}
             </Link>
-            <small>{each.id === session?.id ? "the next run continues it" : each.state}</small>
+            <small>
+              {each.id === session?.id ? "the next run continues it" : each.state}
+              {each.removed_instance != null && `, on ${removedText(each.removed_instance)}`}
+            </small>
           </li>
         ))}
       </ul>

@@ -20,7 +20,7 @@ import { addressOfAutomation } from "../addresses";
 import { fireAutomation, pauseAutomation, resumeAutomation } from "../automation-actions";
 import { lookOfAutomation } from "../conversations/SidePanel";
 import { useFilter, useSettled } from "../filter";
-import { useInstanceNames } from "../instances";
+import { usePlace } from "../instances";
 import { useRefusal } from "../refusal";
 import css from "./automations.module.css";
 import { scheduleOf } from "./schedule";
@@ -195,7 +195,7 @@ function Row({ automation, waitsForYou }: { automation: Automation; waitsForYou:
   const [, navigate] = useLocation();
   const look = lookOfAutomation(automation, automation.outcomes, waitsForYou);
   const last = automation.outcomes[0];
-  const place = useInstanceNames(automation.placed_on != null)(automation.placed_on);
+  const place = usePlace(automation);
   const write = refusal("automations:write");
   const address = addressOfAutomation(automation.name);
   return (

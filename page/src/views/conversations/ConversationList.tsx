@@ -52,7 +52,9 @@ export function ConversationList() {
       {items.length > 0 && (
         <VirtualList
           items={items}
-          rowHeight={(session) => (lookOf(session) || session.last_message ? TALL_ROW_HEIGHT : ROW_HEIGHT)}
+          rowHeight={(session) =>
+            secondLine(session, lookOf(session)) === "" ? ROW_HEIGHT : TALL_ROW_HEIGHT
+          }
           keyOf={(session) => session.id}
           label="Conversations"
           className={css.rows ?? ""}
@@ -85,9 +87,10 @@ export function lookOfItem(session: SessionItem, asks: boolean): Look | null {
   return state ?? (last === undefined || last === "succeeded" ? null : lookOfRun({ status: last }));
 }
 
-/** The words beside the glyph: the last message, unless the state says more. */
+/** The words beside the glyph: the last message, unless the state or the removal of the instance says more. */
 export function secondLine(session: SessionItem, look: Look | null): string {
   if (look === "waits") return "asks for permission";
+  if (session.removed_instance != null) return `its instance ${session.removed_instance} was removed`;
   const message = session.last_message?.text;
   if (look === "failed" || look === "stalled") return session.last_run?.message ?? wordOf(look);
   return message ?? (look ? wordOf(look) : "");
@@ -114,7 +117,7 @@ const ListRow = memo(function ListRow(props: {
         <Time at={session.updated_at} />
       </span>
       {second !== "" && (
-        <span className={css.second} data-look={look}>
+        <span className={css.second} data-look={look} data-removed={session.removed_instance != null}>
           {look && <StatusGlyph look={look} size={12} title={wordOf(look)} />}
           <span className="truncate">{second}</span>
         </span>

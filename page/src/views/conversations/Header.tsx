@@ -29,7 +29,7 @@ import { toast } from "../../kit/Toast";
 import { useConnection } from "../../shell/connection";
 import { useKey } from "../../shell/keys";
 import { addressOfArtifacts } from "../addresses";
-import { REMOVED, useInstanceNames } from "../instances";
+import { usePlace } from "../instances";
 import { cancelRuns, exportSession, moveSession, renameSession } from "./actions";
 import css from "./conversation.module.css";
 import { titleOf } from "./names";
@@ -60,8 +60,9 @@ export const Header = memo(function Header(props: HeaderProps) {
     : running
       ? "running"
       : (lookOfSession(view.state) ?? (file ? "delivered" : null));
-  const placedOn = view.seats.find((seat) => seat.is_entry)?.placed_on;
-  const place = useInstanceNames(placedOn != null)(placedOn);
+  const seat = view.seats.find((seat) => seat.is_entry);
+  const place = usePlace(seat);
+  const isRemoved = seat?.removed_instance != null;
   const pausable = view.state === "active" ? "pause" : view.state === "paused" ? "resume" : null;
   const toggle = () => pausable && refusal === null && moveSession(view, pausable);
   useKey("p", () => {
@@ -97,10 +98,8 @@ export const Header = memo(function Header(props: HeaderProps) {
       </span>
       {place !== null && (
         <span
-          className={`${css.fact} ${place === REMOVED ? css.factGone : ""}`}
-          title={
-            place === REMOVED ? "Its instance was removed, so that its turns fail" : "Its turns run there"
-          }
+          className={`${css.fact} ${isRemoved ? css.factGone : ""}`}
+          title={isRemoved ? "Its instance was removed, so that its turns fail" : "Its turns run there"}
         >
           <Server size={16} aria-hidden /> {place}
         </span>

@@ -11,7 +11,7 @@ import { useConnection } from "../../shell/connection";
 import { addressOfAutomation } from "../addresses";
 import { fireAutomation, pauseAutomation, resumeAutomation } from "../automation-actions";
 import { scheduleOf } from "../automations/schedule";
-import { useInstanceNames } from "../instances";
+import { usePlace } from "../instances";
 import { views } from "../registry";
 import css from "./conversation.module.css";
 import { Steps, stepsOf } from "./rows";
@@ -99,7 +99,7 @@ function AutomationRow(props: { automation: Automation; openRuns: OpenRun[]; wai
   const look = lookOfAutomation(automation, openRuns, waitsForYou);
   const next = automation.next_run;
   const waiting = openRuns.filter((run) => run.status !== "running").length;
-  const place = useInstanceNames(automation.placed_on != null)(automation.placed_on);
+  const place = usePlace(automation);
   const paused = automation.state === "paused";
   const refusal = !online
     ? "There is no connection"

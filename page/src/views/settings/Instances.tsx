@@ -197,7 +197,7 @@ function InstanceRow({ instance }: { instance: Instance }) {
               await request("DELETE", `/instances/${instance.id}`);
             } finally {
               // A refusal says that a runtime or a server has come meanwhile.
-              refetch("instances", "automations");
+              refetch("instances", "automations", "sessions", "session");
             }
             toast(`${instance.name} is removed`);
           }}

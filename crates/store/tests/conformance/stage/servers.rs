@@ -1,7 +1,7 @@
 //! Several tenants and several servers of one database.
 
 use model::WorkerId;
-use store::{InstanceServer, ServerHeartbeatReply};
+use store::{InstanceServer, ServerHeartbeatReply, SessionFilter, SessionOrder};
 
 use super::{Stage, store_over};
 use crate::fixtures::TestStore;
@@ -11,6 +11,19 @@ pub(crate) async fn two_tenants(db: &TestStore) -> [Stage; 2] {
     let one = Stage::setup(db).await;
     let other = Stage::setup_tenant("other", store_over(&db.database)).await;
     [one, other]
+}
+
+impl Stage {
+    /// Returns the name of the removed instance of each session, the newest session first.
+    pub(crate) async fn marks_of_sessions(&self) -> Vec<Option<String>> {
+        let (filter, order) = (
+            SessionFilter::default(),
+            SessionOrder::Created { after: None },
+        );
+        let items = self.store.session_items(self.tenant, &filter, order, 9, 0);
+        let items = items.await.unwrap().into_iter();
+        items.map(|item| item.removed_instance).collect()
+    }
 }
 
 /// Queues `runs` runs of a tenant, each in a new session.
