@@ -35,6 +35,7 @@ mod remote;
 mod run_secrets;
 mod runs;
 mod runtime;
+mod runtime_calls_in_flight;
 mod runtime_tools;
 mod serve;
 mod server_access;

@@ -61,7 +61,7 @@ impl FolderInstance {
         }
     }
 
-    fn runtime_args(&self) -> [String; 7] {
+    fn runtime_args(&self, server: &str) -> [String; 7] {
         let folder = self.folder.to_str().unwrap().to_owned();
         let token = self.token_file.to_str().unwrap().to_owned();
         [
@@ -69,7 +69,7 @@ impl FolderInstance {
             "--folder",
             &folder,
             "--server",
-            &self.world.address(),
+            server,
             "--token-file",
             &token,
         ]
@@ -78,7 +78,12 @@ impl FolderInstance {
 
     /// Starts a runtime, and waits until it serves the instance.
     pub(crate) fn runtime(&self) -> RunningCommand {
-        let args = self.runtime_args();
+        self.runtime_at(&self.world.address())
+    }
+
+    /// Starts a runtime that reaches the server at another address, and waits until it serves the instance.
+    pub(crate) fn runtime_at(&self, server: &str) -> RunningCommand {
+        let args = self.runtime_args(server);
         let args: Vec<_> = args.iter().map(String::as_str).collect();
         // The runtime has no data folder and no database.
         let elsewhere = self.world.with_data_folder("nowhere");
@@ -92,7 +97,7 @@ impl FolderInstance {
 
     /// Runs a runtime that is refused, with other arguments at the end.
     fn refused_runtime(&self, more: &[&str]) -> CommandOutput {
-        let args = self.runtime_args();
+        let args = self.runtime_args(&self.world.address());
         let args: Vec<_> = args
             .iter()
             .map(String::as_str)

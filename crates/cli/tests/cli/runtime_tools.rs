@@ -27,7 +27,7 @@ const LOGS: &str = "info,api=trace,client=trace,hyper=trace,hyper_util=trace,req
                     server=trace,service=trace,store=trace,tools=trace,tower=trace";
 
 /// Sends a message to a new session of the agent `scripted` on the instance. Returns the run.
-fn send_new(stage: &FolderInstance, options: &[&str]) -> Value {
+pub(crate) fn send_new(stage: &FolderInstance, options: &[&str]) -> Value {
     let send = [
         "session",
         "send",
@@ -43,7 +43,7 @@ fn send_new(stage: &FolderInstance, options: &[&str]) -> Value {
 }
 
 /// Returns the answers of the tools, as the scripted agent repeats them one after the other.
-fn answers(run: &Value) -> Vec<Value> {
+pub(crate) fn answers(run: &Value) -> Vec<Value> {
     let text = run["answer"].as_str().unwrap();
     let answers = serde_json::Deserializer::from_str(text).into_iter();
     answers.map(Result::unwrap).collect()

@@ -305,6 +305,12 @@ impl RunningCommand {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// Kills the process, and waits for its end.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// Waits for the end of the command, and returns the output that was not read yet.
     pub(crate) fn end(mut self) -> CommandOutput {
         let (mut stdout, mut stderr) = (String::new(), String::new());
