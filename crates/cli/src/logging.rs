@@ -12,11 +12,12 @@ use std::{
 
 use config::{Config, ConfigProblem, LogFormat};
 use telemetry::Spans;
-use tracing::Subscriber;
+use tracing::{Level, Subscriber, level_filters::LevelFilter};
 use tracing_subscriber::{
     EnvFilter, Layer,
+    filter::{FilterExt as _, filter_fn},
     fmt::{self, MakeWriter},
-    layer::SubscriberExt as _,
+    layer::{Filter, SubscriberExt as _},
     registry::{LookupSpan, Registry},
     util::SubscriberInitExt as _,
 };
@@ -26,6 +27,9 @@ use crate::error::{CliError, Exit};
 
 /// The service name of exported traces.
 const SERVICE_NAME: &str = "matins";
+
+/// The target of the SDK of the agents' tools, which logs the messages of agents whole.
+const TOOLS_SDK: &str = "rmcp";
 
 /// The exporter of traces. It is a global, as the log subscriber is: a process has one of each.
 static SPAN_EXPORTER: Mutex<Option<Spans>> = Mutex::new(None);
@@ -37,7 +41,8 @@ pub(crate) fn start(config: &Config, default: &str) -> Result<(), CliError> {
         log_filter(config, default).map_err(|problem| CliError::new(Exit::Usage, problem))?;
     let colours = io::stderr().is_terminal();
     let logs = log_layer(config.log_format.value, colours, io::stderr);
-    let logs = logs.with_filter(filter);
+    let directives = config.log.value.as_deref().unwrap_or(default);
+    let logs = logs.with_filter(limit_tools_sdk(filter, directives));
     let endpoint = config.otlp_endpoint.value.as_deref();
     let spans = endpoint
         .map(|endpoint| Spans::export_to(endpoint, SERVICE_NAME, env!("CARGO_PKG_VERSION")))
@@ -100,6 +105,19 @@ pub(crate) fn log_filter(config: &Config, default: &str) -> Result<EnvFilter, Co
     })
 }
 
+/// Limits the SDK of the agents' tools to warnings and errors unless `directives` name it, so that a log at `debug`, which
+/// people show to others, has no texts of agents.
+fn limit_tools_sdk<S>(filter: EnvFilter, directives: &str) -> impl Filter<S> + use<S> {
+    let is_named = directives
+        .split(',')
+        .any(|directive| directive.trim_start().starts_with(TOOLS_SDK));
+    let limit = filter_fn(move |metadata| {
+        is_named || *metadata.level() <= Level::WARN || !metadata.target().starts_with(TOOLS_SDK)
+    });
+    // Without a hint, the level of `filter` would not count either, and each `trace!` would ask both.
+    filter.and(limit.with_max_level_hint(LevelFilter::TRACE))
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -135,10 +153,21 @@ mod tests {
 
     /// Returns the log of all events of a function.
     fn log_of(format: LogFormat, colours: bool, events: impl FnOnce()) -> String {
+        log_with("info", format, colours, events)
+    }
+
+    /// Returns the log of the events of a function that directives admit.
+    fn log_with(
+        directives: &str,
+        format: LogFormat,
+        colours: bool,
+        events: impl FnOnce(),
+    ) -> String {
         let log = LogBuffer::default();
         let kept = log.clone();
         let logs = log_layer(format, colours, move || kept.clone());
-        let subscriber = Registry::default().with(logs.with_filter(EnvFilter::new("info")));
+        let filter = limit_tools_sdk(EnvFilter::new(directives), directives);
+        let subscriber = Registry::default().with(logs.with_filter(filter));
         tracing::subscriber::with_default(subscriber, events);
         let text = log.0.lock().unwrap().clone();
         String::from_utf8(text).unwrap()
@@ -165,6 +194,33 @@ mod tests {
         assert_eq!(text.lines().count(), 1, "{text}");
         for part in ["WARN", "run_1", "ses_1", "it is tried again"] {
             assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+
+    #[test]
+    fn messages_of_tools_sdk_are_logged_only_if_directive_names_it() {
+        for (directives, expected) in [
+            ("debug", ["a warning", "an event of ours"].as_slice()),
+            ("trace", &["a warning", "an event of ours"]),
+            ("info", &["a warning"]),
+            ("error", &[]),
+            ("debug,rmcp=off", &["an event of ours"]),
+            (
+                "debug,rmcp=debug",
+                &["a message", "a warning", "an event of ours"],
+            ),
+            ("off,rmcp::service=debug", &["a message", "a warning"]),
+        ] {
+            let text = log_with(directives, LogFormat::Json, false, || {
+                tracing::debug!(target: "rmcp::service", "a message");
+                tracing::warn!(target: "rmcp::service", "a warning");
+                tracing::debug!("an event of ours");
+            });
+            let lines = text.lines().map(serde_json::from_str::<Value>);
+            let messages: Vec<_> = lines
+                .map(|line| line.unwrap()["fields"]["message"].clone())
+                .collect();
+            assert_eq!(messages, expected, "{directives}");
         }
     }
 

@@ -99,7 +99,7 @@ fn run(cli: Cli, output: Output) -> Result<Exit, CliError> {
             block_on(commands::demo::run(args, &config, output))
         }
         Command::Serve(args) => {
-            let config = load_config(&global, "info,rmcp=warn")?;
+            let config = load_config(&global, "info")?;
             block_on(commands::serve::run(args, &config, output))
         }
         Command::Runtime(args) => {

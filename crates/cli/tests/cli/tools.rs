@@ -463,3 +463,21 @@ fn invalid_calls_get_errors_that_name_field_and_remedy() {
     }
     assert_eq!(world.json(&["automation", "list"]), json!([]));
 }
+
+#[test]
+fn log_has_texts_of_calls_only_if_it_names_the_sdk() {
+    let world = TestInstallation::new();
+    let arguments = json!({"key": "colour", "value": "ultramarine"});
+    let call = || vec![Step::call_tool("remember", arguments.clone())];
+    world.add_scripted_agent([call(), call()]);
+    for (directives, is_logged) in [("debug", false), ("debug,rmcp=debug", true)] {
+        let world = world
+            .with_data_folder("data")
+            .with_env("MATINS_LOG", directives);
+        let sent = world.run(&["session", "send", "--new", "--agent", "scripted", "go"]);
+        assert_eq!(sent.code, 0, "{sent:#?}");
+        assert_eq!(newest_answer(&world)["ok"], true, "{sent:#?}");
+        assert!(sent.stderr.contains("DEBUG"), "{sent:#?}");
+        assert_eq!(sent.stderr.contains("ultramarine"), is_logged, "{sent:#?}");
+    }
+}
