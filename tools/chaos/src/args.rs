@@ -32,9 +32,28 @@ pub struct Args {
     /// last fault, all servers are restarted with this version
     #[arg(long, requires = "earlier", value_parser = policies)]
     pub(crate) later_policies: Vec<Value>,
+    /// Break a guarantee around the product, and require that this check finds it
+    #[arg(long = "break", value_name = "CHECK", conflicts_with = "earlier")]
+    pub(crate) defect: Option<Defect>,
     /// Keep the folder even if all checks hold
     #[arg(long)]
     pub(crate) keep: bool,
+}
+
+/// A guarantee that the test breaks on purpose, by the check that must find it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Defect {
+    /// Each request that a runtime sends for the file of another program has an idempotency key of its own.
+    Folders,
+}
+
+impl Defect {
+    /// Returns the name of the check that must find the defect.
+    pub(crate) const fn check(self) -> &'static str {
+        match self {
+            Self::Folders => "folders",
+        }
+    }
 }
 
 /// Parses the policies of one `--later-policies` argument, which must be a JSON object.

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use tokio::time::{Instant, sleep};
 
 use super::{
-    args::Args,
+    args::{Args, Defect},
     automation_plans::FIRED_BY_FILES,
     blocking::blocking,
     faketime,
@@ -214,6 +214,9 @@ async fn start_runtimes(
         let placed = tenant.placed.as_ref();
         let token = &placed.context("a tenant has no instance")?.token;
         let proxy = Proxy::start(servers.to_vec()).await?;
+        if args.defect == Some(Defect::Folders) {
+            proxy.replace_keys();
+        }
         let is_wrong = args.clock_off != 0 && number + 1 == folders.len();
         let config = RuntimeConfig {
             number,

@@ -59,7 +59,7 @@ mod workload;
 
 use std::{path::Path, time::Duration};
 
-use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use jiff::Timestamp;
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -204,8 +204,16 @@ async fn run_phases(args: &Args, root: &Path, minutes: Duration, seed: u64) -> R
     }
     println!("No run is open any more; checking the history.");
     let broken = report::print(&history, field, &complaints);
-    if broken > 0 {
-        bail!("{broken} checks are broken");
+    match args.defect {
+        Some(defect) => {
+            let name = defect.check();
+            ensure!(
+                broken.contains(&name),
+                "the check `{name}` has not found the defect"
+            );
+            println!("The check `{name}` has found the defect.");
+        }
+        None => ensure!(broken.is_empty(), "{} checks are broken", broken.len()),
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -19,6 +19,9 @@ use tokio::{
     sync::{oneshot, watch},
     task::JoinHandle,
 };
+
+/// The beginning of the idempotency key of a file, before 64 digits.
+const KEY_PREFIX: &[u8] = b"trigger-file-";
 
 /// The behavior of the proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +49,9 @@ struct Shared {
     /// The number of connections so far.
     accepted: AtomicUsize,
     tripwire: Mutex<Option<Tripwire>>,
+    replaces_keys: AtomicBool,
+    /// The number of idempotency keys that were replaced.
+    replaced_keys: AtomicU64,
 }
 
 /// A running proxy. It accepts no more connections when the value is dropped.
@@ -66,6 +72,8 @@ impl Proxy {
             targets,
             accepted: AtomicUsize::new(0),
             tripwire: Mutex::new(None),
+            replaces_keys: AtomicBool::new(false),
+            replaced_keys: AtomicU64::new(0),
         });
         let task = tokio::spawn(accept_connections(
             listener,
@@ -89,6 +97,11 @@ impl Proxy {
     /// Sets the behavior for all connections, including those that are open.
     pub(crate) fn set_mode(&self, mode: Mode) {
         self.mode.send_replace(mode);
+    }
+
+    /// Replaces the idempotency key of each file in requests from now on, so that no key occurs twice.
+    pub(crate) fn replace_keys(&self) {
+        self.shared.replaces_keys.store(true, Ordering::Relaxed);
     }
 
     /// Calls `action` when the reply to the next HTTP request arrives whose path ends in `path_end`. The reply is not
@@ -130,6 +143,22 @@ impl Shared {
         tripwire
             .as_ref()
             .is_some_and(|tripwire| path_ends_in(data, tripwire.path_end))
+    }
+
+    /// Replaces the idempotency keys in a part of a request.
+    fn replace_keys_in(&self, data: &mut [u8]) {
+        if !self.replaces_keys.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut parts = data.windows(KEY_PREFIX.len());
+        let Some(start) = parts.position(|part| part == KEY_PREFIX) else {
+            return;
+        };
+        let number = self.replaced_keys.fetch_add(1, Ordering::Relaxed);
+        let digits = data.iter_mut().skip(start + KEY_PREFIX.len());
+        for (digit, replaced) in digits.zip(format!("{number:016x}").bytes()) {
+            *digit = replaced;
+        }
     }
 
     /// Calls the action. Returns `false` if there is none any more.
@@ -177,13 +206,14 @@ async fn forward_connection(from: TcpStream, shared: Arc<Shared>, mut mode: watc
     let carried = async {
         let to = TcpStream::connect(target).await?;
         let ((from_read, from_write), (to_read, to_write)) = (from.into_split(), to.into_split());
-        let watch_request = |data: &[u8]| {
+        let watch_request = |data: &mut [u8]| {
+            shared.replace_keys_in(data);
             if shared.is_awaited(data) {
                 awaited.store(true, Ordering::Relaxed);
             }
             true
         };
-        let watch_reply = |_: &[u8]| !(awaited.load(Ordering::Relaxed) && shared.trip());
+        let watch_reply = |_: &mut [u8]| !(awaited.load(Ordering::Relaxed) && shared.trip());
         tokio::select! {
             ended = forward_bytes(from_read, to_write, frozen.clone(), watch_request) => ended,
             ended = forward_bytes(to_read, from_write, frozen.clone(), watch_reply) => ended,
@@ -197,12 +227,13 @@ async fn forward_connection(from: TcpStream, shared: Arc<Shared>, mut mode: watc
     }
 }
 
-/// Forwards the data of one direction until the sender closes it, or until `goes_on` returns `false` for a part of it.
+/// Forwards the data of one direction until the sender closes it, or until `goes_on` returns `false` for a part of it,
+/// which it may change.
 async fn forward_bytes(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
     mut mode: watch::Receiver<Mode>,
-    goes_on: impl Fn(&[u8]) -> bool,
+    goes_on: impl Fn(&mut [u8]) -> bool,
 ) -> std::io::Result<()> {
     let mut buffer = vec![0; 16 * 1024];
     loop {
@@ -210,7 +241,7 @@ async fn forward_bytes(
         // Wait also when the sender has closed its side (`length` is 0). A frozen network does not deliver the end of
         // a connection either.
         let thawed = mode.wait_for(|mode| *mode != Mode::Frozen).await.is_ok();
-        let data = &buffer[..length];
+        let data = &mut buffer[..length];
         if !thawed || length == 0 || !goes_on(data) {
             return Ok(());
         }
@@ -229,6 +260,29 @@ mod tests {
         assert!(!path_ends_in(request, "/begin"));
         assert!(!path_ends_in(b"GET /claim HTTP/1.1\r\n", "/claim"));
         assert!(!path_ends_in(b"{\"text\": \"/claim\"}", "/claim"));
+    }
+
+    #[tokio::test]
+    async fn keys_are_replaced_by_unique_ones_of_the_same_length() -> Result<()> {
+        let proxy = Proxy::start(Vec::new()).await?;
+        let request = format!(r#"{{"automation":"a","key":"trigger-file-{:064}"}}"#, 1);
+        let replaced = || {
+            let mut data = request.clone().into_bytes();
+            proxy.shared.replace_keys_in(&mut data);
+            String::from_utf8(data)
+        };
+        assert_eq!(replaced()?, request);
+        proxy.replace_keys();
+        let (first, second) = (replaced()?, replaced()?);
+        assert_ne!(first, second);
+        assert_eq!(
+            second,
+            request.replacen("0000000000000000", "0000000000000001", 1)
+        );
+        let mut other = *b"no key";
+        proxy.shared.replace_keys_in(&mut other);
+        assert_eq!(&other, b"no key");
+        Ok(())
     }
 
     #[tokio::test]

@@ -8,8 +8,12 @@ use super::{check, faults::FaultTargets, history::History};
 /// each kind about three times, and a target may be missing at three moments by chance.
 const MIN_DRAWS: u32 = 8;
 
-/// Runs all checks, prints the counts and the results, and returns the number of broken conditions.
-pub(crate) fn print(history: &History, field: &FaultTargets, complaints: &[String]) -> usize {
+/// Runs all checks, prints the counts and the results, and returns the names of the broken checks and conditions.
+pub(crate) fn print(
+    history: &History,
+    field: &FaultTargets,
+    complaints: &[String],
+) -> Vec<&'static str> {
     println!("\nFaults");
     let counts = field.counts();
     for (name, count) in &counts {
@@ -81,12 +85,13 @@ pub(crate) fn print(history: &History, field: &FaultTargets, complaints: &[Strin
     for check in &checks {
         check.print();
     }
-    let mut broken = checks.iter().filter(|check| !check.holds()).count();
+    let broken = checks.iter().filter(|check| !check.holds());
+    let mut broken: Vec<_> = broken.map(|check| check.name).collect();
     // A test in which no fault took effect proves nothing, so it must not pass. The same holds for each fault kind
     // that was drawn often enough to find a target.
     if counts.values().all(|count| count.injected == 0) {
         println!("  BROKEN faults: no fault found a target");
-        broken += 1;
+        broken.push("faults");
     }
     for (name, count) in &counts {
         if count.injected == 0 && count.drawn >= MIN_DRAWS {
@@ -94,17 +99,17 @@ pub(crate) fn print(history: &History, field: &FaultTargets, complaints: &[Strin
             println!(
                 "  BROKEN faults: \"{name}\" was drawn {drawn} times and never found a target"
             );
-            broken += 1;
+            broken.push("faults");
         }
     }
     if !complaints.is_empty() {
         println!("  BROKEN ends: runs or servers that did not end");
-        broken += 1;
+        broken.push("ends");
     }
     for complaint in complaints {
         println!("           {complaint}");
     }
-    if broken == 0 {
+    if broken.is_empty() {
         println!("All checks hold.");
     }
     broken
