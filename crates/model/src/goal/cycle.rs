@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 
 use crate::goal::{
     graph::Graph,
-    task::{Task, TaskNo},
+    task::{Task, TaskNo, TaskStatus},
 };
 
 /// Returns the keys of a cycle, the first one again at the end.
 ///
 /// Each cycle has a new task, because publications alone add dependencies, and a changed one leads to a new task. The
 /// search therefore begins at the new tasks, and visits each task and each dependency once.
+///
+/// Of the tasks of the graph, only PENDING ones wait for their dependencies. A cancelled task keeps the dependencies that it
+/// had, so they can lead to a task that moves behind a new one, although neither waits for the other.
 pub(super) fn find_cycle(
     graph: &Graph,
     tasks: &[Task],
@@ -21,7 +24,10 @@ pub(super) fn find_cycle(
         let old = graph.tasks.get(no.0);
         old.unwrap_or_else(|| &tasks[no.0 - first])
     };
-    let dependencies = |no: TaskNo| rewired.get(&no).unwrap_or(&get(no).depends_on);
+    let dependencies = |no: TaskNo| match graph.tasks.get(no.0) {
+        Some(task) if task.status() != TaskStatus::Pending => &[],
+        _ => rewired.get(&no).unwrap_or(&get(no).depends_on).as_slice(),
+    };
     let mut is_finished = vec![false; first + tasks.len()];
     let mut is_on_path = is_finished.clone();
     for start in first..first + tasks.len() {

@@ -157,14 +157,18 @@ impl Naive {
                 all[no].deps = exchange(&deps);
             }
         }
-        // 5. A cycle.
+        // 5. A cycle. Tasks that are over wait for nothing.
+        let edges = |no: usize| {
+            if all[no].over() {
+                BTreeSet::new()
+            } else {
+                all[no].deps.clone()
+            }
+        };
         for start in 0..all.len() {
-            let mut reached = all[start].deps.clone();
+            let mut reached = edges(start);
             loop {
-                let next: BTreeSet<_> = reached
-                    .iter()
-                    .flat_map(|no| all[*no].deps.clone())
-                    .collect();
+                let next: BTreeSet<_> = reached.iter().flat_map(|no| edges(*no)).collect();
                 let before = reached.len();
                 reached.extend(next);
                 if reached.len() == before {

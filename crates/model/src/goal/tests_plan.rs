@@ -401,6 +401,28 @@ fn publication_cancels_new_tasks_behind_cancelled_ones() {
 }
 
 #[test]
+fn cancelled_task_closes_no_cycle() {
+    for is_replaced in [true, false] {
+        let tasks = vec![work("a", &[]), work("b", &["a"]), work("c", &["b"])];
+        let mut game = Game::planned(team(1, None), tasks);
+        if is_replaced {
+            game.plan_by_person(vec![replacing("c2", &["c"])]);
+        } else {
+            game.go(Event::CancelTask(game.no("c")));
+        }
+        // `b` moves behind `d`, and `c` was behind `b` when it was cancelled.
+        let new = NewTask {
+            depends_on: vec!["c".to_owned()],
+            ..replacing("d", &["a"])
+        };
+        game.plan_by_person(vec![new]);
+        assert_eq!(game.reason("a"), "replaced");
+        assert_eq!(game.reason("d"), "dependency cancelled");
+        assert_eq!(game.reason("b"), "dependency cancelled");
+    }
+}
+
+#[test]
 fn dependencies_of_groups_are_counted_before_they_are_made() {
     let limits = Limits {
         plan: 10_000,
