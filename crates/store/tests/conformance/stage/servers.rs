@@ -14,7 +14,7 @@ pub(crate) async fn two_tenants(db: &TestStore) -> [Stage; 2] {
 }
 
 impl Stage {
-    /// Returns the name of the removed instance of each session, the newest session first.
+    /// Returns the name of the removed instance of each session, in order.
     pub(crate) async fn marks_of_sessions(&self) -> Vec<Option<String>> {
         let (filter, order) = (
             SessionFilter::default(),
@@ -22,7 +22,9 @@ impl Stage {
         );
         let items = self.store.session_items(self.tenant, &filter, order, 9, 0);
         let items = items.await.unwrap().into_iter();
-        items.map(|item| item.removed_instance).collect()
+        let mut marks: Vec<_> = items.map(|item| item.removed_instance).collect();
+        marks.sort();
+        marks
     }
 }
 
