@@ -1,5 +1,7 @@
 //! The grammar of the command line.
 
+use std::ffi::OsString;
+
 use clap::{Parser, Subcommand};
 
 use crate::{
@@ -61,4 +63,104 @@ pub(crate) enum ApiCommand {
     Instance(instance::Args),
     SignIn(sign_in::Args),
     Open(open::Args),
+}
+
+/// The grammar of the commands that run for long. The whole grammar takes more than a megabyte, most of it copies of the
+/// global options for each command, and the process would keep that memory as long as it runs.
+#[derive(Debug, Parser)]
+#[command(name = "matins")]
+struct LongRunningCli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: LongRunningCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum LongRunningCommand {
+    Serve(serve::Args),
+    Runtime(runtime::Args),
+    Mcp(mcp::Args),
+}
+
+impl Cli {
+    /// Parses a command line, whose first argument is the name of the program.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the command line is invalid, and if it requests help.
+    pub(crate) fn parse_arguments(arguments: &[OsString]) -> Result<Self, clap::Error> {
+        let first = arguments.get(1).and_then(|argument| argument.to_str());
+        if first.is_some_and(LongRunningCommand::has_subcommand)
+            && let Ok(LongRunningCli { global, command }) =
+                LongRunningCli::try_parse_from(arguments)
+        {
+            let command = match command {
+                LongRunningCommand::Serve(args) => Command::Serve(args),
+                LongRunningCommand::Runtime(args) => Command::Runtime(args),
+                LongRunningCommand::Mcp(args) => Command::Mcp(args),
+            };
+            return Ok(Self { global, command });
+        }
+        // The errors and the help of the whole grammar name the other commands, too.
+        Self::try_parse_from(arguments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::iter;
+
+    use super::*;
+
+    fn arguments(line: &str) -> Vec<OsString> {
+        let words = iter::once("matins").chain(line.split(' '));
+        words.map(OsString::from).collect()
+    }
+
+    fn assert_parsed_as_by_whole_grammar(line: &str) {
+        let text = |parsed: Result<Cli, clap::Error>| match parsed {
+            Ok(cli) => format!("{cli:?}"),
+            Err(error) => error.render().to_string(),
+        };
+        let arguments = arguments(line);
+        let whole = Cli::try_parse_from(&arguments);
+        assert_eq!(
+            text(Cli::parse_arguments(&arguments)),
+            text(whole),
+            "{line}"
+        );
+    }
+
+    #[test]
+    fn long_running_command_is_parsed_by_its_own_grammar() {
+        for line in [
+            "serve",
+            "serve --listen 127.0.0.1:0 --json --log debug --data d",
+            "runtime --folder f --server http://127.0.0.1:1 --token-file t --agents a,b --turns 7",
+            "runtime --json --allow-http --folder=f --log-format=json",
+            "mcp",
+        ] {
+            LongRunningCli::try_parse_from(arguments(line)).unwrap();
+            assert_parsed_as_by_whole_grammar(line);
+        }
+    }
+
+    #[test]
+    fn other_command_lines_are_parsed_by_the_whole_grammar() {
+        for line in [
+            "status",
+            "--json serve",
+            "serve --wrong",
+            "serve --log-format xml",
+            "serve --help",
+            "runtime -h",
+            "runtime",
+            "runtime --folder f --turns 0",
+            "runtimes --folder f",
+            "mcp more",
+        ] {
+            assert_parsed_as_by_whole_grammar(line);
+        }
+    }
 }

@@ -30,11 +30,12 @@ mod output;
 mod secret_file;
 mod signals;
 
-use std::process::ExitCode;
+use std::{ffi::OsString, num::NonZero, process::ExitCode, thread};
 
 use agent::guard::KnownProcess;
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use config::Config;
+use tokio::runtime::Builder;
 
 use crate::{
     app::App,
@@ -44,6 +45,10 @@ use crate::{
     global::Global,
     output::Output,
 };
+
+/// The highest number of threads for the tasks of a runtime, which waits nearly all the time. Each thread keeps memory, and
+/// without a limit there is one for each processor.
+const MAX_RUNTIME_THREADS: usize = 4;
 
 /// The allocator keeps large and small allocations on separate pages. The buffers of idle connections are mostly
 /// untouched, so their pages then occupy no memory.
@@ -60,7 +65,8 @@ fn main() -> ExitCode {
     {
         return agent::guard::main(arguments);
     }
-    let cli = match Cli::try_parse() {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let cli = match Cli::parse_arguments(&arguments) {
         Ok(cli) => cli,
         Err(error) => return report_invalid_command_line(&error),
     };
@@ -104,7 +110,10 @@ fn run(cli: Cli, output: Output) -> Result<Exit, CliError> {
         }
         Command::Runtime(args) => {
             let config = load_config(&global, "info")?;
-            block_on(commands::runtime::run(args, &config, output))
+            let threads = thread::available_parallelism().map_or(1, NonZero::get);
+            let mut builder = Builder::new_multi_thread();
+            builder.worker_threads(threads.min(MAX_RUNTIME_THREADS));
+            block_on_with(builder, commands::runtime::run(args, &config, output))
         }
         Command::Login(args) => {
             let config = load_config(&global, "warn")?;
@@ -158,7 +167,16 @@ fn load_config(global: &Global, default_log: &str) -> Result<Config, CliError> {
 }
 
 fn block_on(command: impl Future<Output = Result<Exit, CliError>>) -> Result<Exit, CliError> {
-    let runtime = tokio::runtime::Runtime::new()
+    block_on_with(Builder::new_multi_thread(), command)
+}
+
+fn block_on_with(
+    mut builder: Builder,
+    command: impl Future<Output = Result<Exit, CliError>>,
+) -> Result<Exit, CliError> {
+    let runtime = builder
+        .enable_all()
+        .build()
         .map_err(|source| CliError::environment("cannot start the runtime", source))?;
     let exit = runtime.block_on(command);
     // Do not wait for a pending read of standard input: it may never return, and would keep the process alive.
