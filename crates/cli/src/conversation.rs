@@ -9,7 +9,10 @@ use std::{
 use anstyle::{AnsiColor, Style};
 use api_types::{MAX_PAGE_ITEMS, Message};
 use client::{Client, MessageRange};
-use model::{MessageId, SessionId, transcript::Speaker};
+use model::{
+    MessageId, SessionId,
+    transcript::{Speaker, seat_message_names},
+};
 
 use crate::{
     error::CliError,
@@ -28,6 +31,7 @@ const fn speaker_label(who: Speaker) -> &'static str {
         Speaker::Schedule => "schedule",
         Speaker::Agent | Speaker::AgentThought => "agent",
         Speaker::Tool => "tool",
+        Speaker::Seat => "message",
         Speaker::Matins => "matins",
     }
 }
@@ -36,7 +40,7 @@ const fn speaker_style(who: Speaker) -> Style {
     match who {
         Speaker::Person => AnsiColor::Cyan.on_default(),
         Speaker::Schedule => AnsiColor::Magenta.on_default(),
-        Speaker::Agent => AnsiColor::Green.on_default(),
+        Speaker::Agent | Speaker::Seat => AnsiColor::Green.on_default(),
         Speaker::AgentThought | Speaker::Tool => DIM,
         Speaker::Matins => ATTENTION,
     }
@@ -46,7 +50,11 @@ const fn speaker_style(who: Speaker) -> Style {
 pub(crate) fn format_message(message: &Message, time: &str) -> String {
     let who = message.speaker();
     let indent = time.chars().count() + SPEAKER_COLUMNS + 3;
-    let text = clean(message.content.trim_end());
+    let text = match seat_message_names(&message.metadata) {
+        Some((from, to)) => format!("{from} to {to}: {}", message.content),
+        None => message.content.clone(),
+    };
+    let text = clean(text.trim_end());
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     let lines: Vec<_> = match text_columns(indent) {
         Some(room) => lines.flat_map(|line| textwrap::wrap(line, room)).collect(),

@@ -39,6 +39,20 @@ pub fn trigger_file_text(name: &str, content: &str, payload: &str) -> String {
     format!("Automation triggered by a file: {name}\n\n{content}\n\n{payload}")
 }
 
+/// Returns the text of a turn that carries messages to a seat, by their numbers in the transcript.
+pub fn carried_messages_text(attempt: i64, messages: &[i64]) -> String {
+    let count = match messages {
+        [_] => "1 message".to_owned(),
+        messages => format!("{} messages", messages.len()),
+    };
+    let numbers: Vec<String> = messages.iter().map(|number| format!("#{number}")).collect();
+    let begin = match attempt {
+        1 => "A turn begins".to_owned(),
+        attempt => format!("Attempt {attempt} begins"),
+    };
+    format!("{begin} with {count} to its seat: {}.", numbers.join(", "))
+}
+
 /// Returns the metadata of the rows of an automation's turn. Returns an empty object for the turn of a person's
 /// message.
 pub fn metadata(
@@ -77,6 +91,13 @@ pub fn is_automation_turn(metadata: &Value) -> bool {
         })
 }
 
+/// Returns the names of the sender and of the receiving seat of a message to a seat. Returns `None` for every other row.
+pub fn seat_message_names(metadata: &Value) -> Option<(&str, &str)> {
+    let name = |key: &str| metadata.get(key)?.as_str();
+    let from = name("_from_name").or_else(|| name("_from_person"))?;
+    Some((from, name("_to_name")?))
+}
+
 /// The speaker of a row of a transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Speaker {
@@ -90,6 +111,8 @@ pub enum Speaker {
     AgentThought,
     /// A tool of the agent.
     Tool,
+    /// An agent or a person, to a seat of the session: [`seat_message_names`] has the names.
+    Seat,
     /// Matins itself.
     Matins,
 }
@@ -98,6 +121,7 @@ impl Speaker {
     /// Returns the speaker of a row with this role, kind and metadata.
     pub fn of(role: Role, kind: EntryKind, metadata: &Value) -> Self {
         match (role, kind) {
+            (_, EntryKind::Message) if seat_message_names(metadata).is_some() => Self::Seat,
             (Role::User, _) if is_automation_turn(metadata) => Self::Schedule,
             (Role::User, _) => Self::Person,
             (Role::Assistant, EntryKind::Message) => Self::Agent,

@@ -7,7 +7,11 @@ use api_types::{ExportFormat, Session};
 use futures::{Stream, stream};
 use jiff::tz::TimeZone;
 use model::{
-    Timestamp, entity::Message, escape::escape_json, schedule::Zone, transcript::Speaker,
+    Timestamp,
+    entity::Message,
+    escape::escape_json,
+    schedule::Zone,
+    transcript::{Speaker, seat_message_names},
     turn::EntryKind,
 };
 use serde_json::json;
@@ -177,6 +181,11 @@ impl ExportFormatter {
                 format_message(&at, &speaker, &text)
             }
             Speaker::Agent => format_message(&at, "Agent", &text),
+            Speaker::Seat => {
+                let (from, to) = seat_message_names(&message.metadata).unwrap_or_default();
+                let speaker = format!("{} to {}", one_line(from), one_line(to));
+                format_message(&at, &speaker, &text)
+            }
             Speaker::AgentThought => {
                 format_quote(&format!("*{} ({at})*\n{text}", aside_label(message.kind)))
             }

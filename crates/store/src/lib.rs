@@ -60,6 +60,7 @@ mod rows;
 mod runs;
 mod scheduler_status;
 mod schema;
+mod seat_message_rows;
 mod seat_messages;
 mod session_log;
 mod sessions;
@@ -117,7 +118,8 @@ pub use runs::{
     DirectoryRefusal, FireReport, PromotionReport, RunFilter, RunNames, WebhookReceipt,
 };
 pub use scheduler_status::{QueueDepth, SchedulerStatus};
-pub use seat_messages::{NewSeatMessage, Recipients, SeatMessage, SeatMessageStream};
+pub use seat_message_rows::SeatMessage;
+pub use seat_messages::{NewSeatMessage, Recipients, SeatMessageStream};
 pub use sessions::{
     ChangeCursor, EarlierMessages, InvalidCursor, LastMessage, LiveText, LogEntry, SessionDeletion,
     SessionEdit, SessionFilter, SessionItem, SessionOrder, SessionUpdates,
@@ -126,7 +128,7 @@ pub use store::Store;
 pub use tokens::{NewBrowserToken, NewToken, RevocationExtent, TokenRevocation};
 pub use tool_calls::{
     CallingTurn, MemorySearch, NewAgentAutomation, NewArtifact, NewQuestion, RecalledEntry,
-    ToolCaller,
+    ToolCaller, TurnTeam,
 };
 pub use trigger_files::{ClaimedTriggerFile, TriggerContent, TriggerFileWrite};
 pub use webhooks::WebhookTrigger;

@@ -13,7 +13,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use model::{SeatId, SessionId};
+use model::{SeatId, SessionId, seat_message::Sender};
 use sqlx::{Connection as _, Executor as _, PgConnection, postgres::PgListener, types::Uuid};
 use store::{NewSeatMessage, Recipients, Scope, Store};
 use tokio::{sync::mpsc, time::timeout};
@@ -211,7 +211,7 @@ impl MessageRoundTrip {
             fixture: world.clone(),
             session,
             new_message: NewSeatMessage {
-                from,
+                from: Sender::Seat(from),
                 to: Recipients::Seat(to),
                 content: "What is new?".into(),
                 metadata: serde_json::json!({}),
@@ -226,19 +226,21 @@ impl MessageRoundTrip {
         let Fixture { store, tenant, .. } = &self.fixture;
         let started = Instant::now();
         let published = store
-            .publish_seat_message(*tenant, self.session, &self.new_message, now())
+            .publish_seat_message(*tenant, self.session, None, &self.new_message, now())
             .await?;
         let committed = Instant::now();
-        let published = published
-            .first()
-            .context("the message has no recipient")?
-            .seq;
+        let message = published.first().context("the message has no recipient")?;
+        let (published, to, id) = (message.seq, message.to, message.id);
         let read = timeout(READ_TIMEOUT, self.received.recv()).await?;
         let (seq, at) = read.context("the subscriber has ended early")?;
         ensure!(
             seq == published,
             "the subscriber has read message {seq} instead of {published}"
         );
+        // A seat has a limited number of undelivered messages.
+        store
+            .acknowledge_seat_message(*tenant, id, to, now())
+            .await?;
         Ok((
             at.saturating_duration_since(started),
             at.saturating_duration_since(committed),

@@ -12,7 +12,10 @@ use api_types::{
 };
 use client::{Client, Error, MessageRange, ReceivedEvent, TraceItem, TraceSubject};
 use futures::{Stream, StreamExt as _, stream};
-use model::{RunId, SessionId, transcript::Speaker};
+use model::{
+    RunId, SessionId,
+    transcript::{Speaker, seat_message_names},
+};
 use server::LocalInstance;
 use tokio::time::sleep;
 
@@ -301,6 +304,11 @@ impl<'a> Follower<'a> {
                 self.answer = Some(message.content.clone());
             }
             Speaker::Tool => self.print_aside(&format!("[{}]", one_line(&message.content))),
+            Speaker::Seat => {
+                let (from, to) = seat_message_names(&message.metadata).unwrap_or_default();
+                let text = format!("[{from} to {to}: {}]", message.content);
+                self.print_aside(&one_line(&text));
+            }
             Speaker::AgentThought | Speaker::Matins => {
                 self.print_aside(&continued(&message.content, CONTINUATION_COLUMNS));
             }

@@ -10,6 +10,7 @@
 mod fence;
 mod hex;
 mod run_report;
+mod seat_messages;
 mod turn;
 
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, value::Serde};
@@ -23,6 +24,7 @@ pub use run_report::{
     MAX_BYTES as RUN_REPORT_BYTES, MAX_LINES as RUN_REPORT_LINES, ReportedRun, UnreportedRuns,
     render_run_report,
 };
+pub use seat_messages::{CarriedMessage, render_seat_messages};
 pub use turn::{PromptContext, PromptTemplate, render_turn_prompt};
 
 /// A template: the text of a prompt under a stable name.
@@ -87,6 +89,13 @@ pub const RUN_REPORT: Template = Template {
     id: "turn.run_report",
     version: 1,
     text: include_str!("templates/turn.run_report.jinja"),
+};
+
+/// The prompt of a turn that carries messages to a seat. Variable: `messages` (each with its sender, and fenced).
+pub const SEAT_MESSAGES: Template = Template {
+    id: "seat.messages",
+    version: 1,
+    text: include_str!("templates/seat.messages.jinja"),
 };
 
 /// The template from which a prompt was rendered.
@@ -211,7 +220,7 @@ mod tests {
 
     use super::*;
 
-    const ALL: [Template; 7] = [
+    const ALL: [Template; 8] = [
         REMINDER,
         FIRE,
         MESSAGE,
@@ -219,6 +228,7 @@ mod tests {
         WEBHOOK,
         TRIGGER_FILE,
         RUN_REPORT,
+        SEAT_MESSAGES,
     ];
 
     /// A text that would have effects if it were parsed as a template.
@@ -235,6 +245,7 @@ mod tests {
             "request": message,
             "payload": message,
             "runs": message,
+            "messages": message,
         })
     }
 
@@ -277,6 +288,11 @@ mod tests {
                 "turn.run_report",
                 1,
                 "595ea793d35e79eca352bdd11f0f810b422df33e09c7b729ee78b1cc13e0cb65",
+            ),
+            (
+                "seat.messages",
+                1,
+                "6be279e1fd08365c0cad320c8505071c73514f069e4049edb7cc81a32fa6f90e",
             ),
         ];
         let current = ALL.map(|template| template.prompt_ref());

@@ -98,6 +98,11 @@ impl Drop for Watcher {
 }
 
 impl ChangeNotifier {
+    /// Signals a queued run to the workers of this process, which learn by themselves only of runs of other processes.
+    pub(crate) fn signal_local_queue(&self) {
+        self.workers.signal("queue");
+    }
+
     /// Wakes all tasks for some logs.
     pub(crate) fn wake(&self, logs: &[Uuid]) {
         // Every commit comes here, so take no lock while no task waits.

@@ -15,6 +15,7 @@ use model::{
     prompt::RenderedPrompt,
     run::RunState,
     schedule::Spec,
+    seat_message::NO_MESSAGE_LEFT,
     session::Admission,
     transcript,
     turn::{Assignment, Entry, EntryKind, Role, StartReply, TurnResult},
@@ -38,6 +39,7 @@ use crate::{
         start_candidate::StartCandidate,
         turn_context::{TurnContext, read_sessions_and_seats},
     },
+    seat_message_rows::record_carried,
     session_log::{EntryLocation, SessionLogWriter},
     store::Store,
     usage::{self, Budgets, TurnUsage},
@@ -146,6 +148,7 @@ impl Store {
                             accounts,
                             directory_missing: without_directory.contains(&id),
                             is_supported,
+                            has_message: context.has_message(id),
                         })
                     });
                     let Some(found) = found else { continue };
@@ -236,6 +239,9 @@ impl Store {
                 Some(format!("the session is {}", session.status()))
             }
             None if deleted => Some("the automation was deleted".to_owned()),
+            None if !candidate.has_message && admission == Admission::Start => {
+                Some(NO_MESSAGE_LEFT.to_owned())
+            }
             reason => reason,
         };
         if let Some(reason) = cancel_reason {
@@ -322,6 +328,7 @@ impl Store {
         let mut records = Vec::with_capacity(ready.len());
         let mut assignments = Vec::with_capacity(ready.len());
         let mut uses = Vec::with_capacity(ready.len());
+        let mut carried = Vec::new();
         for StartCandidate {
             mut run,
             session,
@@ -330,6 +337,7 @@ impl Store {
             accounts,
             directory_missing,
             is_supported: _,
+            has_message,
         } in ready
         {
             // Fence: `runs/begin` returned only the runs that are still `delivered` to this worker.
@@ -339,6 +347,7 @@ impl Store {
             };
             let owner = RunOwner::of(&run, automations);
             uses.push(TurnUsage::turn_started(&run));
+            carried.extend(context.carried_by(&run));
             run.state = RunState::Running {
                 worker_id: worker.clone(),
                 started_at: now,
@@ -384,6 +393,7 @@ impl Store {
                 accounts,
                 directory_missing,
                 is_supported: true,
+                has_message,
             };
             assignments.push(turn.assign(self, context, owner, prompt)?);
         }
@@ -392,6 +402,7 @@ impl Store {
             .await?;
         tx.execute_rows(sql!("records/begin"), records, params![])
             .await?;
+        record_carried(tx, carried.into_iter()).await?;
         usage::add_usage(tx, uses, now).await?;
         Ok(assignments)
     }
@@ -408,6 +419,12 @@ impl Store {
     ) -> Entry {
         let source = owner.automation_source();
         let metadata = transcript::metadata(source.as_ref(), run.id, Some(&prompt.prompt_ref));
+        // The transcript has the messages already: each has a row of its own since its publication.
+        if matches!(owner, RunOwner::SeatMessages) {
+            let carried = context.messages(run.id).iter().map(|message| message.seq);
+            let text = transcript::carried_messages_text(run.attempt, &carried.collect::<Vec<_>>());
+            return self.new_entry(Role::System, EntryKind::Notice, text, metadata, now);
+        }
         if context.inputs_in_transcript.contains(&run.input_id) {
             let text = format!("Attempt {} begins.", run.attempt);
             return self.new_entry(Role::System, EntryKind::Notice, text, metadata, now);

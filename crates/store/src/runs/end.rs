@@ -32,7 +32,9 @@ use crate::{
     locks::{self, lock_runs},
     runs::{
         admit::{NewAttempt, Preloaded, insert_attempts, promote_after, read_seat_statuses},
+        follow_up_notice::append_follow_up,
         run_usage,
+        seat_input::wake_seats_after,
     },
     session_log::{EntryLocation, SessionLogWriter},
     store::Store,
@@ -243,6 +245,9 @@ pub(super) async fn end_runs(
     }
     let inserted = insert_attempts(store, tx, log, &next, Preloaded::default(), now).await?;
     inserted.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let succeeded = ends.iter().filter(|end| end.has_succeeded());
+    let succeeded: Vec<&Run> = succeeded.map(|end| &end.run).collect();
+    wake_seats_after(store, tx, log, &succeeded, now).await?;
     // 4. Count the usage and the consecutive failures.
     let ended: Vec<_> = ends.iter().map(|end| (&end.run, &*end.finished)).collect();
     run_usage::count_final_usage(store, tx, &ended, automations, now).await?;
@@ -298,6 +303,10 @@ async fn follow_ups(
 }
 
 impl EndingRun<'_> {
+    fn has_succeeded(&self) -> bool {
+        self.finished.outcome.status() == RunStatus::Succeeded
+    }
+
     /// Returns the parameters of `runs/end`. Returns `None` if the run's status has no transition to the outcome, or
     /// if the run has no session or no seat.
     fn end_params(&self) -> Option<Vec<db::Param>> {
@@ -371,7 +380,7 @@ impl EndingRun<'_> {
             log.add_message(location, entry);
         }
         if let Some(text) = self.closing_notice() {
-            let text = append_follow_up(text, next);
+            let text = append_follow_up(text, run.origin, next);
             let entry = store.new_entry(Role::System, EntryKind::Notice, text, metadata, now);
             log.add_message(location, entry);
         }
@@ -469,21 +478,4 @@ async fn store_results(
     tx.execute_rows(sql!("seats/unpin"), unpinned, params![now])
         .await?;
     Ok(())
-}
-
-/// Appends to the closing notice whether and when the run is retried.
-fn append_follow_up(text: String, next: FollowUp) -> String {
-    match next {
-        FollowUp::Final => text,
-        FollowUp::Retry(NextAttempt {
-            not_before: None, ..
-        }) => format!("{text} The run will be retried."),
-        FollowUp::Retry(NextAttempt {
-            not_before: Some(at),
-            ..
-        }) => {
-            let at = at.jiff().round(jiff::Unit::Second).unwrap_or(at.jiff());
-            format!("{text} The run will be retried at {at}.")
-        }
-    }
 }

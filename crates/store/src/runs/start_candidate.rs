@@ -24,6 +24,8 @@ pub(super) struct StartCandidate {
     pub(super) directory_missing: bool,
     /// `true` if this server supports every document on which the turn depends.
     pub(super) is_supported: bool,
+    /// `false` if the run would carry messages to its seat, and none is left.
+    pub(super) has_message: bool,
 }
 
 impl StartCandidate {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use model::{
-    AgentId, InputId, SeatId, SessionId, TriggerId,
+    AgentId, InputId, MessageId, RunId, SeatId, SessionId, TriggerId,
     agent::Agent,
     entity::{Run, Seat, Session, Trigger},
     owner::RunOwner,
@@ -18,7 +18,9 @@ use crate::{
     Error,
     database::{FromColumn, Param, Row, Statement, Tx},
     locks::LockedRuns,
-    rows, stored,
+    rows,
+    seat_message_rows::{SeatMessage, read_carried},
+    stored,
 };
 
 /// A seat, with the lowest format whose servers support its settings.
@@ -37,6 +39,8 @@ pub(super) struct TurnContext {
     pub(super) inputs_in_transcript: HashSet<InputId>,
     /// The payloads of the inputs that are webhooks or trigger files.
     pub(super) payloads: HashMap<InputId, String>,
+    /// The messages that the runs of inputs for messages carry.
+    messages: HashMap<RunId, Vec<SeatMessage>>,
 }
 
 impl TurnContext {
@@ -64,6 +68,7 @@ impl TurnContext {
             payloads: read_payloads(tx, runs, &triggers).await?,
             triggers,
             inputs_in_transcript: inputs_in_transcript(tx, retried).await?,
+            messages: read_carried(tx, locked.runs.values()).await?,
         })
     }
 
@@ -96,12 +101,32 @@ impl TurnContext {
         trigger.map(|trigger| &trigger.spec)
     }
 
+    /// Returns the messages that a run carries to its seat.
+    pub(super) fn messages(&self, run: RunId) -> &[SeatMessage] {
+        self.messages.get(&run).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the messages that a run carries to its seat, each with the input of the run.
+    pub(super) fn carried_by(&self, run: &Run) -> impl Iterator<Item = (MessageId, InputId)> {
+        let messages = self.messages(run.id).iter();
+        messages.map(|message| (message.id, run.input_id))
+    }
+
+    /// Returns `false` if a run would carry messages, and none is left.
+    pub(super) fn has_message(&self, run: RunId) -> bool {
+        let messages = self.messages.get(&run);
+        messages.is_none_or(|messages| !messages.is_empty())
+    }
+
     /// Renders the prompt of a run from the template of its owner.
     pub(super) fn render_prompt(
         &self,
         run: &Run,
         owner: RunOwner<'_>,
     ) -> Result<RenderedPrompt, Error> {
+        if matches!(owner, RunOwner::SeatMessages) {
+            return self.render_messages(run);
+        }
         let context = prompt::PromptContext {
             template: owner.template(),
             content: &run.content,
@@ -111,6 +136,22 @@ impl TurnContext {
             interrupted: run.interrupted_run_id,
         };
         prompt::render_turn_prompt(&context).map_err(|source| Error::Prompt {
+            run: run.id,
+            source,
+        })
+    }
+
+    fn render_messages(&self, run: &Run) -> Result<RenderedPrompt, Error> {
+        let messages = self.messages(run.id).iter();
+        let messages = messages.map(|message| prompt::CarriedMessage {
+            id: message.id,
+            sender: &message.from,
+            text: &message.content,
+            again: message.input.is_some_and(|input| input != run.input_id),
+        });
+        let messages: Vec<_> = messages.collect();
+        let rendered = prompt::render_seat_messages(&messages, run.interrupted_run_id);
+        rendered.map_err(|source| Error::Prompt {
             run: run.id,
             source,
         })

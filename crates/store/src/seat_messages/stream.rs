@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use model::{SeatId, SessionId, TenantId};
 
-use super::SeatMessage;
 use crate::{
     Error, Scope, boxed,
     changes::{Changes, ChannelSubscription},
     rows,
+    seat_message_rows::SeatMessage,
     store::Store,
 };
 

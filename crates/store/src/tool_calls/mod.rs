@@ -9,6 +9,7 @@ mod artifacts;
 mod ask_person;
 mod cron;
 mod memory;
+mod messages;
 
 use std::time::Duration;
 
@@ -27,6 +28,7 @@ pub use artifacts::NewArtifact;
 pub use ask_person::NewQuestion;
 pub use cron::NewAgentAutomation;
 pub use memory::{MemorySearch, RecalledEntry};
+pub use messages::TurnTeam;
 
 use crate::{
     Error, Scope, boxed,

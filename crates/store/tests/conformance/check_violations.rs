@@ -207,6 +207,10 @@ pub(crate) fn rows_breaking_checks(world: &World) -> Vec<(&'static str, Values)>
             row("agent_messages").with("seq", 0_u32),
         ),
         (
+            "agent_messages_chain_counted",
+            row("agent_messages").with("chain_length", 0_u32),
+        ),
+        (
             "session_events_kind_known",
             row("session_events").with("kind", "x"),
         ),

@@ -128,7 +128,7 @@ pub(crate) async fn claim_prefers_people_and_keeps_input_order(db: &TestStore) {
 pub(crate) async fn claim_takes_messages_of_seats_last(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let of_seat = stage.send_seat_message(db, session).await;
+    let of_seat = stage.send_seat_message(session).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let fired = stage.fire(automation).await.run_id;
     let session = stage.session().await;

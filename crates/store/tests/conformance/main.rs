@@ -386,13 +386,14 @@ behaviours! {
             unacknowledged_messages_are_delivered_again, seat_messages_of_other_tenant_or_session_are_not_found,
             publish_in_closed_session_is_refused, session_deletion_ends_message_subscriptions,
             concurrent_publish_and_subscribe_loses_no_message,
+            messages_start_turns_in_order, attempts_carry_same_messages, messages_wait_while_paused,
+            publishers_make_one_input, chain_of_messages_has_an_end, agent_sends_message_once, person_sends_to_seats,
         ]
         agent_removal: [
             agent_in_use_is_not_removed, refused_agent_removal_names_limited_number_of_users,
             removed_agent_is_unusable_until_put_again, removal_and_use_of_agent_have_one_winner,
         ]
         approval_inputs: [long_approval_input_is_read_whole, approval_input_of_other_tenant_is_not_found]
-        withdraw_approvals: [withdrawn_approval_cannot_be_decided]
         tool_calls: [
             tool_call_counts_only_while_its_run_runs, agent_automation_is_made_once_and_bound_to_its_session,
             agent_automations_are_limited_for_each_turn_session_and_tenant, proposed_automation_waits_for_a_person,
@@ -422,7 +423,7 @@ behaviours! {
             bytes_of_artifacts_are_limited_for_each_tenant, artifacts_of_other_tenant_are_not_found,
             artifacts_are_listed_by_name_prefix, session_deletion_removes_references_to_contents,
         ]
-        sequences: [random_sequence_keeps_invariants]
+        sequences: [random_sequence_keeps_invariants] withdraw_approvals: [withdrawn_approval_cannot_be_decided]
         zone_rules: [
             pause_after_new_zone_rules_records_instant_by_present_rules, outdated_corrupt_trigger_waits_for_its_instant,
             stored_instant_off_schedule_runs_and_schedule_continues, outdated_triggers_are_recomputed_once_in_batches,
@@ -457,8 +458,7 @@ behaviours! {
             database_file_is_readable_by_owner_only, damaged_file_is_refused_and_unchanged,
             empty_file_is_opened_as_new_database, in_memory_database_keeps_its_rows, missing_folder_is_named_in_error,
         ]
-        transactions: [full_disk_has_its_own_error]
-        postgres_server: [sqlite_has_no_server_status]
+        transactions: [full_disk_has_its_own_error] postgres_server: [sqlite_has_no_server_status]
     }
     postgres {
         plans: [plans_of_claim_and_fire_due_use_queue_indexes, outdated_triggers_are_found_by_index]

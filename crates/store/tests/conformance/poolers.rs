@@ -5,6 +5,7 @@ use std::time::Duration;
 use model::{
     policy::SessionMode,
     run::RunStatus,
+    seat_message::Sender,
     turn::{StartReply, WriteOutcome},
 };
 use store::{
@@ -83,14 +84,15 @@ async fn assert_core_works(one: Store, two: &Store) {
     timeout(Duration::from_secs(4), heard).await.unwrap();
     let seat = stage.seat(session).await;
     let new = NewSeatMessage {
-        from: seat,
+        from: Sender::Seat(seat),
         to: Recipients::Seat(seat),
         content: "note".into(),
         metadata: serde_json::json!({}),
     };
-    let published = stage
-        .store
-        .publish_seat_message(stage.tenant, session, &new, stage.now());
+    let published =
+        stage
+            .store
+            .publish_seat_message(stage.tenant, session, None, &new, stage.now());
     let published = published.await.unwrap();
     let next = timeout(Duration::from_secs(4), inbox.next()).await.unwrap();
     assert_eq!(next.unwrap().unwrap(), published[0]);

@@ -33,6 +33,10 @@ fn row_for_index(world: &World, index: &str, table: &str) -> Values {
     match index {
         "agent_runs_one_active_per_seat" => world.queued_run(),
         "agent_runs_one_active_per_automation" => world.queued_run().with("exclusive", true),
+        "agent_runs_one_message_input_per_seat" => world
+            .queued_run()
+            .with("status", "deferred")
+            .with("origin", "message"),
         "agent_definitions_one_entry_per_session" => row.with("is_entry", true),
         "automation_triggers_one_manual_per_automation" => row
             .with("kind", "manual")

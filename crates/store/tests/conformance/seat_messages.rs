@@ -1,8 +1,16 @@
 //! Messages between the seats of a session: backlog, order, acknowledgement, and no loss.
 
+mod tools;
+mod turns;
+
 use std::time::Duration;
 
-use model::{SeatId, SessionId, TenantId, session::SessionEvent, turn::EntryKind};
+use model::{
+    SeatId, SessionId, TenantId,
+    seat_message::{NamedSeat, Sender},
+    session::SessionEvent,
+    turn::EntryKind,
+};
 use serde_json::json;
 use sqlx::postgres::PgListener;
 use store::{
@@ -18,7 +26,15 @@ use crate::{
     stage::{Stage, store_over},
 };
 
-/// A session with three seats.
+pub(crate) use tools::{
+    agent_sends_message_once, chain_of_messages_has_an_end, person_sends_to_seats,
+};
+pub(crate) use turns::{
+    attempts_carry_same_messages, messages_start_turns_in_order, messages_wait_while_paused,
+    publishers_make_one_input,
+};
+
+/// A session with three seats, whose names are `agent`, `one` and `two`.
 struct Team {
     stage: Stage,
     session: SessionId,
@@ -31,13 +47,13 @@ impl Team {
         let session = stage.session().await;
         let entry = stage.seat(session).await;
         let mut seats = [entry; 3];
-        for seat in &mut seats[1..] {
+        for (seat, name) in seats[1..].iter_mut().zip(["one", "two"]) {
             *seat = SeatId::from_uuid(id());
             let sql = "insert into agent_definitions (id, tenant_id, session_id, role, name, \
                 harness_id, is_entry, settings, created_at, updated_at) \
                 select $1, tenant_id, session_id, 'worker', $2, harness_id, $3, settings, \
                 created_at, updated_at from agent_definitions where id = $4";
-            let row = params![*seat, seat.to_string(), false, entry];
+            let row = params![*seat, name, false, entry];
             db.run(Scope::System, sql, row).await.unwrap();
         }
         Self {
@@ -48,6 +64,7 @@ impl Team {
     }
 
     async fn publish(&self, from: usize, to: Recipients, content: &str) -> Vec<SeatMessage> {
+        self.stage.tick();
         publish(&self.stage.store, self, from, to, content).await
     }
 
@@ -81,13 +98,13 @@ async fn publish(
     content: &str,
 ) -> Vec<SeatMessage> {
     let new = NewSeatMessage {
-        from: team.seats[from],
+        from: Sender::Seat(team.seats[from]),
         to,
         content: content.into(),
         metadata: json!({ "task": 1 }),
     };
-    let published =
-        store.publish_seat_message(team.stage.tenant, team.session, &new, team.stage.now());
+    let (tenant, now) = (team.stage.tenant, team.stage.now());
+    let published = store.publish_seat_message(tenant, team.session, None, &new, now);
     published.await.unwrap()
 }
 
@@ -109,7 +126,15 @@ pub(crate) async fn seat_message_has_one_row_per_recipient(db: &TestStore) {
     let team = Team::setup(db).await;
     let one = team.send_to_seat(0, 1, "to one").await;
     let all = team.publish(1, Recipients::Others, "to all").await;
-    assert_eq!((one.from, one.to), (team.seats[0], team.seats[1]));
+    let sender = |seat: usize, name: &str| {
+        Sender::Seat(NamedSeat {
+            id: team.seats[seat],
+            name: name.into(),
+            role: if seat == 0 { "agent" } else { "worker" }.into(),
+        })
+    };
+    assert_eq!((&one.from, one.to), (&sender(0, "agent"), team.seats[1]));
+    assert_eq!(all[0].from, sender(1, "one"));
     let mut others = vec![team.seats[0], team.seats[2]];
     others.sort();
     assert_eq!(
@@ -120,13 +145,17 @@ pub(crate) async fn seat_message_has_one_row_per_recipient(db: &TestStore) {
     let scope = team.stage.scope();
     let store = &team.stage.store;
     let rows = store.messages(scope, team.session, 0, 100).await.unwrap();
+    // Between the first message and the others is the event of the input of its seat.
     let seqs: Vec<i64> = rows.iter().map(|row| row.seq).collect();
-    assert_eq!(seqs, [one.seq, one.seq + 1, one.seq + 2]);
+    assert_eq!(seqs, [one.seq, one.seq + 2, one.seq + 3]);
     assert_eq!(rows[0].id, one.id);
     assert_eq!(rows[0].kind, EntryKind::Message);
     assert_eq!(
         rows[0].metadata,
-        json!({ "task": 1, "_from_seat": team.seats[0], "_to_seat": team.seats[1] })
+        json!({
+            "task": 1, "_from_seat": team.seats[0], "_from_name": "agent", "_to_seat": team.seats[1],
+            "_to_name": "one",
+        })
     );
     let events = store
         .events(scope, team.session, one.seq - 1, 100)
@@ -136,11 +165,19 @@ pub(crate) async fn seat_message_has_one_row_per_recipient(db: &TestStore) {
         .iter()
         .map(|event| (summary(&event.change), event.seq))
         .collect();
-    let seq = one.seq;
-    assert_eq!(
-        lines,
-        [0, 1, 2].map(|step| ("message".to_owned(), seq + step))
-    );
+    let summaries = [
+        "message",
+        "run queued",
+        "message",
+        "message",
+        "run queued",
+        "run queued",
+    ];
+    let expected = summaries.iter().zip(one.seq..);
+    let expected: Vec<_> = expected
+        .map(|(line, seq)| ((*line).to_owned(), seq))
+        .collect();
+    assert_eq!(lines, expected);
     assert_eq!(subject_id(&events[0].change), one.id.to_string());
     // A subscriber reads the same values that the sender got back.
     let mut subscribed = team.subscribe(None, Some(0)).await;
@@ -152,12 +189,12 @@ pub(crate) async fn seat_message_has_one_row_per_recipient(db: &TestStore) {
     let alone = team.stage.session().await;
     let seat = team.stage.seat(alone).await;
     let new = NewSeatMessage {
-        from: seat,
+        from: Sender::Seat(seat),
         to: Recipients::Others,
         content: "anybody?".into(),
         metadata: json!({}),
     };
-    let nobody = store.publish_seat_message(team.stage.tenant, alone, &new, team.stage.now());
+    let nobody = store.publish_seat_message(team.stage.tenant, alone, None, &new, team.stage.now());
     assert_eq!(nobody.await.unwrap(), []);
 }
 
@@ -178,12 +215,12 @@ pub(crate) async fn subscriber_gets_missed_then_new_messages(db: &TestStore) {
     );
     assert_eq!(next_contents(&mut later, 2).await, ["2", "3"]);
     // More messages than one read returns.
-    for number in 0..250 {
+    for number in 0..150 {
         team.send_to_seat(0, 1, &number.to_string()).await;
     }
-    let expected: Vec<String> = (0..250).map(|number: i32| number.to_string()).collect();
-    assert_eq!(next_contents(&mut one, 250).await, expected);
-    assert_eq!(next_contents(&mut later, 250).await, expected);
+    let expected: Vec<String> = (0..150).map(|number: i32| number.to_string()).collect();
+    assert_eq!(next_contents(&mut one, 150).await, expected);
+    assert_eq!(next_contents(&mut later, 150).await, expected);
 }
 
 pub(crate) async fn unacknowledged_messages_are_delivered_again(db: &TestStore) {
@@ -241,13 +278,13 @@ pub(crate) async fn seat_messages_of_other_tenant_or_session_are_not_found(db: &
             .await;
         assert!(matches!(acknowledged, Err(Error::NotFound { .. })));
         let new = NewSeatMessage {
-            from: team.seats[0],
+            from: Sender::Seat(team.seats[0]),
             to: Recipients::Others,
             content: "hello".into(),
             metadata: json!({}),
         };
         let published = store
-            .publish_seat_message(tenant, team.session, &new, now)
+            .publish_seat_message(tenant, team.session, None, &new, now)
             .await;
         assert!(matches!(published, Err(Error::NotFound { .. })));
     }
@@ -258,13 +295,13 @@ pub(crate) async fn seat_messages_of_other_tenant_or_session_are_not_found(db: &
     assert!(matches!(subscribed.await, Err(Error::NotFound { .. })));
     for (from, to) in [(elsewhere, team.seats[0]), (team.seats[0], elsewhere)] {
         let new = NewSeatMessage {
-            from,
+            from: Sender::Seat(from),
             to: Recipients::Seat(to),
             content: "hello".into(),
             metadata: json!({}),
         };
         let published = store
-            .publish_seat_message(tenant, team.session, &new, now)
+            .publish_seat_message(tenant, team.session, None, &new, now)
             .await;
         assert!(matches!(published, Err(Error::NotFound { .. })));
     }
@@ -272,6 +309,17 @@ pub(crate) async fn seat_messages_of_other_tenant_or_session_are_not_found(db: &
         .messages(team.stage.scope(), team.session, 0, 100)
         .await;
     assert_eq!(rows.unwrap().len(), 1, "a refused message writes nothing");
+    // Lists find nothing of another tenant, and one message only in its session.
+    for tenant in [other, nobodys] {
+        let listed = store.seat_messages(tenant, team.session, None, 0, 10).await;
+        assert_eq!(listed.unwrap(), []);
+        assert_eq!(store.seat_names(tenant, team.session).await.unwrap(), []);
+        let found = store.seat_message(tenant, team.session, message.id).await;
+        assert!(matches!(found, Err(Error::NotFound { .. })));
+    }
+    let other_session = team.stage.session().await;
+    let found = store.seat_message(team.stage.tenant, other_session, message.id);
+    assert!(matches!(found.await, Err(Error::NotFound { .. })));
 }
 
 pub(crate) async fn publish_in_closed_session_is_refused(db: &TestStore) {
@@ -287,12 +335,13 @@ pub(crate) async fn publish_in_closed_session_is_refused(db: &TestStore) {
         let moved = store.transition_session(scope, team.session, event, None, now);
         moved.await.unwrap();
         let new = NewSeatMessage {
-            from: team.seats[0],
+            from: Sender::Seat(team.seats[0]),
             to: Recipients::Others,
             content: "hello".into(),
             metadata: json!({}),
         };
-        let published = store.publish_seat_message(team.stage.tenant, team.session, &new, now);
+        let published =
+            store.publish_seat_message(team.stage.tenant, team.session, None, &new, now);
         let published = published.await;
         assert_eq!(
             matches!(published, Err(Error::Refused(_))),

@@ -25,12 +25,17 @@ use model::{
     outcome::{FailureKind, Outcome, RunFailure, StopReason},
     permission::PermissionRules,
     policy::{Overlap, Policies, SessionMode},
-    run::{Origin, RunStatus},
+    run::RunStatus,
     schedule::Spec,
+    seat_message::Sender,
     session::{SessionKind, SessionType},
     turn::{Assignment, HeartbeatReply, StartReply, SubmittedRun, TurnResult, WriteOutcome},
 };
-use store::{Database, NewAutomation, NewSession, NewTrigger, RunFilter, Scope, Store, params};
+use serde_json::json;
+use store::{
+    Database, NewAutomation, NewSeatMessage, NewSession, NewTrigger, Page, Recipients, RunFilter,
+    Scope, Store,
+};
 use testkit::clock::{FakeClock, SeededEntropy};
 use uuid::Uuid;
 
@@ -106,7 +111,7 @@ impl Stage {
     }
 
     /// Advances the clock by a millisecond, so that later objects sort later.
-    fn tick(&self) -> Timestamp {
+    pub(crate) fn tick(&self) -> Timestamp {
         self.clock.advance(Duration::from_millis(1))
     }
 
@@ -200,14 +205,26 @@ impl Stage {
         sent.await.unwrap()
     }
 
-    /// Queues a run of messages of other seats.
-    pub(crate) async fn send_seat_message(&self, db: &TestStore, session: SessionId) -> RunId {
-        let run = self.send_message(session, "hello").await.run_id;
-        let origin = Origin::Message;
-        let sql = "update agent_runs set origin = $2, priority = $3 where id = $1";
-        let params = params![run, origin.as_str(), origin.priority()];
-        db.run(Scope::System, sql, params).await.unwrap();
-        run
+    /// Queues a run that carries a message to the only seat of a session.
+    pub(crate) async fn send_seat_message(&self, session: SessionId) -> RunId {
+        let seat = self.seat(session).await;
+        let new = NewSeatMessage {
+            from: Sender::Seat(seat),
+            to: Recipients::Seat(seat),
+            content: "hello".into(),
+            metadata: json!({}),
+        };
+        let (tenant, now) = (self.tenant, self.tick());
+        let published = self
+            .store
+            .publish_seat_message(tenant, session, None, &new, now);
+        published.await.unwrap();
+        let filter = RunFilter {
+            session: Some(session),
+            ..RunFilter::default()
+        };
+        let runs = self.store.run_page(self.scope(), &filter, Page::first(1));
+        runs.await.unwrap()[0].id
     }
 
     pub(crate) async fn fire(&self, automation: AutomationId) -> SubmittedRun {

@@ -140,7 +140,8 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         "triggers/owner" => params![none(), world.id("automation_triggers")],
         "webhooks/trigger" => stored("webhook_secrets", "trigger_id"),
         "events/list" | "messages/list" => params![none(), session, 0_i64, 50_u32],
-        "events/oldest" | "events/open_since" | "seats/of_session" | "sessions/by_id" => {
+        "events/oldest" | "events/open_since" | "seats/names" | "seats/of_session"
+        | "sessions/by_id" => {
             params![none(), session]
         }
         "instances/conflicting" => [stored("instances", "name"), params![text()]].concat(),
@@ -170,6 +171,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         }
         "messages/count_before" => params![none(), session, i64::MAX],
         "messages/published" => params![none(), session, none(), 0_i64, 50_u32],
+        "messages/to_seat" => params![none(), session, world.id("agent_messages")],
         "messages/unacknowledged" => {
             params![none(), session, none(), 0_i64, i64::MAX, 50_u32]
         }

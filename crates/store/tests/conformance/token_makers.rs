@@ -356,6 +356,9 @@ pub(crate) async fn tokens_of_earlier_schema_stay_valid(db: &TestStore) {
         drop table automation.trigger_files; alter table automation.instances drop column folder_key; \
         alter table automation.agent_definitions drop column runs_reported_until, drop column placed_on; \
         alter table automation.run_records drop column run_report_version, drop column run_report; \
+        alter table automation.agent_messages drop column input_id, drop column chain_length; \
+        drop index automation.agent_messages_undelivered_by_seat, \
+        automation.agent_runs_one_message_input_per_seat; \
         drop index automation.agent_runs_unsuccessful_by_seat, automation.agent_runs_declined_by_seat, \
         automation.agent_runs_unfired_by_automation, automation.agent_runs_in_quiet_hours_by_automation; \
         delete from automation.schema_versions where version >= 16";

@@ -33,6 +33,16 @@ describe("noticeOf", () => {
     });
   });
 
+  test("a message from one seat to another has both names, and is not of Matins", () => {
+    const facts = { _from_name: "tester", _to_name: "planner" };
+    expect(noticeOf(row("tool", "It is red.", facts))).toEqual({
+      from: "agent",
+      severity: "info",
+      title: "tester to planner",
+      description: "It is red.",
+    });
+  });
+
   test("the deadline of a question is in the zone of the reader, and its words stay as they are", () => {
     const content =
       "The agent asks: Deploy at 2026-11-27T11:00:00Z?\nWithout an answer until 2026-11-27T11:08:56.805696Z: no";

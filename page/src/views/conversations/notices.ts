@@ -14,6 +14,8 @@ interface Facts {
   severity?: unknown;
   title?: unknown;
   description?: unknown;
+  _from_name?: unknown;
+  _to_name?: unknown;
 }
 
 /** The deadline in the notice of a question. Other instants may be in the words of the agent, which stay as they are. */
@@ -24,6 +26,10 @@ const textOf = (value: unknown): string | null => (typeof value === "string" && 
 /** Returns the content of a row of the kind `notice`. Rows of another author are notices of Matins. */
 export function noticeOf(row: Message): Notice {
   const facts = (row.metadata ?? {}) as Facts;
+  const [from, to] = [textOf(facts._from_name), textOf(facts._to_name)];
+  // A message from one seat to another is the text of an agent, never of Matins.
+  if (from !== null && to !== null)
+    return { from: "agent", severity: "info", title: `${from} to ${to}`, description: row.content };
   if (row.role !== "assistant")
     return { from: "matins", text: row.content.replace(DEADLINE, (at) => localTimes(at)) };
   if (facts.notice === "compaction") {

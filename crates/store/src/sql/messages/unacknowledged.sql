@@ -1,8 +1,11 @@
 -- Returns the messages between the seats of a session that are not acknowledged, in a range of sequence numbers.
 -- $1 tenant, $2 session, $3 to seat or null for all, $4 after, $5 up to, $6 limit
-select id, session_id, seq, from_seat_id, to_seat_id, content, metadata, created_at, delivered_at
-from agent_messages
-where session_id = $2 and to_seat_id is not null and delivered_at is null
-    and to_seat_id = coalesce($3, to_seat_id) and seq > $4 and seq <= $5 and tenant_id = $1
-order by seq
+select m.id, m.session_id, m.seq, m.from_seat_id, f.name as from_name, f.role as from_role, m.to_seat_id, t.name as to_name,
+    m.content, m.metadata, m.input_id, m.chain_length, m.created_at, m.delivered_at
+from agent_messages m
+join agent_definitions t on t.id = m.to_seat_id
+left join agent_definitions f on f.id = m.from_seat_id
+where m.session_id = $2 and m.to_seat_id is not null and m.delivered_at is null
+    and m.to_seat_id = coalesce($3, m.to_seat_id) and m.seq > $4 and m.seq <= $5 and m.tenant_id = $1
+order by m.seq
 limit $6

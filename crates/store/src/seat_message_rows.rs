@@ -1,0 +1,154 @@
+//! The rows of messages between seats, and the turns that carry them.
+//!
+//! **Invariant:** a message is delivered when the turn that carries it succeeds, or when its seat or a person acknowledges
+//! it. An input that carries messages keeps them for its retries, until another input takes them.
+
+use std::collections::{BTreeSet, HashMap};
+
+use model::{
+    InputId, MessageId, RunId, SeatId, SessionId, Timestamp,
+    entity::Run,
+    run::Origin,
+    seat_message::{CARRIED_PER_TURN, LONGEST_CHAIN, NamedSeat, SeatMessageStatus, Sender},
+};
+use serde_json::Value;
+
+use crate::{
+    Error,
+    database::{Row, Tx},
+};
+
+/// A message to one seat.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SeatMessage {
+    /// The ID of the row.
+    pub id: MessageId,
+    /// The session.
+    pub session: SessionId,
+    /// The row's number in the session.
+    pub seq: i64,
+    /// The sender.
+    pub from: Sender<NamedSeat>,
+    /// The seat that receives the message.
+    pub to: SeatId,
+    /// The name of the seat that receives the message.
+    pub to_name: String,
+    /// The text of the transcript row.
+    pub content: String,
+    /// The metadata of the transcript row, which includes the sender and the receiver.
+    pub metadata: Value,
+    /// The input whose turn carries the message. `None` until such a turn begins.
+    pub input: Option<InputId>,
+    /// The number of message turns in a row that only caused each other, up to the turn that this message starts.
+    pub chain_length: i64,
+    /// The instant of publication.
+    pub created_at: Timestamp,
+    /// The instant at which a turn with the message succeeded, or at which it was acknowledged. `None` until then.
+    pub delivered_at: Option<Timestamp>,
+}
+
+/// The name of the person who sent a message, in its metadata.
+pub(crate) const FROM_PERSON: &str = "_from_person";
+
+impl SeatMessage {
+    pub(crate) fn read(row: &Row) -> Result<Self, Error> {
+        let metadata: Value = row.json("metadata")?;
+        let from = match row.optional("from_seat_id")? {
+            Some(id) => Sender::Seat(NamedSeat {
+                id,
+                name: row.get("from_name")?,
+                role: row.get("from_role")?,
+            }),
+            None => Sender::Person(metadata[FROM_PERSON].as_str().unwrap_or_default().into()),
+        };
+        Ok(Self {
+            id: row.get("id")?,
+            session: row.get("session_id")?,
+            seq: row.get("seq")?,
+            from,
+            to: row.get("to_seat_id")?,
+            to_name: row.get("to_name")?,
+            content: row.get("content")?,
+            metadata,
+            input: row.optional("input_id")?,
+            chain_length: row.optional("chain_length")?.unwrap_or(1),
+            created_at: row.get("created_at")?,
+            delivered_at: row.optional("delivered_at")?,
+        })
+    }
+
+    /// Returns the state of the message.
+    pub fn status(&self) -> SeatMessageStatus {
+        if self.delivered_at.is_some() {
+            SeatMessageStatus::Delivered
+        } else if self.chain_length > LONGEST_CHAIN {
+            SeatMessageStatus::Blocked
+        } else {
+            SeatMessageStatus::Undelivered
+        }
+    }
+}
+
+/// Reads the messages that runs carry. Returns an entry for each run whose input carries messages, which is empty if no
+/// message is left. The caller must hold the locks of the runs' seats.
+pub(crate) async fn read_carried(
+    tx: &mut Tx,
+    runs: impl Iterator<Item = &Run>,
+) -> Result<HashMap<RunId, Vec<SeatMessage>>, Error> {
+    let mut carried = HashMap::new();
+    let mut rows = Vec::new();
+    for run in runs {
+        if let (Origin::Message, Some(seat)) = (run.origin, run.seat_id) {
+            carried.insert(run.id, Vec::new());
+            rows.push(params![run.id, seat, run.input_id]);
+        }
+    }
+    let last = i64::try_from(CARRIED_PER_TURN).unwrap_or(i64::MAX) - 1;
+    let found = tx
+        .fetch_rows(sql!("messages/to_carry"), rows, params![last])
+        .await?;
+    for row in &found {
+        let run: RunId = row.get("run_id")?;
+        carried
+            .entry(run)
+            .or_default()
+            .push(SeatMessage::read(row)?);
+    }
+    Ok(carried)
+}
+
+/// Records that the turns of inputs carry messages.
+pub(crate) async fn record_carried(
+    tx: &mut Tx,
+    carried: impl Iterator<Item = (MessageId, InputId)>,
+) -> Result<(), Error> {
+    let rows = carried.map(|(message, input)| params![message, input]);
+    tx.execute_rows(sql!("messages/carry"), rows.collect(), params![])
+        .await?;
+    Ok(())
+}
+
+/// Records that the messages which succeeded runs carried are delivered.
+pub(crate) async fn deliver_carried(
+    tx: &mut Tx,
+    runs: impl Iterator<Item = &Run>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let rows = runs.filter(|run| run.origin == Origin::Message);
+    let rows = rows.filter_map(|run| Some(params![run.seat_id?, run.input_id]));
+    tx.execute_rows(sql!("messages/deliver"), rows.collect(), params![now])
+        .await?;
+    Ok(())
+}
+
+/// Lets the messages that wait for an input from outside begin new chains, because their seats got one.
+pub(crate) async fn restart_chains(tx: &mut Tx, seats: &BTreeSet<SeatId>) -> Result<(), Error> {
+    let rows = seats.iter().map(|seat| params![*seat]).collect();
+    tx.execute_rows(
+        sql!("messages/restart_chains"),
+        rows,
+        params![LONGEST_CHAIN],
+    )
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,10 @@
+-- Returns the undelivered messages to a seat that the turn of an input does not carry, in order.
+-- $1 seat, $2 input, $3 limit
+select m.id, m.session_id, m.seq, m.from_seat_id, f.name as from_name, f.role as from_role, m.to_seat_id, t.name as to_name,
+    m.content, m.metadata, m.input_id, m.chain_length, m.created_at, m.delivered_at
+from agent_messages m
+join agent_definitions t on t.id = m.to_seat_id
+left join agent_definitions f on f.id = m.from_seat_id
+where m.to_seat_id = $1 and m.delivered_at is null and (m.input_id is null or m.input_id <> $2)
+order by m.seq
+limit $3
