@@ -41,6 +41,7 @@ mod resource_limits;
 mod run_batches;
 mod run_outcome;
 mod runs;
+mod seat_messages;
 mod server;
 mod session_target;
 mod sessions;
@@ -65,6 +66,7 @@ pub use model::{
     approval::{ApprovalStatus, OnUnmatched},
     notification::{DeliveryStatus, NotificationKind},
     question::{QuestionKind, QuestionStatus},
+    seat_message::SeatMessageStatus,
 };
 pub use notification_body::*;
 pub use notifications::*;
@@ -78,6 +80,7 @@ pub use resource_limits::*;
 pub use run_batches::*;
 pub use run_outcome::*;
 pub use runs::*;
+pub use seat_messages::*;
 pub use server::*;
 pub use session_target::{InvalidSessionTarget, SessionTarget};
 pub use sessions::*;

@@ -4,7 +4,10 @@
 
 use std::{fs, path::Path, process::Command};
 
-use model::{permission::TOOL_NAMES, tools::CALLS_PER_TURN};
+use model::{
+    permission::{TEAM_TOOL_NAMES, TOOL_NAMES},
+    tools::CALLS_PER_TURN,
+};
 use serde_json::{Value, json};
 use testkit::{acp_lines::AgentCommand, model_server::ModelServer, real_agents};
 
@@ -137,6 +140,12 @@ fn calls_of_each_tool(turn: &str) -> [(&'static str, Value); 12] {
     ]
 }
 
+/// Returns the names of the tools that an agent without other seats in its session gets.
+fn tools() -> impl Iterator<Item = &'static str> {
+    let names = TOOL_NAMES.into_iter();
+    names.filter(|tool| !TEAM_TOOL_NAMES.contains(tool))
+}
+
 /// The way in which an agent offers the tools of MCP servers to its model.
 #[derive(Clone, Copy)]
 enum ToolOffer {
@@ -154,7 +163,8 @@ impl ToolOffer {
     /// Returns a message for which the model makes the calls of one turn.
     fn message(self, turn: &str) -> String {
         let calls = calls_of_each_tool(turn).into_iter();
-        let names = TOOL_NAMES.map(|tool| format!("mcp__matins__{tool}"));
+        let names = tools().map(|tool| format!("mcp__matins__{tool}"));
+        let names: Vec<_> = names.collect();
         let query = json!({"query": format!("select:{}", names.join(","))});
         let (search, calls): (_, Vec<String>) = match self {
             Self::Direct | Self::AfterSearch => (
@@ -255,7 +265,7 @@ fn assert_model_got_answers(server: &ModelServer, calls: usize) {
 /// permission to do so is denied. If the agent can, it also calls them in a session that began without them, in another
 /// process.
 async fn assert_agent_calls_each_tool(agent: ToolUser) {
-    for tool in TOOL_NAMES {
+    for tool in tools() {
         let mut calls = calls_of_each_tool("new").into_iter();
         assert!(calls.any(|(called, _)| called == tool), "{tool}");
     }

@@ -46,6 +46,7 @@ mod run_batches;
 mod run_tools;
 mod runs;
 mod runtime;
+mod seat_messages;
 mod sessions;
 mod text;
 mod timeline;
@@ -80,10 +81,11 @@ pub use probe::{Probe, ProbeError, ProbeFuture};
 pub use questions::QuestionQuery;
 pub use run_tools::{
     ArtifactCopy, ArtifactSave, ArtifactSource, CronAdd, CronAdded, CronItem, NeededFile,
-    PersonQuestion, RunTools, RuntimeFiles, SentFile,
+    PersonQuestion, ReadMessages, RunTools, RuntimeFiles, SentFile, ToolOffer,
 };
 pub use runs::RunQuery;
 pub use runtime::{Runtime, RuntimeClaim, RuntimePresence, RuntimeRegistration, RuntimeToolCaller};
+pub use seat_messages::SeatMessageQuery;
 pub use sessions::SessionQuery;
 pub use text::{clean, excerpt, one_line, quoted};
 pub use timeline::{DEFAULT_LANES, MAX_LANES, TimelineQuery};

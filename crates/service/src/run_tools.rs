@@ -6,6 +6,7 @@
 mod agent_files;
 mod artifacts;
 mod ask_person;
+mod messages;
 
 use std::{sync::Arc, time::Duration};
 
@@ -29,6 +30,7 @@ pub use self::{
     agent_files::{NeededFile, RuntimeFiles, SentFile},
     artifacts::{ArtifactCopy, ArtifactSave, ArtifactSource},
     ask_person::PersonQuestion,
+    messages::{ReadMessages, ToolOffer},
 };
 
 /// The number of next runs in an answer to an agent.

@@ -37,6 +37,7 @@ pub(crate) const SAVE: Tool = Tool {
         })
     },
     needs: ToolAccess::All,
+    needs_team: false,
     is_read_only: |_| false,
     call: save,
 };
@@ -56,6 +57,7 @@ pub(crate) const LIST: Tool = Tool {
         })
     },
     needs: ToolAccess::Read,
+    needs_team: false,
     is_read_only: |_| true,
     call: list,
 };
@@ -84,6 +86,7 @@ pub(crate) const GET: Tool = Tool {
         input
     },
     needs: ToolAccess::Read,
+    needs_team: false,
     is_read_only: |access| access != ToolAccess::All,
     call: get,
 };

@@ -24,6 +24,7 @@ pub(crate) const ASK_PERSON: Tool = Tool {
     },
     input,
     needs: ToolAccess::All,
+    needs_team: false,
     is_read_only: |_| false,
     call,
 };

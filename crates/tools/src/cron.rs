@@ -17,6 +17,7 @@ pub(crate) const CRON: Tool = Tool {
     description,
     input,
     needs: ToolAccess::Read,
+    needs_team: false,
     is_read_only: |access| access != ToolAccess::All,
     call,
 };

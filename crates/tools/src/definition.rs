@@ -8,9 +8,10 @@ use serde_json::{Map, Value, json};
 
 use crate::{reply::object, table, tool::Tool};
 
-/// Returns the tools as an agent with this access sees them (`tools/list` of MCP), in a fixed order.
-pub fn definitions(access: ToolAccess) -> Vec<Definition> {
-    table::offered(access)
+/// Returns the tools as an agent with this access sees them (`tools/list` of MCP), in a fixed order. `in_team` is `true` in
+/// a session with several seats.
+pub fn definitions(access: ToolAccess, in_team: bool) -> Vec<Definition> {
+    table::offered(access, in_team)
         .map(|tool| define(tool, access))
         .collect()
 }

@@ -14,6 +14,7 @@ mod ask_person;
 mod cron;
 mod definition;
 mod memory;
+mod messages;
 mod reply;
 mod server;
 mod table;

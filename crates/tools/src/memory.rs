@@ -47,6 +47,7 @@ pub(crate) const REMEMBER: Tool = Tool {
         })
     },
     needs: ToolAccess::All,
+    needs_team: false,
     is_read_only: |_| false,
     call: |tools, _, input| remember(tools, input).boxed(),
 };
@@ -82,6 +83,7 @@ pub(crate) const RECALL: Tool = Tool {
         })
     },
     needs: ToolAccess::Read,
+    needs_team: false,
     is_read_only: |_| true,
     call: |tools, _, input| recall(tools, input).boxed(),
 };
@@ -99,6 +101,7 @@ pub(crate) const FORGET: Tool = Tool {
         })
     },
     needs: ToolAccess::All,
+    needs_team: false,
     is_read_only: |_| false,
     call: |tools, _, input| forget(tools, input).boxed(),
 };

@@ -130,12 +130,14 @@ pub(crate) fn read<T: DeserializeOwned>(input: Map<String, Value>) -> Result<T, 
     })
 }
 
-/// Returns the result of a call, in the protocol's form.
-pub(crate) fn result(answer: Answer, calls_left: u32) -> CallToolResult {
+/// Returns the result of a call, in the protocol's form. `unread` is the number of messages that wait for the agent, if its
+/// session has several seats.
+pub(crate) fn result(answer: Answer, unread: Option<i64>, calls_left: u32) -> CallToolResult {
     match answer {
         Ok(fields) => {
             let mut object = Map::new();
             object.insert("ok".into(), true.into());
+            object.extend(unread.map(|unread| ("unread".to_owned(), unread.into())));
             object.extend(fields);
             object.insert("calls_left".into(), calls_left.into());
             CallToolResult::structured(Value::Object(object))
@@ -144,12 +146,16 @@ pub(crate) fn result(answer: Answer, calls_left: u32) -> CallToolResult {
             error,
             message,
             advice,
-        }) => CallToolResult::structured_error(json!({
-            "ok": false,
-            "error": error,
-            "message": message,
-            "advice": advice,
-            "calls_left": calls_left,
-        })),
+        }) => {
+            let mut object = object(json!({
+                "ok": false,
+                "error": error,
+                "message": message,
+                "advice": advice,
+                "calls_left": calls_left,
+            }));
+            object.extend(unread.map(|unread| ("unread".to_owned(), unread.into())));
+            CallToolResult::structured_error(Value::Object(object))
+        }
     }
 }

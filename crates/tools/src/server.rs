@@ -20,7 +20,7 @@ use rmcp::{
     transport::{OneshotTransport, async_rw::AsyncRwTransport},
 };
 use serde_json::Value;
-use service::RunTools;
+use service::{RunTools, ToolOffer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
@@ -170,16 +170,20 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let access = match self.0.tools.access().await {
+        let ToolOffer { access, unread } = match self.0.tools.offer().await {
             // A turn that is over has no tools.
-            Err(service::Error::Store(store::Error::RunOver { .. })) => ToolAccess::None,
+            Err(service::Error::Store(store::Error::RunOver { .. })) => ToolOffer {
+                access: ToolAccess::None,
+                unread: None,
+            },
             // An empty list would tell the agent for the whole turn that it has none.
-            access => access.map_err(|error| {
+            offer => offer.map_err(|error| {
                 let ToolError { message, .. } = error.into();
                 ErrorData::internal_error(message, None)
             })?,
         };
-        Ok(ListToolsResult::with_all_items(definitions(access)))
+        let definitions = definitions(access, unread.is_some());
+        Ok(ListToolsResult::with_all_items(definitions))
     }
 
     async fn call_tool(
@@ -188,13 +192,19 @@ impl ServerHandler for Handler {
         _: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(calls_left) = self.count_call() else {
-            return Ok(reply::result(Err(ToolError::too_many_calls()), 0).into());
+            return Ok(reply::result(Err(ToolError::too_many_calls()), None, 0).into());
+        };
+        let TurnTools { tools, mask, .. } = &self.0;
+        let ToolOffer { access, unread } = match tools.offer().await {
+            Ok(offer) => offer,
+            Err(error) => return Ok(reply::result(Err(error.into()), None, calls_left).into()),
         };
         let answer = async {
-            let TurnTools { tools, mask, .. } = &self.0;
-            let access = tools.access().await?;
-            let Some(tool) = table::find(&request.name, access) else {
-                let names: Vec<_> = table::offered(access).map(|tool| tool.name).collect();
+            let in_team = unread.is_some();
+            let Some(tool) = table::find(&request.name, access, in_team) else {
+                let names: Vec<_> = table::offered(access, in_team)
+                    .map(|tool| tool.name)
+                    .collect();
                 return Err(ToolError::unknown(
                     format!("there is no tool `{}`", request.name.escape_debug()),
                     format!("the tools are {}", names.join(", ")),
@@ -204,7 +214,7 @@ impl ServerHandler for Handler {
             mask.value(&mut input);
             (tool.call)(tools, access, reply::object(input)).await
         };
-        Ok(reply::result(answer.await, calls_left).into())
+        Ok(reply::result(answer.await, unread, calls_left).into())
     }
 }
 

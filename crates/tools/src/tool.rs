@@ -19,6 +19,8 @@ pub(crate) struct Tool {
     pub(crate) input: fn(ToolAccess) -> Value,
     /// The lowest access with which an agent gets the tool.
     pub(crate) needs: ToolAccess,
+    /// `true` if only agents of sessions with several seats get the tool.
+    pub(crate) needs_team: bool,
     /// `true` if the tool changes nothing for an agent with this access.
     pub(crate) is_read_only: fn(ToolAccess) -> bool,
     /// The function that the tool calls.

@@ -4,14 +4,18 @@
 
 use std::{fs, path::PathBuf};
 
-use model::{permission::TOOL_NAMES, tools::ToolAccess};
+use model::{
+    permission::{TEAM_TOOL_NAMES, TOOL_NAMES},
+    tools::ToolAccess,
+};
 use serde_json::{Value, json};
 
 /// The longest list of tools, in bytes. Models read it at each turn.
 const MAX_BYTES: usize = 10 * 1024;
 
+/// Returns the tools in a session with several seats.
 fn definitions(access: ToolAccess) -> Value {
-    serde_json::to_value(tools::definitions(access)).unwrap()
+    serde_json::to_value(tools::definitions(access, true)).unwrap()
 }
 
 #[test]
@@ -73,4 +77,18 @@ fn agent_that_may_only_read_sees_read_only_tools() {
             tool["name"]
         );
     }
+}
+
+#[test]
+fn agent_without_other_seats_gets_no_messages() {
+    let alone = serde_json::to_value(tools::definitions(ToolAccess::All, false)).unwrap();
+    let names: Vec<_> = alone
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    let mut expected = TOOL_NAMES.to_vec();
+    expected.retain(|name| !TEAM_TOOL_NAMES.contains(name));
+    assert_eq!(names, expected);
 }

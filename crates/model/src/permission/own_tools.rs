@@ -11,9 +11,11 @@ const PLACEHOLDER: &str = "{tool}";
 /// The kinds of tools that are never tools of Matins.
 const FOREIGN_KINDS: [&str; 4] = [EXECUTE, "edit", "delete", "move"];
 /// The names of all tools of Matins.
-pub const TOOL_NAMES: [&str; 8] = [
+pub const TOOL_NAMES: [&str; 10] = [
     "cron",
     "ask_person",
+    "send_message",
+    "read_messages",
     "remember",
     "recall",
     "forget",
@@ -21,6 +23,9 @@ pub const TOOL_NAMES: [&str; 8] = [
     "list_artifacts",
     "get_artifact",
 ];
+
+/// The names of the tools that only agents in sessions with several seats get.
+pub const TEAM_TOOL_NAMES: [&str; 2] = ["send_message", "read_messages"];
 
 /// The titles of an agent's requests for tools of Matins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
