@@ -33,8 +33,8 @@ use async_recursion::async_recursion as boxed;
 
 pub use calls::{
     ApprovalFilter, ApprovalStates, AutomationFilter, MemoryOf, MessageRange, PageParams,
-    QuestionFilter, QuestionStates, RunFilter, RuntimeClient, SessionFilter, SessionMove, Tagged,
-    TimelineFilter, ToolsAnswer,
+    QuestionFilter, QuestionStates, RunFilter, RuntimeClient, SeatMessageFilter, SessionFilter,
+    SessionMove, Tagged, TimelineFilter, ToolsAnswer,
 };
 pub use client::Client;
 pub use error::{BoxError, Error};

@@ -23,6 +23,7 @@ mod questions;
 mod request_guard;
 mod runtime_tools;
 mod runtimes;
+mod seat_messages;
 mod sessions;
 mod tenants;
 mod unified;
@@ -94,6 +95,9 @@ on_both! {
         deletion_of_bound_session_requires_with_automations,
         session_edit_with_stale_etag_is_refused, waiting_message_is_edited_with_its_etag,
         agent_in_use_is_removed_with_its_last_user, session_is_read_replayed_and_exported, transcript_is_read_backward_from_end_and_from_run,
+    ]
+    seat_messages: [
+        message_to_seat_is_sent_once_listed_and_acknowledged, invalid_message_to_seat_is_refused_with_field,
     ]
     runtimes: [
         operation_of_runtimes_needs_token_of_runtime, runtime_of_unsupported_version_is_refused_with_remedy,

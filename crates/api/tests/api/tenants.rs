@@ -48,6 +48,7 @@ fn body(id: &str) -> Option<Value> {
         "create_session" => json!({ "agent": "good" }),
         "edit_session" => json!({ "title": "Mine now" }),
         "send_message" => json!({ "text": "Hello" }),
+        "send_seat_message" => json!({ "to": "agent", "text": "Hello" }),
         "edit_run" => json!({ "content": "Mine now" }),
         "retry_runs" | "cancel_runs" => {
             json!({ "filter": { "status": ["failed", "queued"] }, "expected": 1 })
@@ -86,6 +87,11 @@ impl Fixtures {
             .post(&format!("/sessions/{session}/messages"), said)
             .await
             .expect(202);
+        let message = json!({ "to": "agent", "text": "private" });
+        let message = world
+            .post(&format!("/sessions/{session}/seat-messages"), message)
+            .await
+            .expect(201);
         let automation = world.automation("private").await;
         let hook = json!({ "kind": "webhook" });
         let id = automation["id"].as_str().unwrap();
@@ -137,6 +143,7 @@ impl Fixtures {
                 ("automation", text(&automation["id"])),
                 ("trigger", text(&webhook.unwrap()["id"])),
                 ("run", text(&run["id"])),
+                ("message", text(&message["items"][0]["id"])),
                 ("agent", text(&agent["id"])),
                 ("instance", here.to_string()),
                 ("token", text(&token)),
@@ -170,6 +177,7 @@ impl Fixtures {
             ("automation", "aut"),
             ("trigger", "trg"),
             ("run", "run"),
+            ("message", "msg"),
             ("agent", "har"),
             ("instance", "ins"),
             ("token", "tok"),

@@ -2,6 +2,7 @@
 
 mod delete;
 mod export;
+mod message;
 mod show;
 
 use std::path::PathBuf;
@@ -45,6 +46,9 @@ enum Command {
     /// Send a message to the agent of a session and print its answer
     #[command(alias = "say")]
     Send(SendArgs),
+    Message(message::SendArgs),
+    Messages(message::ListArgs),
+    Ack(message::AckArgs),
     /// Cancel all queued and running turns of a session
     Cancel {
         /// The session: its key, its ID or a prefix of its ID
@@ -125,6 +129,9 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
         }
         Command::Show(args) => show::run(args, app).await?,
         Command::Send(args) => return send_message(app, args).await,
+        Command::Message(args) => return message::send(args, app).await,
+        Command::Messages(args) => return message::list(args, app).await,
+        Command::Ack(args) => return message::acknowledge(args, app).await,
         Command::Cancel { session } => cancel(app, &session).await?,
         Command::Enable(moved) => move_session(app, &moved, SessionMove::Enable).await?,
         Command::Pause(moved) => move_session(app, &moved, SessionMove::Pause).await?,

@@ -37,6 +37,7 @@ mod runs;
 mod runtime;
 mod runtime_calls_in_flight;
 mod runtime_tools;
+mod seat_messages;
 mod serve;
 mod server_access;
 mod sessions;

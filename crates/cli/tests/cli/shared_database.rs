@@ -10,7 +10,7 @@ use crate::test_installation::{RunningCommand, TestInstallation};
 pub(crate) struct TwoServers {
     pub(crate) one: TestInstallation,
     pub(crate) other: TestInstallation,
-    _database: TestDatabase,
+    pub(crate) database: TestDatabase,
 }
 
 impl TwoServers {
@@ -26,7 +26,7 @@ impl TwoServers {
         Self {
             one,
             other,
-            _database: database,
+            database,
         }
     }
 

@@ -13,6 +13,7 @@ mod questions;
 mod runs;
 mod runtime;
 mod runtime_tools;
+mod seat_messages;
 mod server_info;
 mod sessions;
 
@@ -28,6 +29,7 @@ pub use questions::{QuestionFilter, QuestionStates};
 pub use runs::RunFilter;
 pub use runtime::RuntimeClient;
 pub use runtime_tools::ToolsAnswer;
+pub use seat_messages::SeatMessageFilter;
 pub use sessions::{MessageRange, SessionFilter, SessionMove};
 
 /// The requested part of a list.

@@ -7,6 +7,7 @@ mod export;
 mod list;
 mod messages;
 mod replay;
+mod seat_messages;
 mod send_message;
 mod show;
 mod transitions;
@@ -26,6 +27,11 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(show::list_seats))
         .routes(routes!(show::show_seat))
         .routes(routes!(messages::list_messages, send_message::send_message))
+        .routes(routes!(
+            seat_messages::list_seat_messages,
+            seat_messages::send_seat_message
+        ))
+        .routes(routes!(seat_messages::acknowledge_seat_message))
         .routes(routes!(replay::replay_session))
         .routes(routes!(export::export_session))
         .routes(routes!(transitions::cancel_session))
