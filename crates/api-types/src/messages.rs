@@ -1,7 +1,7 @@
 //! The rows of a transcript.
 
 use model::{
-    MessageId, RunId, Timestamp, entity,
+    MessageId, RunId, SeatId, Timestamp, entity,
     transcript::Speaker,
     turn::{EntryKind, Role},
 };
@@ -18,6 +18,9 @@ pub struct Message {
     pub seq: i64,
     /// The run that the row belongs to. Null if there is none.
     pub run_id: Option<RunId>,
+    /// The seat whose agent wrote the row. Null if a person or Matins wrote it, and if a server of an earlier version answers.
+    #[serde(default)]
+    pub seat_id: Option<SeatId>,
     /// The author of the text.
     pub role: MessageRole,
     /// The kind of the row.
@@ -46,6 +49,7 @@ impl From<entity::Message> for Message {
             id,
             seq,
             run_id,
+            seat_id,
             role,
             kind,
             content,
@@ -56,6 +60,7 @@ impl From<entity::Message> for Message {
             id,
             seq,
             run_id,
+            seat_id,
             role: role.into(),
             kind: kind.into(),
             content,

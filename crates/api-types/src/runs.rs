@@ -269,6 +269,8 @@ pub struct RunNames {
     pub channel: Option<String>,
     /// The name of the agent.
     pub agent_name: Option<String>,
+    /// The name of the seat. Null if the session of the run has only one seat.
+    pub seat_name: Option<String>,
     /// The name of the instance that executes the run or did. Null if no instance has taken the run.
     pub instance_name: Option<String>,
     /// The answer of the agent, at most 4 MiB; in a list, its first 300 characters. Null if the run has none, or none

@@ -4,6 +4,7 @@ use model::{
     AcpSessionId, AgentId, AutomationId, InstanceId, SeatId, SessionId, TenantId, Timestamp,
     automation::AutomationState,
     entity,
+    seat::SeatDirectory,
     session::{SessionKind, SessionStatus, SessionType},
 };
 use serde::{Deserialize, Serialize};
@@ -19,9 +20,18 @@ use crate::{
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SessionRequest {
-    /// The name or the ID of the configured agent.
+    /// The name or the ID of the configured agent. Required unless `seats` is given, which excludes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1)]
-    pub agent: String,
+    pub agent: Option<String>,
+    /// The purpose: `background` for a session with `seats`, and `interactive` for one with `agent`. If absent, it follows
+    /// from these fields.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<SessionKind>,
+    /// The seats of a background session, at most 16. They take turns at the same time, each with a memory of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(min_items = 1, max_items = 16)]
+    pub seats: Option<Vec<SeatRequest>>,
     /// The working directory, as an absolute path. The directory never changes. If absent, the session gets a folder
     /// of its own.
     #[serde(default)]
@@ -43,9 +53,45 @@ pub struct SessionRequest {
     /// `true` if the session starts as a draft. The inputs of a draft wait until it is enabled.
     #[serde(default)]
     pub draft: bool,
+    /// The mode and the settings of the agent. Excluded by `seats`, each of which has settings of its own.
+    #[serde(default)]
+    pub settings: SeatSettingsRequest,
+}
+
+/// One seat of a new session, or several of one role.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SeatRequest {
+    /// The role, such as `planner`, `worker` or `judge`: 1 to 40 lower-case letters, digits and hyphens, of which the first
+    /// is a letter.
+    #[schema(min_length = 1, max_length = 40)]
+    pub role: String,
+    /// The name or the ID of the configured agent.
+    #[schema(min_length = 1)]
+    pub agent: String,
+    /// The name of the seat, unique in the session, in the form of a role. If absent, it is the role, with a number if the
+    /// role has several seats, such as `worker-1`. It excludes a `count` above 1.
+    #[serde(default)]
+    #[schema(min_length = 1, max_length = 40)]
+    pub name: Option<String>,
+    /// The number of seats. The default is 1.
+    #[serde(default)]
+    #[schema(minimum = 1, maximum = 16)]
+    pub count: Option<u32>,
+    /// `true` for the seat that takes the inputs which name no seat. If no seat is the entry, the first one is. It excludes
+    /// a `count` above 1.
+    #[serde(default)]
+    pub entry: bool,
+    /// `shared` for the directory of the session, or `own` for a folder of the seat alone. The default is `shared`.
+    #[serde(default)]
+    pub directory: Option<SeatDirectory>,
     /// The mode and the settings of the agent.
     #[serde(default)]
     pub settings: SeatSettingsRequest,
+    /// The instructions that open each new memory of the agent, at most 16 KiB.
+    #[serde(default)]
+    #[schema(min_length = 1, max_length = 16384)]
+    pub instructions: Option<String>,
 }
 
 /// The changes of a session (merge patch, RFC 7396).
@@ -74,6 +120,10 @@ pub struct SendMessageRequest {
     /// The text of the message.
     #[schema(min_length = 1)]
     pub text: String,
+    /// The name or the ID of the seat that takes the message. If absent, the entry seat takes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1)]
+    pub seat: Option<String>,
 }
 
 /// The reason for a move of a session to another state.
@@ -196,6 +246,24 @@ pub struct Seat {
     pub session_id: SessionId,
     /// The role of the agent in the session.
     pub role: String,
+    /// The name of the seat, unique in the session. Empty if a server of an earlier version answers.
+    #[serde(default)]
+    pub name: String,
+    /// The name of the configured agent. Null if a server of an earlier version answers.
+    #[serde(default)]
+    pub agent: Option<String>,
+    /// `true` if a run holds the seat, so that further inputs wait.
+    #[serde(default)]
+    pub is_busy: bool,
+    /// The name of the instance on which the turns run. Null if any instance may take the first one.
+    #[serde(default)]
+    pub instance: Option<String>,
+    /// The directory of the turns: that of the session, or a folder of the seat alone below the folder of the session.
+    #[serde(default = "shared_directory")]
+    pub directory: SeatDirectory,
+    /// The instructions that open each new memory of the agent. Null if the seat has none.
+    #[serde(default)]
+    pub instructions: Option<String>,
     /// The configured agent whose process takes the turns of the seat.
     pub agent_id: AgentId,
     /// `true` if the seat takes the inputs that name no seat.
@@ -222,14 +290,22 @@ pub struct Seat {
     pub updated_at: Timestamp,
 }
 
+/// Returns the directory of seats in servers of earlier versions.
+const fn shared_directory() -> SeatDirectory {
+    SeatDirectory::Shared
+}
+
 impl From<entity::Seat> for Seat {
     fn from(seat: entity::Seat) -> Self {
         let entity::Seat {
             id,
             session_id,
             role,
+            name,
             agent_id,
+            instructions,
             is_entry,
+            directory,
             instance_id,
             placed_on,
             acp_session_id,
@@ -242,6 +318,12 @@ impl From<entity::Seat> for Seat {
             id,
             session_id,
             role,
+            name,
+            agent: None,
+            is_busy: false,
+            instance: None,
+            directory,
+            instructions,
             agent_id,
             is_entry,
             instance_id,

@@ -2,27 +2,60 @@
 
 use std::{
     borrow::Cow,
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     io::{self, IsTerminal},
 };
 
 use anstyle::{AnsiColor, Style};
-use api_types::{MAX_PAGE_ITEMS, Message};
+use api_types::{MAX_PAGE_ITEMS, Message, Seat};
 use client::{Client, MessageRange};
 use model::{
-    MessageId, SessionId,
+    MessageId, SeatId, SessionId,
     transcript::{Speaker, seat_message_names},
 };
 
 use crate::{
     error::CliError,
-    output::{ATTENTION, DIM, LocalTime, Output, OutputError, clean, paint},
+    output::{ATTENTION, DIM, LocalTime, Output, OutputError, clean, excerpt, paint},
 };
 
-/// The width of the column of speakers.
+/// The minimum width of the column of speakers.
 const SPEAKER_COLUMNS: usize = 9;
 /// The minimum number of columns for wrapped text.
 const MIN_TEXT_COLUMNS: usize = 20;
+
+/// The maximum number of characters of a seat's name in the column of speakers.
+const MAX_SEAT_CHARS: usize = 16;
+
+/// The names of the seats of a session that has several, which label the rows of their agents.
+#[derive(Debug, Default)]
+pub(crate) struct SeatNames(HashMap<SeatId, String>);
+
+impl SeatNames {
+    /// Returns the names of seats. Returns none for a session with only one seat, whose agent needs no name.
+    pub(crate) fn of(seats: &[Seat]) -> Self {
+        let named = seats.iter().filter(|_| seats.len() > 1);
+        Self(
+            named
+                .map(|seat| (seat.id, excerpt(&seat.name, MAX_SEAT_CHARS)))
+                .collect(),
+        )
+    }
+
+    /// Returns the label of the speaker of a row.
+    fn label(&self, message: &Message) -> &str {
+        let who = message.speaker();
+        let seat = message.seat_id.filter(|_| who != Speaker::Tool);
+        let name = seat.and_then(|seat| self.0.get(&seat));
+        name.map_or_else(|| speaker_label(who), String::as_str)
+    }
+
+    /// Returns the width of the column of speakers.
+    fn columns(&self) -> usize {
+        let names = self.0.values().map(|name| name.chars().count());
+        names.max().unwrap_or(0).max(SPEAKER_COLUMNS)
+    }
+}
 
 /// Returns the label of a speaker.
 const fn speaker_label(who: Speaker) -> &'static str {
@@ -47,9 +80,10 @@ const fn speaker_style(who: Speaker) -> Style {
 }
 
 /// Formats a row of the transcript as one line or several.
-pub(crate) fn format_message(message: &Message, time: &str) -> String {
+pub(crate) fn format_message(message: &Message, time: &str, seats: &SeatNames) -> String {
     let who = message.speaker();
-    let indent = time.chars().count() + SPEAKER_COLUMNS + 3;
+    let columns = seats.columns();
+    let indent = time.chars().count() + columns + 3;
     let text = match seat_message_names(&message.metadata) {
         Some((from, to)) => format!("{from} to {to}: {}", message.content),
         None => message.content.clone(),
@@ -65,7 +99,7 @@ pub(crate) fn format_message(message: &Message, time: &str) -> String {
         Speaker::AgentThought | Speaker::Tool => paint(DIM, &text),
         _ => text,
     };
-    let speaker = format!("{:SPEAKER_COLUMNS$}", speaker_label(who));
+    let speaker = format!("{:columns$}", seats.label(message));
     format!(
         "{}  {} {text}",
         paint(DIM, time),
@@ -148,5 +182,6 @@ fn print_message(output: Output, message: &Message, time: &LocalTime) -> Result<
     if output.json {
         return output.document_line(message);
     }
-    output.line(&format_message(message, &time.time(message.created_at)))
+    let time = time.time(message.created_at);
+    output.line(&format_message(message, &time, &SeatNames::default()))
 }

@@ -223,7 +223,7 @@ pub(crate) mod tests {
         session::{SessionKind, SessionType},
         turn::{HeartbeatReply, StartReply, WriteOutcome},
     };
-    use store::{Location, NewSession, Scope, Store, database::Statement, params};
+    use store::{Location, NewSeat, NewSession, Scope, Store, database::Statement, params};
     use testkit::clock::{FakeClock, SeededEntropy};
     use turn::AgentRuntime;
 
@@ -299,8 +299,8 @@ pub(crate) mod tests {
             cwd: None,
             placed_on: None,
             automation_id: None,
-            agent: agent.await.unwrap().id,
-            settings: SeatSettings::default(),
+            entry: NewSeat::only(agent.await.unwrap().id, SeatSettings::default()),
+            other_seats: Vec::new(),
         };
         store.create_session(tenant, &session, now).await.unwrap();
         store

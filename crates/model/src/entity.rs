@@ -19,9 +19,11 @@ use crate::{
     prompt::{PromptRef, RunReport},
     run::{Origin, RunState, RunStatus},
     schedule,
+    seat::SeatDirectory,
     session::{SessionKind, SessionState, SessionStatus, SessionType},
     time::Timestamp,
     tools::{AgentCron, MadeBy},
+    working_directory::WorkingDirectory,
 };
 
 /// A tenant: the owner of all other entities.
@@ -96,10 +98,16 @@ pub struct Seat {
     pub session_id: SessionId,
     /// The task of the agent in the session.
     pub role: String,
+    /// The name of the seat, unique within the session.
+    pub name: String,
     /// The configured agent whose process takes the turns of the seat.
     pub agent_id: AgentId,
+    /// The instructions that open each new memory of the agent. `None` if the seat has none.
+    pub instructions: Option<String>,
     /// `true` if the seat receives inputs that name no seat.
     pub is_entry: bool,
+    /// The directory of the turns.
+    pub directory: SeatDirectory,
     /// The instance that holds the agent's memory. `None` until the first turn begins.
     pub instance_id: Option<InstanceId>,
     /// The instance on which a person has placed the turns of the seat. `None`: any instance may take the first one.
@@ -114,6 +122,40 @@ pub struct Seat {
     pub settings: SeatSettings,
     /// The instant of the last change of the memory: the end of the last turn.
     pub updated_at: Timestamp,
+}
+
+impl Seat {
+    /// Returns the directory of the turns that a person gave the session. Returns `None` if Matins keeps their folder.
+    pub fn given_directory<'session>(&self, session: &'session Session) -> Option<&'session str> {
+        match self.directory {
+            SeatDirectory::Shared => session.cwd.as_deref(),
+            SeatDirectory::Own => None,
+        }
+    }
+
+    /// Returns the working directory of the turns: the own folder of the seat at `path`, or the directory of the session,
+    /// which is the given one or its own folder at `path`.
+    pub fn working_directory(
+        &self,
+        session: &Session,
+        path: impl FnOnce() -> String,
+    ) -> WorkingDirectory {
+        match self.own_folder() {
+            Some(name) => WorkingDirectory::OwnOfSeat {
+                path: path(),
+                seat: name.to_owned(),
+            },
+            None => WorkingDirectory::of(session.cwd.as_deref(), path),
+        }
+    }
+
+    /// Returns the name of the seat's own folder below that of the session. Returns `None` if the seat has none.
+    pub fn own_folder(&self) -> Option<&str> {
+        match self.directory {
+            SeatDirectory::Shared => None,
+            SeatDirectory::Own => Some(&self.name),
+        }
+    }
 }
 
 /// The mode and the settings of a seat, in the agent's own identifiers.
@@ -272,6 +314,8 @@ pub struct Message {
     pub seq: i64,
     /// The run that wrote the row.
     pub run_id: Option<RunId>,
+    /// The seat whose agent wrote the row. `None` if a person or Matins wrote it.
+    pub seat_id: Option<SeatId>,
     /// The author of its text.
     pub role: Role,
     /// The kind of the row.

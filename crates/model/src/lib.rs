@@ -52,6 +52,7 @@ pub mod run;
 pub mod schedule;
 #[cfg(feature = "schema")]
 mod schema;
+pub mod seat;
 pub mod seat_message;
 pub mod session;
 pub mod signing_secret;

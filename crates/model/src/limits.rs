@@ -124,6 +124,15 @@ pub const HOUSEKEEPING_PAUSE: Duration = Duration::from_millis(250);
 /// The longest text of a message or an automation's prompt, in bytes.
 pub const CONTENT_BYTES: usize = 1 << 20;
 
+/// The maximum number of seats of a session.
+pub const SEATS_PER_SESSION: usize = 16;
+
+/// The longest name or role of a seat, in characters.
+pub const SEAT_NAME_CHARS: usize = 40;
+
+/// The longest instructions of a seat, in bytes.
+pub const INSTRUCTIONS_BYTES: usize = 16 * 1024;
+
 /// The longest name of an entity, in bytes.
 pub const NAME_BYTES: usize = 200;
 

@@ -9,7 +9,7 @@ text_enum! {
         Interactive = "interactive",
         /// The turns of an automation.
         Automation = "automation",
-        /// A goal that several agents work on.
+        /// The work of several agents, each on a seat of its own.
         Background = "background",
     }
 }

@@ -5,6 +5,13 @@
 pub enum WorkingDirectory {
     /// The session's own folder, which Matins creates. Each machine has one of its own.
     Own(String),
+    /// The own folder of a seat, which Matins creates below the folder of the session.
+    OwnOfSeat {
+        /// The path.
+        path: String,
+        /// The name of the seat, which is the last part of the path.
+        seat: String,
+    },
     /// A directory that a person gave the session, which Matins never creates or removes.
     Given(String),
 }
@@ -21,20 +28,28 @@ impl WorkingDirectory {
     /// Returns the path.
     pub fn path(&self) -> &str {
         match self {
-            Self::Own(path) | Self::Given(path) => path,
+            Self::Own(path) | Self::OwnOfSeat { path, .. } | Self::Given(path) => path,
         }
     }
 
-    /// Returns the directory that a person gave. Returns `None` if it is the session's own folder.
+    /// Returns the directory that a person gave. Returns `None` if it is a folder that Matins creates.
     pub fn given(&self) -> Option<&str> {
         match self {
-            Self::Own(_) => None,
+            Self::Own(_) | Self::OwnOfSeat { .. } => None,
             Self::Given(path) => Some(path),
+        }
+    }
+
+    /// Returns the name of the seat whose own folder it is. Returns `None` if it is the directory of the session.
+    pub fn seat(&self) -> Option<&str> {
+        match self {
+            Self::OwnOfSeat { seat, .. } => Some(seat),
+            Self::Own(_) | Self::Given(_) => None,
         }
     }
 
     /// `true` if Matins creates the directory.
     pub const fn is_own(&self) -> bool {
-        matches!(self, Self::Own(_))
+        matches!(self, Self::Own(_) | Self::OwnOfSeat { .. })
     }
 }

@@ -7,6 +7,7 @@ use model::{
     approval::OnUnmatched,
     entity::SeatSettings,
     run::Origin,
+    seat::is_plain_name,
     tools::ToolAccess,
     turn::{self, SeatMemory, TurnPolicies},
 };
@@ -29,6 +30,10 @@ pub struct TurnAssignment {
     /// The directory that a person gave the session. Null: the session's own folder, whose path the runtime chooses.
     #[serde(default)]
     directory: Option<String>,
+    /// The name of the seat whose own folder, below that of the session, is the directory. Null: the directory is that of the
+    /// session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seat_folder: Option<String>,
     memory: Memory,
     agent_name: String,
     agent: Agent,
@@ -81,6 +86,7 @@ impl TurnAssignment {
             origin,
             session,
             directory,
+            seat_folder,
             memory,
             agent_name,
             agent,
@@ -99,7 +105,12 @@ impl TurnAssignment {
             // Metrics alone depend on it.
             origin: origin.or(Origin::Occurrence),
             session,
-            directory: resolve_directory(directory.as_deref(), session, session_folders),
+            directory: resolve_directory(
+                directory.as_deref(),
+                seat_folder,
+                session,
+                session_folders,
+            )?,
             memory: memory.into(),
             agent_name,
             agent: agent.into_domain(),
@@ -111,15 +122,29 @@ impl TurnAssignment {
     }
 }
 
-/// Returns the working directory of a session on the machine of the runtime.
+/// Returns the working directory of a session, or of one of its seats, on the machine of the runtime.
+///
+/// # Errors
+///
+/// Returns an error if the name of the seat is no plain name, which could lead out of the folder of the session.
 pub(crate) fn resolve_directory(
     given: Option<&str>,
+    seat: Option<String>,
     session: SessionId,
     session_folders: &Path,
-) -> WorkingDirectory {
-    WorkingDirectory::of(given, || {
-        let own = session_folders.join(session.to_string());
-        own.to_string_lossy().into_owned()
+) -> Result<WorkingDirectory, InvalidField> {
+    let own = session_folders.join(session.to_string());
+    let Some(seat) = seat else {
+        let own = || own.to_string_lossy().into_owned();
+        return Ok(WorkingDirectory::of(given, own));
+    };
+    if !is_plain_name(&seat) {
+        let reason = "accepted are 1 to 40 lower-case letters, digits and hyphens";
+        return Err(InvalidField::new("seat_folder", &reason));
+    }
+    Ok(WorkingDirectory::OwnOfSeat {
+        path: own.join(&seat).to_string_lossy().into_owned(),
+        seat,
     })
 }
 
@@ -143,6 +168,7 @@ impl From<turn::TurnAssignment> for TurnAssignment {
             origin: Word::of(origin),
             session,
             directory: directory.given().map(str::to_owned),
+            seat_folder: directory.seat().map(str::to_owned),
             memory: memory.into(),
             agent_name,
             agent: agent.into(),

@@ -72,7 +72,7 @@ impl BeginReply {
                 turn::StartReply::Started(Box::new(assignment.into_domain(session_folders)?))
             }
             Self::RunPrecheck { job } => {
-                turn::StartReply::RunPrecheck(Box::new(job.into_domain(session_folders)))
+                turn::StartReply::RunPrecheck(Box::new(job.into_domain(session_folders)?))
             }
             // The store holds the reason, whatever it is.
             Self::Deferred | Self::Unknown => turn::StartReply::Deferred,
@@ -109,6 +109,8 @@ pub struct PrecheckJob {
     session: SessionId,
     #[serde(default)]
     directory: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seat_folder: Option<String>,
     automation: AutomationId,
     name: String,
     #[serde(default)]
@@ -118,21 +120,27 @@ pub struct PrecheckJob {
 }
 
 impl PrecheckJob {
-    fn into_domain(self, session_folders: &Path) -> precheck::PrecheckJob {
+    fn into_domain(self, session_folders: &Path) -> Result<precheck::PrecheckJob, InvalidField> {
         let Self {
             run,
             session,
             directory,
+            seat_folder,
             automation,
             name,
             scheduled_for,
             command,
             timeout_seconds,
         } = self;
-        precheck::PrecheckJob {
+        Ok(precheck::PrecheckJob {
             run,
             session,
-            directory: resolve_directory(directory.as_deref(), session, session_folders),
+            directory: resolve_directory(
+                directory.as_deref(),
+                seat_folder,
+                session,
+                session_folders,
+            )?,
             automation,
             name,
             scheduled_for,
@@ -140,7 +148,7 @@ impl PrecheckJob {
                 command,
                 timeout_seconds,
             },
-        }
+        })
     }
 }
 
@@ -163,6 +171,7 @@ impl From<precheck::PrecheckJob> for PrecheckJob {
             run,
             session,
             directory: directory.given().map(str::to_owned),
+            seat_folder: directory.seat().map(str::to_owned),
             automation,
             name,
             scheduled_for,

@@ -232,6 +232,10 @@ fn assignment_arrives_with_every_field() {
     for directory in [
         WorkingDirectory::Given(text("/work")),
         WorkingDirectory::Own(own.to_str().unwrap().to_owned()),
+        WorkingDirectory::OwnOfSeat {
+            path: own.join("worker-1").to_str().unwrap().to_owned(),
+            seat: text("worker-1"),
+        },
     ] {
         assert_round_trip(&assignment(directory), |body: TurnAssignment| {
             body.into_domain(folders).unwrap()
@@ -241,6 +245,19 @@ fn assignment_arrives_with_every_field() {
     let body = TurnAssignment::from(assignment(WorkingDirectory::Own(text("/data/sessions/x"))));
     let read = body.into_domain(folders).unwrap();
     assert_eq!(read.directory.path(), own.to_str().unwrap());
+}
+
+#[test]
+fn folder_of_seat_never_leads_out_of_its_session() {
+    for seat in ["..", "../other", "/etc", "a/b", ""] {
+        let directory = WorkingDirectory::OwnOfSeat {
+            path: text("/data/sessions/x"),
+            seat: text(seat),
+        };
+        let body = TurnAssignment::from(assignment(directory));
+        let error = body.into_domain(Path::new("/sessions")).unwrap_err();
+        assert_eq!(error.field, "seat_folder");
+    }
 }
 
 #[test]

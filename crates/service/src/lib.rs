@@ -35,6 +35,8 @@ mod instance_check;
 mod instances;
 mod memory;
 mod naming;
+mod new_seats;
+mod new_sessions;
 pub mod notification_text;
 mod notifications;
 mod object_lookup;

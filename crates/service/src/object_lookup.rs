@@ -7,7 +7,7 @@
 use std::str::FromStr;
 
 use model::{
-    AgentId, ApprovalId, ArtifactId, AutomationId, QuestionId, RunId, SessionId, TokenId,
+    AgentId, ApprovalId, ArtifactId, AutomationId, QuestionId, RunId, SeatId, SessionId, TokenId,
     agent::Agent,
     entity::{Automation, Session},
     nearest::nearest,
@@ -96,6 +96,18 @@ impl Service {
         found.cloned().ok_or_else(|| {
             let names = names.iter().map(|(_, name)| name.as_str());
             not_found("automation", given, names)
+        })
+    }
+
+    /// Returns the seat of a session with this name or ID. A name counts before an ID.
+    pub(crate) async fn find_seat(&self, session: SessionId, given: &str) -> Result<SeatId, Error> {
+        let seats = self.store.seats(self.scope(), session).await?;
+        let id = given.parse::<SeatId>().ok();
+        let named = seats.iter().find(|seat| seat.name == given);
+        let found = named.or_else(|| seats.iter().find(|seat| Some(seat.id) == id));
+        found.map(|seat| seat.id).ok_or_else(|| {
+            let names = seats.iter().map(|seat| seat.name.as_str());
+            not_found("seat", given, names).at_field("seat")
         })
     }
 

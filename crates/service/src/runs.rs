@@ -285,6 +285,7 @@ fn run_names(names: store::RunNames) -> RunNames {
         automation_name,
         session_title,
         agent_name,
+        seat_name,
         instance_name,
         trigger_kind: _,
         channel,
@@ -297,6 +298,7 @@ fn run_names(names: store::RunNames) -> RunNames {
         session_title,
         channel,
         agent_name,
+        seat_name,
         instance_name,
         answer,
     }

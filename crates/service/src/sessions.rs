@@ -1,20 +1,18 @@
-//! Sessions: creating, listing, reading, sending messages, cancelling, editing and deleting.
+//! Sessions: listing, reading, sending messages, cancelling, editing and deleting.
 
 use std::{collections::BTreeMap, path::Path};
 
 use api_types::{
-    ChannelRequest, LastMessage, MAX_LINE_CHARS, Messages, OpenRun, Page, Seat, SessionCancelled,
-    SessionDeleted, SessionEdit, SessionItem, SessionRequest, SessionView,
+    LastMessage, MAX_LINE_CHARS, Messages, OpenRun, Page, Seat, SessionCancelled, SessionDeleted,
+    SessionEdit, SessionItem, SessionView,
 };
 use model::{
     InputId, RunId, SessionId,
-    entity::{Channel, Run, Session},
+    entity::{Run, Session},
     run::RunStatus,
     session::{Admission, SessionEvent, SessionKind, SessionStatus, SessionType},
 };
-use store::{
-    Automations, ChangeCursor, NewSession, RunFilter, SessionDeletion, SessionFilter, SessionOrder,
-};
+use store::{Automations, ChangeCursor, RunFilter, SessionDeletion, SessionFilter, SessionOrder};
 
 use crate::{Error, Service, automations::run_outcome, boxed, naming, text::plain_line};
 
@@ -24,9 +22,6 @@ const OPEN_RUNS_PAGE_SIZE: u32 = 200;
 /// The number of characters of a session's last message that are read for a list. White space counts among them, and
 /// the line has none of it.
 const READ_MESSAGE_CHARS: u32 = 1000;
-
-/// The channel whose sessions have a session type of their own.
-const SLACK_CHANNEL: &str = "slack";
 
 /// The reason of a cancellation by a person.
 pub(crate) const CANCEL_REASON: &str = "cancelled by a person";
@@ -70,68 +65,6 @@ fn session_item(item: store::SessionItem) -> SessionItem {
 }
 
 impl Service {
-    /// Creates a session in which people talk with an agent. With a reserved `id`, returns the session that an
-    /// earlier request has created.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if a field is invalid, if the key is in use, or if the agent cannot restore sessions.
-    #[boxed]
-    pub async fn create_session(
-        &self,
-        request: &SessionRequest,
-        id: Option<SessionId>,
-    ) -> Result<Session, Error> {
-        if let Some(id) = id {
-            // Before any check: the agent or the directory may have changed since the first request.
-            match self.store.session(self.scope(), id).await {
-                Err(store::Error::NotFound { .. }) => {}
-                existing => return Ok(existing?),
-            }
-        }
-        let agent = self.find_agent(&request.agent).await?;
-        let title = match &request.title {
-            Some(title) => Some(naming::validate_name("title", title)?),
-            None => None,
-        };
-        let placed_on = self.find_placement(request.placed_on.as_deref()).await?;
-        let cwd = self
-            .validate_directory(request.cwd.as_deref(), placed_on)
-            .await?;
-        self.require_restore(&agent, placed_on).await?;
-        let key = match &request.session_key {
-            Some(key) => Some(naming::validate_new_name("session_key", key, None)?),
-            None => None,
-        };
-        let channel = request.channel.as_ref().map(validate_channel).transpose()?;
-        let now = self.now();
-        let id = id.unwrap_or_else(|| SessionId::generate(now, &*self.entropy));
-        let new = NewSession {
-            id,
-            kind: SessionKind::Interactive,
-            session_type: match &channel {
-                Some(channel) if channel.channel == SLACK_CHANNEL => SessionType::ChannelSlack,
-                _ => SessionType::Regular,
-            },
-            draft: request.draft,
-            channel,
-            // Automations are bound to a session by its key, so every session gets one.
-            key: key.or_else(|| Some(format!("cli:{}", id.uuid().simple()))),
-            title,
-            cwd,
-            placed_on,
-            automation_id: None,
-            agent: agent.id,
-            settings: request.settings.clone().into(),
-        };
-        match self.store.create_session(self.tenant, &new, now).await {
-            // A concurrent copy of this request has created the session.
-            Ok(_) | Err(store::Error::AlreadyCreated { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
-        Ok(self.store.session(self.scope(), id).await?)
-    }
-
     /// Lists sessions, each with its last message and its last run: the newest first, or the most recently changed
     /// first.
     #[boxed]
@@ -192,15 +125,7 @@ impl Service {
         };
         let readable = bound.readable.into_iter().map(|it| it.name);
         let unreadable = bound.corrupt.into_iter().map(|it| it.name);
-        let found = self.store.seats(self.scope(), session.id).await?;
-        let mut seats = Vec::with_capacity(found.len());
-        for seat in found {
-            let mut seat = Seat::from(seat);
-            seat.removed_instance = self
-                .removed_instance(seat.placed_on.or(seat.instance_id))
-                .await?;
-            seats.push(seat);
-        }
+        let seats = self.seats_of(session.id).await?;
         Ok(SessionView {
             bound_automations: readable.chain(unreadable).collect(),
             own_folder: self.own_folder(&session),
@@ -212,6 +137,28 @@ impl Service {
                 .await?,
             session: session.into(),
         })
+    }
+
+    async fn seats_of(&self, session: SessionId) -> Result<Vec<Seat>, Error> {
+        let found = self.store.seat_overviews(self.scope(), session).await?;
+        let mut seats = Vec::with_capacity(found.len());
+        for overview in found {
+            let store::SeatOverview {
+                seat,
+                agent,
+                instance,
+                is_busy,
+            } = overview;
+            let mut seat = Seat::from(seat);
+            seat.agent = Some(agent);
+            seat.instance = instance;
+            seat.is_busy = is_busy;
+            seat.removed_instance = self
+                .removed_instance(seat.placed_on.or(seat.instance_id))
+                .await?;
+            seats.push(seat);
+        }
+        Ok(seats)
     }
 
     /// Returns the path of the session's own folder if it is in the data folder of this server.
@@ -336,8 +283,8 @@ impl Service {
         })
     }
 
-    /// Sends a person's message to a session and returns the resulting run. With a reserved ID for the `input`, a
-    /// repeated request does not send the message again.
+    /// Sends a person's message to the entry seat of a session and returns the resulting run. With a reserved ID for the
+    /// `input`, a repeated request does not send the message again.
     ///
     /// # Errors
     ///
@@ -346,6 +293,22 @@ impl Service {
     pub async fn send_message(
         &self,
         given: &str,
+        text: &str,
+        input: Option<InputId>,
+    ) -> Result<Run, Error> {
+        self.send_message_to_seat(given, None, text, input).await
+    }
+
+    /// Sends a person's message to a seat of a session, by its name or its ID. Without one, the entry seat takes the message.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`Service::send_message`], and an error if the session has no such seat.
+    #[boxed]
+    pub async fn send_message_to_seat(
+        &self,
+        given: &str,
+        seat: Option<&str>,
         text: &str,
         input: Option<InputId>,
     ) -> Result<Run, Error> {
@@ -361,11 +324,17 @@ impl Service {
                 state: session.status(),
             });
         }
-        let now = self.now();
-        let submitted = self
-            .store
-            .send_message(self.tenant, session.id, input, text, now);
-        self.run_of_input(input, submitted.await).await
+        let (now, id) = (self.now(), session.id);
+        let store = &self.store;
+        let submitted = if let Some(seat) = seat {
+            let to = (id, self.find_seat(id, seat).await?);
+            store
+                .send_message_to_seat(self.tenant, to, input, text, now)
+                .await
+        } else {
+            store.send_message(self.tenant, id, input, text, now).await
+        };
+        self.run_of_input(input, submitted).await
     }
 
     /// Cancels every run of a session that is not over. Returns how many there were.
@@ -452,16 +421,4 @@ impl Service {
             turns,
         })
     }
-}
-
-/// Returns the validated address of a chat in its channel.
-fn validate_channel(given: &ChannelRequest) -> Result<Channel, Error> {
-    Ok(Channel {
-        channel: naming::validate_name("channel.channel", &given.channel)?,
-        chat_id: naming::validate_name("channel.chat_id", &given.chat_id)?,
-        thread: match &given.thread {
-            Some(thread) => Some(naming::validate_name("channel.thread", thread)?),
-            None => None,
-        },
-    })
 }

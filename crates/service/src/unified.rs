@@ -11,7 +11,7 @@ use model::{
     entity::{SeatSettings, Session},
     session::{SessionKind, SessionType},
 };
-use store::{NewSession, SessionSelector};
+use store::{NewSeat, NewSession, SessionSelector};
 
 use crate::{Error, Service, UnifiedMode, working_directory};
 
@@ -108,8 +108,8 @@ impl Service {
             cwd: None,
             placed_on: None,
             automation_id: None,
-            agent: agent.id,
-            settings: SeatSettings::default(),
+            entry: NewSeat::only(agent.id, SeatSettings::default()),
+            other_seats: Vec::new(),
         };
         match self.store.create_session(self.tenant, &new, now).await {
             // A concurrent request has created the conversation, which is read below.

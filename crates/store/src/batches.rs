@@ -1,7 +1,7 @@
 //! The transitions of runs that are committed in batches, and the request of each.
 
 use model::{
-    InputId, InstanceId, RunId, SessionId, TenantId, Timestamp, WorkerId,
+    InputId, InstanceId, RunId, SeatId, SessionId, TenantId, Timestamp, WorkerId,
     turn::{Entry, HeartbeatReply, StartReply, SubmittedRun, TurnResult, WriteOutcome},
 };
 
@@ -29,11 +29,13 @@ impl Default for Batches {
     }
 }
 
-/// A person's message for the entry seat of a session.
+/// A person's message for a seat of a session.
 #[derive(Debug, Clone)]
 pub(crate) struct MessageRequest {
     pub(crate) tenant: TenantId,
     pub(crate) session: SessionId,
+    /// The seat. `None`: the entry seat.
+    pub(crate) seat: Option<SeatId>,
     pub(crate) input: InputId,
     /// `true` if the caller reserved the ID of the input, so that the input may already exist.
     pub(crate) reserved: bool,

@@ -1,13 +1,13 @@
 //! The format of stored documents.
 
-use model::InstanceId;
+use model::{InstanceId, seat::SeatDirectory};
 
 /// The format of the documents that this program writes, and the highest format that it supports.
 ///
 /// Format 1 has the keys that programs wrote before formats existed, so that those programs read documents of format 1.
 /// Format 2 has limits of minutes in budgets. Format 3 has the tools of agents. Format 4
-/// has the reports of runs. Format 5 has placements, which are columns, and sessions whose folder is their own without a
-/// path.
+/// has the reports of runs. Format 5 has placements, which are columns, sessions whose folder is their own without a
+/// path, and seats with instructions or a folder of their own.
 pub const DOCUMENT_FORMAT: i64 = 5;
 
 /// The format that documents need unless a key raises it. Every program supports such documents.
@@ -24,7 +24,21 @@ pub(crate) const fn format_of_placement(placed_on: Option<InstanceId>) -> i64 {
         BASE_FORMAT
     }
 }
-/// The format that the seats of a session with a folder of its own need.
+
+/// Returns the format that the instructions and the directory of a seat need. A server below it would send prompts without
+/// the instructions, and begin the turns in the directory of the session.
+pub(crate) const fn format_of_seat(directory: SeatDirectory, has_instructions: bool) -> i64 {
+    match directory {
+        SeatDirectory::Own => OWN_FOLDER_FORMAT,
+        SeatDirectory::Shared if has_instructions => INSTRUCTIONS_FORMAT,
+        SeatDirectory::Shared => BASE_FORMAT,
+    }
+}
+
+/// The format that seats with instructions need.
+const INSTRUCTIONS_FORMAT: i64 = 5;
+
+/// The format that seats need whose turns run in a folder of their own or of their session.
 pub(crate) const OWN_FOLDER_FORMAT: i64 = 5;
 
 /// Returns `true` if this program supports a document that needs a format.

@@ -100,7 +100,7 @@ pub use idempotency::{KeyClaim, RecordedResponse};
 pub use instances::{InstanceServer, InstanceStatus, ServerHeartbeatReply};
 pub use memory::{MemoryPage, NewMemoryEntry};
 pub use new_instances::NewInstance;
-pub use new_sessions::NewSession;
+pub use new_sessions::{NewSeat, NewSession};
 pub use notifications::{
     AttemptResult, ClaimedDelivery, NewDelivery, NewEndpoint, Notice, NoticeAutomation,
     NoticeSession, Subscription,
@@ -121,8 +121,8 @@ pub use scheduler_status::{QueueDepth, SchedulerStatus};
 pub use seat_message_rows::SeatMessage;
 pub use seat_messages::{NewSeatMessage, Recipients, SeatMessageStream};
 pub use sessions::{
-    ChangeCursor, EarlierMessages, InvalidCursor, LastMessage, LiveText, LogEntry, SessionDeletion,
-    SessionEdit, SessionFilter, SessionItem, SessionOrder, SessionUpdates,
+    ChangeCursor, EarlierMessages, InvalidCursor, LastMessage, LiveText, LogEntry, SeatOverview,
+    SessionDeletion, SessionEdit, SessionFilter, SessionItem, SessionOrder, SessionUpdates,
 };
 pub use store::Store;
 pub use tokens::{NewBrowserToken, NewToken, RevocationExtent, TokenRevocation};

@@ -1,9 +1,12 @@
-//! The creation of sessions, each with its entry seat.
+//! The creation of sessions, each with its seats.
+
+use std::collections::BTreeSet;
 
 use model::{
     AgentId, AutomationId, InstanceId, SeatId, SessionId, TenantId, Timestamp,
     entity::{Channel, SeatSettings},
     event::{Change, SessionChange},
+    seat::{ONLY_SEAT, SeatDirectory},
     session::{SessionKind, SessionStatus, SessionType},
 };
 
@@ -11,14 +14,45 @@ use crate::{
     Error,
     agents::keep_agent,
     database::Tx,
-    document_format::format_of_placement,
+    document_format::{format_of_placement, format_of_seat},
     instances::keep_instance,
     session_log::SessionLogWriter,
     store::Store,
     stored::{self, StoredSettings},
 };
 
-/// A request to create a session with its entry seat.
+/// A seat of a new session.
+#[derive(Debug, Clone)]
+pub struct NewSeat {
+    /// The task of the agent in the session.
+    pub role: String,
+    /// The name, unique within the session.
+    pub name: String,
+    /// The agent.
+    pub agent: AgentId,
+    /// The mode and the settings of the agent.
+    pub settings: SeatSettings,
+    /// The directory of the turns.
+    pub directory: SeatDirectory,
+    /// The instructions that open each new memory of the agent.
+    pub instructions: Option<String>,
+}
+
+impl NewSeat {
+    /// Returns the seat of a session that has only one.
+    pub fn only(agent: AgentId, settings: SeatSettings) -> Self {
+        Self {
+            role: ONLY_SEAT.to_owned(),
+            name: ONLY_SEAT.to_owned(),
+            agent,
+            settings,
+            directory: SeatDirectory::Shared,
+            instructions: None,
+        }
+    }
+}
+
+/// A request to create a session with its seats.
 #[derive(Debug, Clone)]
 pub struct NewSession {
     /// The ID of the session.
@@ -37,17 +71,24 @@ pub struct NewSession {
     pub channel: Option<Channel>,
     /// The working directory that a person gave, an absolute path. `None` gives the session a folder of its own.
     pub cwd: Option<String>,
-    /// The instance on which the turns of its entry seat are placed. `None`: any instance may take the first one.
+    /// The instance on which the turns of its seats are placed. `None`: any instance may take the first one.
     pub placed_on: Option<InstanceId>,
     /// The automation that creates the session.
     pub automation_id: Option<AutomationId>,
-    /// The agent of its entry seat.
-    pub agent: AgentId,
-    /// The mode and the settings of its entry seat.
-    pub settings: SeatSettings,
+    /// The seat that receives the inputs which name no seat.
+    pub entry: NewSeat,
+    /// The other seats, in the order of lists.
+    pub other_seats: Vec<NewSeat>,
 }
 
-/// Creates a session and its entry seat.
+impl NewSession {
+    /// Returns the seats, the entry seat first.
+    fn seats(&self) -> impl Iterator<Item = &NewSeat> {
+        [&self.entry].into_iter().chain(&self.other_seats)
+    }
+}
+
+/// Creates a session and its seats. Returns the entry seat.
 pub(crate) async fn insert_session(
     store: &Store,
     tx: &mut Tx,
@@ -55,7 +96,10 @@ pub(crate) async fn insert_session(
     new: &NewSession,
     now: Timestamp,
 ) -> Result<(SessionId, SeatId), Error> {
-    keep_agent(tx, tenant, new.agent).await?;
+    let agents: BTreeSet<AgentId> = new.seats().map(|seat| seat.agent).collect();
+    for agent in agents {
+        keep_agent(tx, tenant, agent).await?;
+    }
     keep_instance(tx, tenant, new.placed_on).await?;
     let mut log = SessionLogWriter::default();
     let seats = insert_sessions(store, tx, &mut log, &[(tenant, new)], 1, now).await?;
@@ -65,7 +109,7 @@ pub(crate) async fn insert_session(
     Ok((new.id, seat))
 }
 
-/// Creates sessions, each with its entry seat, and returns the seats in order. `events` is the number of events that
+/// Creates sessions, each with its seats, and returns the entry seats in order. `events` is the number of events that
 /// the caller adds to `log` for each session. The row of a new session reserves these numbers at once, so that no
 /// second statement has to update it.
 pub(crate) async fn insert_sessions(
@@ -104,26 +148,36 @@ pub(crate) async fn insert_sessions(
             thread: channel.and_then(|channel| channel.thread.as_deref()),
         });
         log.add_reserved_seqs(*tenant, new.id, events);
-        let seat = SeatId::generate(now, store.ids());
-        let settings = stored::write::<StoredSettings>(&new.settings);
-        seat_rows.push(params! { "seats/insert";
-            id: seat,
-            tenant: *tenant,
-            session: new.id,
-            role: "agent",
-            name: "agent",
-            agent: new.agent,
-            is_entry: true,
-            placed_on: new.placed_on,
-            settings: settings.value,
-            now: now,
-            format: stored::DOCUMENT_FORMAT,
-            needs_format: settings
-                .needs_format
-                .max(format_of_placement(new.placed_on))
-                .max(stored::directory_needs_format(new.cwd.as_deref())),
-        });
-        seats.push(seat);
+        let mut ids: Vec<SeatId> = new
+            .seats()
+            .map(|_| SeatId::generate(now, store.ids()))
+            .collect();
+        // Lists show seats by their IDs. The random parts of IDs of one instant have no order.
+        ids.sort_unstable();
+        seats.extend(ids.first());
+        for (number, (seat, id)) in new.seats().zip(ids).enumerate() {
+            let settings = stored::write::<StoredSettings>(&seat.settings);
+            seat_rows.push(params! { "seats/insert";
+                id: id,
+                tenant: *tenant,
+                session: new.id,
+                role: seat.role.as_str(),
+                name: seat.name.as_str(),
+                agent: seat.agent,
+                instructions: seat.instructions.as_deref(),
+                is_entry: number == 0,
+                directory: seat.directory.as_str(),
+                placed_on: new.placed_on,
+                settings: settings.value,
+                now: now,
+                format: stored::DOCUMENT_FORMAT,
+                needs_format: settings
+                    .needs_format
+                    .max(format_of_placement(new.placed_on))
+                    .max(format_of_seat(seat.directory, seat.instructions.is_some()))
+                    .max(stored::directory_needs_format(new.cwd.as_deref())),
+            });
+        }
         let change = Change::Session {
             session_id: new.id,
             change: SessionChange::Created { state },

@@ -51,6 +51,8 @@ const MIGRATIONS: &[Migration] = &[
     migration!(26, "0026_directories", works_with 10),
     migration!(27, "0027_trigger_files", works_with 10),
     migration!(28, "0028_instance_folders", works_with 10),
+    migration!(29, "0029_seats", works_with 10),
+    migration!(30, "0030_seat_messages", works_with 10),
 ];
 
 /// The schema to which `db` brings a database.

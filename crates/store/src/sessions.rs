@@ -8,6 +8,7 @@ mod edit;
 mod list_items;
 mod page;
 mod read;
+mod seat_overview;
 mod updates;
 
 use std::collections::BTreeSet;
@@ -40,10 +41,11 @@ pub use edit::SessionEdit;
 pub use list_items::{LastMessage, SessionItem};
 pub use page::{ChangeCursor, InvalidCursor, SessionFilter, SessionOrder};
 pub use read::EarlierMessages;
+pub use seat_overview::SeatOverview;
 pub use updates::{LiveText, LogEntry, SessionUpdates};
 
 impl Store {
-    /// Creates a session with its entry seat.
+    /// Creates a session with its seats, and returns the entry seat.
     ///
     /// # Errors
     ///
@@ -131,7 +133,7 @@ impl Store {
         found.iter().map(rows::session).collect()
     }
 
-    /// Lists a session's seats, the oldest first.
+    /// Lists a session's seats, the entry seat first.
     #[boxed]
     pub async fn seats(&self, scope: Scope, session: SessionId) -> Result<Vec<Seat>, Error> {
         let mut tx = self.db.begin_read(scope).await?;

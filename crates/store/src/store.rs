@@ -3,12 +3,15 @@
 use std::{
     collections::HashSet,
     marker::PhantomData,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex},
 };
 
 use futures::future::BoxFuture;
-use model::{Entropy, InstanceId, SessionId, TenantId};
+use model::{
+    Entropy, InstanceId, SessionId, TenantId,
+    entity::{Seat, Session},
+};
 
 use crate::{
     batches::Batches,
@@ -66,6 +69,16 @@ impl Store {
                 .into_owned()
         };
         given.map_or_else(own_folder, str::to_owned)
+    }
+
+    /// Returns the working directory of a seat on this server: the seat's own folder below that of its session, or the
+    /// directory of the session.
+    pub fn seat_directory(&self, session: &Session, seat: &Seat) -> String {
+        let folder = self.working_directory(seat.given_directory(session), session.id);
+        match seat.own_folder() {
+            Some(name) => Path::new(&folder).join(name).to_string_lossy().into_owned(),
+            None => folder,
+        }
     }
 
     /// Returns the database, for tests and checks.

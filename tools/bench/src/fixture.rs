@@ -9,7 +9,7 @@ use model::{
     entity::SeatSettings,
     session::{SessionKind, SessionType},
 };
-use store::{Location, NewSession, Store};
+use store::{Location, NewSeat, NewSession, Store};
 
 use crate::postgres::Database;
 
@@ -104,8 +104,8 @@ pub(crate) async fn create_session(world: &Fixture, cwd: &Path) -> Result<Sessio
         cwd: Some(cwd.to_string_lossy().into_owned()),
         placed_on: None,
         automation_id: None,
-        agent: world.agent,
-        settings: SeatSettings::default(),
+        entry: NewSeat::only(world.agent, SeatSettings::default()),
+        other_seats: Vec::new(),
     };
     let (session, _) = world
         .store

@@ -90,7 +90,7 @@ impl FolderServer {
     /// Creates a session, on the instance with the folder or on any other one.
     pub(crate) async fn create_session(&self, placed_on: Option<&str>) -> Result<String> {
         let request = SessionRequest {
-            agent: AGENT.into(),
+            agent: Some(AGENT.into()),
             placed_on: placed_on.map(str::to_owned),
             ..SessionRequest::default()
         };

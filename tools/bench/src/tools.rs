@@ -98,7 +98,7 @@ async fn measure(
     let client = Client::with_socket(socket, fixture::system_entropy())?;
     for _ in 0..SEATS {
         let request = SessionRequest {
-            agent: "holder".into(),
+            agent: Some("holder".into()),
             ..SessionRequest::default()
         };
         let session = client.create_session(&request).await?.id.to_string();

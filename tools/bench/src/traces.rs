@@ -219,14 +219,9 @@ async fn create_sessions(client: &Client, count: usize) -> Result<Vec<String>> {
     let mut sessions = Vec::with_capacity(count);
     for _ in 0..count {
         let request = SessionRequest {
-            agent: "demo".into(),
-            cwd: None,
-            placed_on: None,
-            title: None,
-            session_key: None,
-            channel: None,
+            agent: Some("demo".into()),
             draft: true,
-            settings: api_types::SeatSettingsRequest::default(),
+            ..SessionRequest::default()
         };
         sessions.push(client.create_session(&request).await?.id.to_string());
     }

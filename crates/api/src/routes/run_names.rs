@@ -16,6 +16,7 @@ pub(super) fn redact<'a>(caller: &Caller, names: impl IntoIterator<Item = &'a mu
         if hides_sessions {
             names.session_title = None;
             names.channel = None;
+            names.seat_name = None;
             names.answer = None;
         }
         if hides_automations {

@@ -228,7 +228,7 @@ pub(crate) async fn invalid_request_error_names_field_and_value(world: &World) {
     let session = world.session().await;
     let say = format!("/sessions/{session}/messages");
     for (path, body, status, named) in [
-        ("/sessions", json!({}), 400, "agent"),
+        ("/sessions", json!({}), 422, "agent"),
         ("/sessions", json!({ "agent": 7 }), 400, "agent"),
         (
             "/sessions",

@@ -24,6 +24,7 @@ mod request_guard;
 mod runtime_tools;
 mod runtimes;
 mod seat_messages;
+mod seats;
 mod sessions;
 mod tenants;
 mod unified;
@@ -86,6 +87,7 @@ on_both! {
         second_request_waits_for_first,
         second_request_is_answered_if_first_is_dropped,
     ]
+    seats: [session_shows_its_seats, invalid_seat_creates_no_session]
     sessions: [
         session_list_defaults_to_regular_type,
         session_list_is_paginated,

@@ -272,6 +272,10 @@ pub(crate) async fn resource_of_another_tenant_is_not_found(world: &World) {
     for (path, body) in [
         ("/sessions", json!({ "agent": "{agent}" })),
         (
+            "/sessions",
+            json!({ "seats": [{ "role": "worker", "agent": "{agent}" }] }),
+        ),
+        (
             "/automations",
             json!({ "prompt": "Look.", "agent": "{agent}" }),
         ),

@@ -25,7 +25,7 @@ use model::{
     turn::{StartReply, TurnResult, WriteOutcome},
 };
 use serde_json::{Value, json};
-use store::{NewAutomation, NewSession, Scope, Store};
+use store::{NewAutomation, NewSeat, NewSession, Scope, Store};
 use testkit::{
     clock::{FakeClock, SeededEntropy},
     databases::TestDatabase,
@@ -123,8 +123,8 @@ impl Stage {
             cwd: Some("/work".into()),
             placed_on: None,
             automation_id: None,
-            agent: self.agent,
-            settings: SeatSettings::default(),
+            entry: NewSeat::only(self.agent, SeatSettings::default()),
+            other_seats: Vec::new(),
         };
         let made = self.store.create_session(self.tenant, &new, self.now());
         made.await.unwrap().0

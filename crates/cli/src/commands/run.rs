@@ -5,7 +5,7 @@ mod filter_args;
 
 use std::fmt;
 
-use api_types::{ProblemKind, Run, RunDelivery, RunItem, RunPatch, RunRecord, RunView};
+use api_types::{ProblemKind, Run, RunDelivery, RunItem, RunNames, RunPatch, RunRecord, RunView};
 use clap::Subcommand;
 use client::RunFilter;
 use model::{
@@ -127,7 +127,10 @@ async fn list(app: &App, filter: RunFilter, limit: u32) -> Result<(), CliError> 
         let name = item.names.automation_name.as_deref();
         RunRow {
             waits_for: format_wait(item),
-            ..RunRow::new(&item.run, format_subject(&item.run, name, &source))
+            ..RunRow::new(
+                &item.run,
+                with_seat(format_subject(&item.run, name, &source), &item.names),
+            )
         }
     });
     Ok(app.output.line(&runs_table(app, rows))?)
@@ -209,6 +212,14 @@ fn format_subject(run: &Run, automation: Option<&str>, source: &str) -> String {
     format!("{name} ({source})")
 }
 
+/// Adds the seat of a run to its subject if the session has several seats.
+fn with_seat(subject: String, names: &RunNames) -> String {
+    match &names.seat_name {
+        Some(seat) => format!("{subject}, {}", excerpt(seat, 40)),
+        None => subject,
+    }
+}
+
 /// Formats the reason for the status of a run, in a few words.
 fn format_reason(run: &Run) -> String {
     let mut reasons: Vec<String> = Vec::new();
@@ -251,10 +262,12 @@ fn format_worker(run: &Run) -> Option<String> {
 /// Formats all attempts at the input of a run.
 fn attempts_table(app: &App, view: &RunView, source: &str) -> String {
     let name = view.names.automation_name.as_deref();
-    let rows = view
-        .attempts
-        .iter()
-        .map(|run| RunRow::new(run, format_subject(run, name, source)));
+    let rows = view.attempts.iter().map(|run| {
+        RunRow::new(
+            run,
+            with_seat(format_subject(run, name, source), &view.names),
+        )
+    });
     runs_table(app, rows)
 }
 
@@ -325,6 +338,7 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
             run.automation_id
                 .map(|id| named(names.automation_name.as_deref(), id)),
         ),
+        ("seat", names.seat_name.clone()),
         ("agent", names.agent_name.clone()),
         (
             "tools",

@@ -1,8 +1,9 @@
-//! `matins session`: lists, shows, changes and exports sessions, and sends messages to their agents.
+//! `matins session`: creates, lists, shows, changes and exports sessions, and sends messages to their agents.
 
 mod delete;
 mod export;
 mod message;
+mod new;
 mod show;
 
 use std::path::PathBuf;
@@ -42,6 +43,7 @@ enum Command {
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=500))]
         limit: u32,
     },
+    New(new::Args),
     Show(show::Args),
     /// Send a message to the agent of a session and print its answer
     #[command(alias = "say")]
@@ -103,6 +105,9 @@ struct SendArgs {
     /// The title of the new session
     #[arg(long, requires = "new")]
     title: Option<String>,
+    /// The seat that takes the message, if the session has several [default: the entry seat]
+    #[arg(long, value_name = "SEAT", conflicts_with = "new")]
+    seat: Option<String>,
     #[command(flatten)]
     settings: SettingOptions,
     /// Only queue the run, and leave it to the server of the data folder
@@ -127,6 +132,7 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
             };
             list(app, &filter).await?;
         }
+        Command::New(args) => new::run(args, app).await?,
         Command::Show(args) => show::run(args, app).await?,
         Command::Send(args) => return send_message(app, args).await,
         Command::Message(args) => return message::send(args, app).await,
@@ -198,7 +204,7 @@ async fn send_message(app: &App, args: SendArgs) -> Result<Exit, CliError> {
     let run = match (args.new, args.agent, given.next(), given.next()) {
         (true, Some(agent), Some(message), None) => {
             let request = SessionRequest {
-                agent,
+                agent: Some(agent),
                 cwd: absolute_directory(app, args.dir)?,
                 placed_on: args.on,
                 title: args.title,
@@ -218,7 +224,7 @@ async fn send_message(app: &App, args: SendArgs) -> Result<Exit, CliError> {
                 return Err(expected(refusal));
             }
             app.client
-                .send_message(&session, &text_or_stdin(message)?)
+                .send_message_to_seat(&session, args.seat.as_deref(), &text_or_stdin(message)?)
                 .await?
         }
         _ => {

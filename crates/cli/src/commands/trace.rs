@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     app::App,
-    conversation,
+    conversation::{self, SeatNames},
     error::{CliError, Exit},
     output::{DIM, clean, excerpt, paint},
     signals::Signals,
@@ -158,7 +158,10 @@ impl TracePrinter {
                 if let (Some(run), Some(written)) = (message.run_id, written) {
                     self.printed_bytes.insert(run, written);
                 }
-                self.print_line(app, &conversation::format_message(message, &time))
+                self.print_line(
+                    app,
+                    &conversation::format_message(message, &time, &SeatNames::default()),
+                )
             }
         }
     }

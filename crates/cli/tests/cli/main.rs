@@ -38,6 +38,7 @@ mod runtime;
 mod runtime_calls_in_flight;
 mod runtime_tools;
 mod seat_messages;
+mod seats;
 mod serve;
 mod server_access;
 mod sessions;

@@ -143,7 +143,7 @@ impl Client {
         self.get(&["sessions", session, "seats"]).fetch().await
     }
 
-    /// Returns a seat of a session, by its ID.
+    /// Returns a seat of a session, by its name or its ID.
     #[boxed]
     pub async fn seat(&self, session: &str, seat: &str) -> Result<Seat, Error> {
         self.get(&["sessions", session, "seats", seat])
@@ -169,11 +169,23 @@ impl Client {
         call.query_param("limit", limit).fetch().await
     }
 
-    /// Sends a message to a session, and returns the run that answers it.
+    /// Sends a message to the entry seat of a session, and returns the run that answers it.
     #[boxed]
     pub async fn send_message(&self, session: &str, text: &str) -> Result<Run, Error> {
+        self.send_message_to_seat(session, None, text).await
+    }
+
+    /// Sends a message to a seat of a session, by its name or its ID. Without one, the entry seat takes the message.
+    #[boxed]
+    pub async fn send_message_to_seat(
+        &self,
+        session: &str,
+        seat: Option<&str>,
+        text: &str,
+    ) -> Result<Run, Error> {
         let request = SendMessageRequest {
             text: text.to_owned(),
+            seat: seat.map(str::to_owned),
         };
         let call = self.post(&["sessions", session, "messages"]);
         call.json(&request).idempotent().fetch().await

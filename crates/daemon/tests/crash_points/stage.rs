@@ -18,7 +18,7 @@ use model::{
     schedule::Spec,
     session::{SessionKind, SessionType},
 };
-use store::{NewAutomation, NewSession, Store};
+use store::{NewAutomation, NewSeat, NewSession, Store};
 use tempfile::TempDir;
 use testkit::{
     clock::{FakeClock, SeededEntropy},
@@ -193,8 +193,8 @@ impl TestBed {
             cwd: None,
             placed_on: None,
             automation_id: None,
-            agent: self.agent,
-            settings: SeatSettings::default(),
+            entry: NewSeat::only(self.agent, SeatSettings::default()),
+            other_seats: Vec::new(),
         };
         let made = self
             .store

@@ -7,7 +7,7 @@ use model::{
     schedule::{QuietHours, Spec},
     session::{SessionEvent, SessionKind, SessionStatus, SessionType},
 };
-use store::{Error, NewAutomation, NewSession, Scope, SessionDeletion};
+use store::{Error, NewAutomation, NewSeat, NewSession, Scope, SessionDeletion};
 
 use crate::{
     schedules::random_schedule,
@@ -63,8 +63,8 @@ impl World {
             cwd: None,
             placed_on: None,
             automation_id: None,
-            agent: self.agent,
-            settings: SeatSettings::default(),
+            entry: NewSeat::only(self.agent, SeatSettings::default()),
+            other_seats: Vec::new(),
         };
         let made = self
             .store

@@ -12,7 +12,7 @@ use model::{
     session::{SessionKind, SessionType},
     signing_secret::SigningSecret,
 };
-use store::{NewAutomation, NewEndpoint, NewSession};
+use store::{NewAutomation, NewEndpoint, NewSeat, NewSession};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -222,8 +222,8 @@ async fn channel_session(world: &World, agent: AgentId, key: &str, channel: Chan
         cwd: None,
         placed_on: world.placed_on,
         automation_id: None,
-        agent,
-        settings: SeatSettings::default(),
+        entry: NewSeat::only(agent, SeatSettings::default()),
+        other_seats: Vec::new(),
     };
     let made = world.store().create_session(world.tenant, &new, now);
     made.await.unwrap();

@@ -20,7 +20,7 @@ use model::{
     run::RunStatus,
     session::{SessionKind, SessionType},
 };
-use store::{NewAutomation, NewSession, RunFilter, Scope, Store};
+use store::{NewAutomation, NewSeat, NewSession, RunFilter, Scope, Store};
 use tempfile::TempDir;
 use testkit::{
     clock::{FakeClock, SeededEntropy},
@@ -205,8 +205,8 @@ impl World {
             cwd: None,
             placed_on: self.placed_on,
             automation_id: None,
-            agent,
-            settings: SeatSettings::default(),
+            entry: NewSeat::only(agent, SeatSettings::default()),
+            other_seats: Vec::new(),
         };
         let now = self.clock.now();
         let created = self.store().create_session(self.tenant, &new, now);

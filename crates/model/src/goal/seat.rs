@@ -2,18 +2,8 @@
 
 use std::collections::VecDeque;
 
-pub use crate::goal::numbers::SeatNo;
+pub use crate::{goal::numbers::SeatNo, seat::SeatDirectory as Directory};
 use crate::{goal::numbers::TaskNo, text_enum::text_enum};
-
-text_enum! {
-    /// The directory of a seat.
-    Directory, "a directory of a seat" {
-        /// The directory of the session, with other seats.
-        Shared = "shared",
-        /// A directory of the seat alone.
-        Own = "own",
-    }
-}
 
 text_enum! {
     /// Whether the instance of a seat can take its turns.

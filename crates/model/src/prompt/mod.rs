@@ -11,6 +11,7 @@ mod fence;
 mod hex;
 mod run_report;
 mod seat_messages;
+mod seat_opening;
 mod turn;
 
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, value::Serde};
@@ -25,6 +26,7 @@ pub use run_report::{
     render_run_report,
 };
 pub use seat_messages::{CarriedMessage, render_seat_messages};
+pub use seat_opening::{SeatOpening, open_memory};
 pub use turn::{PromptContext, PromptTemplate, render_turn_prompt};
 
 /// A template: the text of a prompt under a stable name.
@@ -96,6 +98,14 @@ pub const SEAT_MESSAGES: Template = Template {
     id: "seat.messages",
     version: 1,
     text: include_str!("templates/seat.messages.jinja"),
+};
+
+/// The instructions of a seat, which precede the first prompt of each new memory. Variables: `name`, `role` and
+/// `instructions`.
+pub const SEAT_OPENING: Template = Template {
+    id: "seat.opening",
+    version: 1,
+    text: include_str!("templates/seat.opening.jinja"),
 };
 
 /// The template from which a prompt was rendered.
@@ -220,7 +230,7 @@ mod tests {
 
     use super::*;
 
-    const ALL: [Template; 8] = [
+    const ALL: [Template; 9] = [
         REMINDER,
         FIRE,
         MESSAGE,
@@ -229,6 +239,7 @@ mod tests {
         TRIGGER_FILE,
         RUN_REPORT,
         SEAT_MESSAGES,
+        SEAT_OPENING,
     ];
 
     /// A text that would have effects if it were parsed as a template.
@@ -246,6 +257,9 @@ mod tests {
             "payload": message,
             "runs": message,
             "messages": message,
+            "name": "worker-1",
+            "role": "worker",
+            "instructions": message,
         })
     }
 
@@ -293,6 +307,11 @@ mod tests {
                 "seat.messages",
                 1,
                 "6be279e1fd08365c0cad320c8505071c73514f069e4049edb7cc81a32fa6f90e",
+            ),
+            (
+                "seat.opening",
+                1,
+                "6c2109161e3208274c6025fb7417649d9cc3bf7cbf7592855586e969a4043168",
             ),
         ];
         let current = ALL.map(|template| template.prompt_ref());

@@ -209,9 +209,8 @@ impl RunTools {
 
     /// Returns the working directory of a turn on this server, which takes the turn.
     fn working_directory(&self, turn: &store::CallingTurn) -> String {
-        let session = &turn.session;
         let store = &self.service.store;
-        store.working_directory(session.cwd.as_deref(), session.id)
+        store.seat_directory(&turn.session, &turn.seat)
     }
 
     /// Takes the file that the runtime of the agent has sent.

@@ -55,7 +55,7 @@ impl Turn {
         let service = world.service.clone().with_artifact_files(Some(files));
         let cwd = world.directory().join("work");
         let request = SessionRequest {
-            agent: "good".into(),
+            agent: Some("good".into()),
             cwd: Some(cwd.to_str().unwrap().to_owned()),
             ..SessionRequest::default()
         };

@@ -11,7 +11,7 @@ use model::{
     session::{SessionEvent, SessionKind, SessionType},
 };
 use service::{Error, ErrorKind};
-use store::{NewAutomation, NewEndpoint, NewSession, Scope};
+use store::{NewAutomation, NewEndpoint, NewSeat, NewSession, Scope};
 use testkit::clock::SeededEntropy;
 
 use crate::world::{World, error_chain, request};
@@ -37,7 +37,7 @@ fn named(name: &str) -> AutomationRequest {
 
 fn keyed(key: &str) -> SessionRequest {
     SessionRequest {
-        agent: "good".into(),
+        agent: Some("good".into()),
         session_key: Some(key.into()),
         ..SessionRequest::default()
     }
@@ -80,8 +80,8 @@ impl World {
             cwd: Some("/".into()),
             placed_on: None,
             automation_id: None,
-            agent: agent.id,
-            settings: SeatSettings::default(),
+            entry: NewSeat::only(agent.id, SeatSettings::default()),
+            other_seats: Vec::new(),
         };
         let made = self.store.create_session(self.tenant, &new, now);
         made.await.unwrap().0

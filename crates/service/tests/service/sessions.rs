@@ -26,7 +26,7 @@ fn session_query(all: bool) -> SessionQuery {
 async fn invalid_session_request_creates_nothing() {
     let world = World::new().await;
     let asked = |agent: &str| SessionRequest {
-        agent: agent.into(),
+        agent: Some(agent.into()),
         ..SessionRequest::default()
     };
     for (request, kind, says) in [
@@ -61,7 +61,7 @@ async fn session_uses_given_working_directory() {
     std::fs::create_dir(&given).unwrap();
     let given = given.to_str().unwrap();
     let request = SessionRequest {
-        agent: "good".into(),
+        agent: Some("good".into()),
         cwd: Some(given.into()),
         ..SessionRequest::default()
     };
@@ -357,7 +357,7 @@ async fn trimmed_record_differs_from_absent_record() {
 async fn open_runs_are_listed_beyond_one_page() {
     let world = World::new().await;
     let draft = SessionRequest {
-        agent: "good".into(),
+        agent: Some("good".into()),
         draft: true,
         ..SessionRequest::default()
     };

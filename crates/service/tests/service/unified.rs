@@ -23,7 +23,7 @@ impl World {
 
     async fn create_chat(&self, key: &str) -> Session {
         let request = SessionRequest {
-            agent: "good".into(),
+            agent: Some("good".into()),
             session_key: Some(key.into()),
             ..SessionRequest::default()
         };

@@ -109,7 +109,7 @@ impl World {
     /// A session that a person began.
     pub(crate) async fn conversation(&self) -> model::entity::Session {
         let request = SessionRequest {
-            agent: "good".into(),
+            agent: Some("good".into()),
             ..SessionRequest::default()
         };
         self.service.create_session(&request, None).await.unwrap()

@@ -2,7 +2,7 @@
 --
 -- `input_id` is the input whose turn carries the message, so that a retry carries the same ones. `chain_length` counts the
 -- message turns in a row that only caused each other, up to the turn that the message starts; null is 1. Earlier programs
--- publish no messages.
+-- publish no messages. One that takes such an input sends a prompt without the messages, which stay undelivered.
 
 alter table agent_messages add column input_id blob;
 alter table agent_messages add column chain_length integer

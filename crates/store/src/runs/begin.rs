@@ -36,6 +36,7 @@ use crate::{
         over_budget::refuse_over_budget,
         precheck::{build_precheck, runs_needing_precheck},
         run_report::add_run_reports,
+        seat_opening::open_memories,
         start_candidate::StartCandidate,
         turn_context::{TurnContext, read_sessions_and_seats},
     },
@@ -301,7 +302,7 @@ impl Store {
         if ready.is_empty() {
             return Ok(Vec::new());
         }
-        // 1. Render the prompts, and the reports that precede them.
+        // 1. Render the prompts, the reports that precede them, and the instructions of new memories.
         let mut prompts = HashMap::with_capacity(ready.len());
         let mut begins = Vec::with_capacity(ready.len());
         for StartCandidate { run, secret, .. } in &ready {
@@ -311,6 +312,7 @@ impl Store {
             prompts.insert(run.id, prompt);
         }
         add_run_reports(tx, &ready, automations, &mut prompts).await?;
+        open_memories(&ready, &mut prompts)?;
         // 2. Register the instance. One data folder serves all tenants, and a new tenant has no row for the instance
         // yet. That row must exist first, because the rows of the run and the seat refer to it.
         let tenants: BTreeSet<TenantId> = ready.iter().map(|turn| turn.run.tenant_id).collect();

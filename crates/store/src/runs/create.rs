@@ -22,7 +22,7 @@ use crate::{
     automations::{self, skipped::SkippedOccurrences},
     database::Tx,
     locks::lock_seats,
-    new_sessions::{self, NewSession},
+    new_sessions::{self, NewSeat, NewSession},
     runs::{
         admit::{
             NewAttempt, Preloaded, SeatStatus, SiblingRuns, insert_attempts, read_seat_statuses,
@@ -379,8 +379,8 @@ fn new_session(
         cwd: automation.cwd.clone(),
         placed_on: automation.placed_on,
         automation_id: Some(automation.id),
-        agent: automation.agent_id,
-        settings: automation.settings.clone(),
+        entry: NewSeat::only(automation.agent_id, automation.settings.clone()),
+        other_seats: Vec::new(),
     }
 }
 

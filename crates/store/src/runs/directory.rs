@@ -154,7 +154,7 @@ impl Store {
 }
 
 /// Requeues a claimed run for a server that has its directory, or fails it if there is no other server. Returns `None` if
-/// the session has a folder of its own, which each server can create. The caller must hold the locks of the run.
+/// the turn has a folder of its own, which each server can create. The caller must hold the locks of the run.
 pub(super) async fn refuse_without_directory(
     store: &Store,
     tx: &mut Tx,
@@ -165,7 +165,7 @@ pub(super) async fn refuse_without_directory(
     let StartCandidate {
         run, session, seat, ..
     } = candidate;
-    let Some(directory) = &session.cwd else {
+    let Some(directory) = seat.given_directory(session) else {
         return Ok(None);
     };
     // 1. Fail the run if no other server could take it.

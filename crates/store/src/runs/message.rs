@@ -1,4 +1,4 @@
-//! People's messages to the entry seats of sessions.
+//! People's messages to the seats of sessions.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use model::{InputId, SeatId, SessionId, TenantId, Timestamp, run::Origin, turn::
 use crate::batches::MessageRequest;
 use crate::{
     Error, Scope, boxed,
-    database::Tx,
+    database::{Row, Tx},
     runs::admit::{NewAttempt, Preloaded, insert_attempts},
     session_log::SessionLogWriter,
     store::Store,
@@ -30,9 +30,40 @@ impl Store {
         text: &str,
         now: Timestamp,
     ) -> Result<SubmittedRun, Error> {
+        self.submit_message(tenant, (session, None), reserved, text, now)
+            .await
+    }
+
+    /// Sends a person's message to one seat of a session. Turns of other seats do not delay it.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`Store::send_message`], and a not-found error if the session has no such seat.
+    #[boxed]
+    pub async fn send_message_to_seat(
+        &self,
+        tenant: TenantId,
+        (session, seat): (SessionId, SeatId),
+        reserved: Option<InputId>,
+        text: &str,
+        now: Timestamp,
+    ) -> Result<SubmittedRun, Error> {
+        self.submit_message(tenant, (session, Some(seat)), reserved, text, now)
+            .await
+    }
+
+    async fn submit_message(
+        &self,
+        tenant: TenantId,
+        (session, seat): (SessionId, Option<SeatId>),
+        reserved: Option<InputId>,
+        text: &str,
+        now: Timestamp,
+    ) -> Result<SubmittedRun, Error> {
         let request = MessageRequest {
             tenant,
             session,
+            seat,
             input: reserved.unwrap_or_else(|| InputId::generate(now, self.ids())),
             reserved: reserved.is_some(),
             content: text.to_owned(),
@@ -60,19 +91,8 @@ impl Store {
         };
         self.transact(Scope::Tenant(first.tenant), |tx, _| {
             Box::pin(async move {
-                // 1. Read the entry seats, and the reserved IDs that are in use. `insert_attempts` locks the seats.
-                let rows = messages
-                    .iter()
-                    .map(|message| params![message.session])
-                    .collect();
-                let entries = tx.fetch_rows(sql!("seats/entry"), rows, params![]).await?;
-                let mut seats: HashMap<SessionId, SeatId> = HashMap::new();
-                for row in &entries {
-                    // Omit sessions of other tenants, so that a foreign session ID is not found.
-                    if row.get::<TenantId>("tenant_id")? == first.tenant {
-                        seats.insert(row.get("session_id")?, row.get("id")?);
-                    }
-                }
+                // 1. Read the seats, and the reserved IDs that are in use. `insert_attempts` locks the seats.
+                let seats = TargetSeats::read(tx, first.tenant, messages).await?;
                 let reserved = messages.iter().filter(|message| message.reserved);
                 let mut used_ids =
                     existing_inputs(tx, reserved.map(|message| message.input)).await?;
@@ -84,14 +104,17 @@ impl Store {
                     // Two messages of one batch may have the same reserved ID, so that the first one counts as used
                     // for the second.
                     let is_duplicate = message.reserved && !used_ids.insert(message.input);
-                    let seat = seats.get(&message.session).filter(|_| !is_duplicate);
-                    attempts.extend(seat.map(|seat| first_attempt(message, *seat)));
+                    let seat = seats.of_message(message).filter(|_| !is_duplicate);
+                    attempts.extend(seat.map(|seat| first_attempt(message, seat)));
                     refused.push(match seat {
                         Some(_) => None,
                         None if is_duplicate => {
                             Some(Error::already_created("input", message.input))
                         }
-                        None => Some(Error::not_found("session", message.session)),
+                        None => Some(match message.seat {
+                            Some(seat) => Error::not_found("seat", seat),
+                            None => Error::not_found("session", message.session),
+                        }),
                     });
                 }
                 // 3. Write the runs and their events.
@@ -119,6 +142,57 @@ impl Store {
             })
         })
         .await
+    }
+}
+
+/// The seats of the sessions to which messages are sent.
+struct TargetSeats {
+    /// The entry seats of the sessions of messages that name no seat.
+    entries: HashMap<SessionId, SeatId>,
+    /// The seats that messages name, with their sessions.
+    named: HashSet<(SessionId, SeatId)>,
+}
+
+impl TargetSeats {
+    async fn read(
+        tx: &mut Tx,
+        tenant: TenantId,
+        messages: &[MessageRequest],
+    ) -> Result<Self, Error> {
+        let without_seat = messages.iter().filter(|message| message.seat.is_none());
+        let rows = without_seat
+            .map(|message| params![message.session])
+            .collect();
+        let entries = tx.fetch_rows(sql!("seats/entry"), rows, params![]).await?;
+        let rows = messages
+            .iter()
+            .filter_map(|message| Some(params![message.seat?]))
+            .collect();
+        let named = tx.fetch_rows(sql!("seats/by_ids"), rows, params![]).await?;
+        // Omit sessions of other tenants, so that a foreign ID is not found.
+        let ids = |row: &Row| -> Result<Option<(SessionId, SeatId)>, Error> {
+            let is_ours = row.get::<TenantId>("tenant_id")? == tenant;
+            let ids = (row.get("session_id")?, row.get("id")?);
+            Ok(is_ours.then_some(ids))
+        };
+        Ok(Self {
+            entries: entries
+                .iter()
+                .filter_map(|row| ids(row).transpose())
+                .collect::<Result<_, _>>()?,
+            named: named
+                .iter()
+                .filter_map(|row| ids(row).transpose())
+                .collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Returns the seat of a message. Returns `None` if the session does not exist or has no such seat.
+    fn of_message(&self, message: &MessageRequest) -> Option<SeatId> {
+        match message.seat {
+            Some(seat) => Some(seat).filter(|seat| self.named.contains(&(message.session, *seat))),
+            None => self.entries.get(&message.session).copied(),
+        }
     }
 }
 

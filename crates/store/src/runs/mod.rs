@@ -28,6 +28,7 @@ mod retry;
 mod run_report;
 pub(crate) mod run_usage;
 pub(crate) mod seat_input;
+mod seat_opening;
 mod start_candidate;
 mod sweep;
 mod turn_context;

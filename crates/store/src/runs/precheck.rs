@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use model::{
-    RunId, WorkingDirectory,
+    RunId,
     entity::{Automation, Run},
     owner::RunOwner,
     precheck::PrecheckJob,
@@ -41,13 +41,13 @@ pub(super) fn build_precheck(
     candidate: &StartCandidate,
     automation: &Automation,
 ) -> Option<PrecheckJob> {
-    let StartCandidate { run, session, .. } = candidate;
+    let StartCandidate {
+        run, session, seat, ..
+    } = candidate;
     Some(PrecheckJob {
         run: run.id,
         session: session.id,
-        directory: WorkingDirectory::of(session.cwd.as_deref(), || {
-            store.working_directory(None, session.id)
-        }),
+        directory: seat.working_directory(session, || store.seat_directory(session, seat)),
         automation: automation.id,
         name: automation.name.clone(),
         scheduled_for: run.scheduled_for,

@@ -54,6 +54,8 @@ pub struct RunNames {
     pub session_title: Option<String>,
     /// The name of the agent: that of the seat, or that of the automation if the run has no seat.
     pub agent_name: Option<String>,
+    /// The name of the seat. `None` if the session has only one, or the run no session.
+    pub seat_name: Option<String>,
     /// The name of the instance that executes the run or did. `None` if no instance has taken the run.
     pub instance_name: Option<String>,
     /// The kind of the trigger, such as `webhook`. `None` if no trigger created the run.
@@ -242,6 +244,7 @@ async fn read_names(
                 automation_name: row.optional("automation_name")?,
                 session_title: row.optional("session_title")?,
                 agent_name: row.optional("agent_name")?,
+                seat_name: row.optional("seat_name")?,
                 instance_name: row.optional("instance_name")?,
                 trigger_kind: row.optional("trigger_kind")?,
                 channel: row.optional("channel")?,

@@ -43,7 +43,7 @@ impl StartCandidate {
         permissions.extend_from_slice(owner.permissions());
         Ok(Assignment {
             run: self.run,
-            cwd: store.working_directory(self.session.cwd.as_deref(), self.session.id),
+            cwd: store.seat_directory(&self.session, &self.seat),
             session: self.session,
             seat: self.seat,
             agent,

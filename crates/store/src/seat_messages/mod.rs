@@ -10,43 +10,16 @@ mod publication;
 mod read;
 mod stream;
 
-use std::collections::BTreeMap;
-
-use model::{
-    MessageId, SeatId, SessionId, TenantId, Timestamp,
-    seat_message::{NamedSeat, Sender},
-};
-use serde_json::Value;
+use model::{MessageId, SeatId, SessionId, TenantId, Timestamp};
 
 use crate::{
     Error, Scope, boxed, locks::lock_seats, runs::seat_input::wake_seats,
     seat_message_rows::SeatMessage, session_log::SessionLogWriter, store::Store,
 };
 
+pub use publication::{NewSeatMessage, Recipients};
 pub(crate) use publication::{Publication, lock_team, publish};
 pub use stream::SeatMessageStream;
-
-/// The recipients of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recipients {
-    /// One seat of the session, perhaps the sender's own.
-    Seat(SeatId),
-    /// Every seat of the session but the sender's.
-    Others,
-}
-
-/// A message to be published in a session.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NewSeatMessage {
-    /// The sender.
-    pub from: Sender<SeatId>,
-    /// The recipients.
-    pub to: Recipients,
-    /// The text of the transcript row.
-    pub content: String,
-    /// The metadata of the transcript row: an object.
-    pub metadata: Value,
-}
 
 impl Store {
     /// Publishes a message in a session. Writes a row for each receiving seat, in the order of the seats' IDs, and
@@ -125,6 +98,3 @@ impl Store {
         .await
     }
 }
-
-/// The seats of a session by ID.
-pub(crate) type Team = BTreeMap<SeatId, NamedSeat>;

@@ -12,7 +12,6 @@ use model::{
 };
 use serde_json::{Value, json};
 
-use super::{NewSeatMessage, Recipients, Team};
 use crate::{
     Error,
     database::Tx,
@@ -23,6 +22,31 @@ use crate::{
     session_log::{EntryLocation, SessionLogWriter},
     store::Store,
 };
+
+/// The recipients of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recipients {
+    /// One seat of the session, perhaps the sender's own.
+    Seat(SeatId),
+    /// Every seat of the session but the sender's.
+    Others,
+}
+
+/// A message to be published in a session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewSeatMessage {
+    /// The sender.
+    pub from: Sender<SeatId>,
+    /// The recipients.
+    pub to: Recipients,
+    /// The text of the transcript row.
+    pub content: String,
+    /// The metadata of the transcript row: an object.
+    pub metadata: Value,
+}
+
+/// The seats of a session by ID.
+pub(crate) type Team = BTreeMap<SeatId, NamedSeat>;
 
 /// A message that a transition publishes.
 pub(crate) struct Publication<'a> {

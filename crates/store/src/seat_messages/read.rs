@@ -2,7 +2,7 @@
 
 use model::{MessageId, SeatId, SessionId, TenantId, seat_message::NamedSeat};
 
-use super::{Team, publication::read_team};
+use super::publication::{Team, read_team};
 use crate::{Error, Scope, boxed, seat_message_rows::SeatMessage, store::Store};
 
 impl Store {

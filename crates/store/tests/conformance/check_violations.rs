@@ -97,6 +97,10 @@ pub(crate) fn rows_breaking_checks(world: &World) -> Vec<(&'static str, Values)>
             row("agent_sessions").with("last_seq", -1_i64),
         ),
         (
+            "agent_definitions_directory_known",
+            row("agent_definitions").with("directory", "elsewhere"),
+        ),
+        (
             "agent_definitions_turns_counted",
             row("agent_definitions").with("turns", -1_i64),
         ),

@@ -116,11 +116,22 @@ pub(crate) async fn paths_of_own_folders_are_removed_by_migration(db: &TestStore
         Dialect::Postgres => format!(
             "set matins.scope = 'system'; drop table automation.directory_refusals; \
              drop table automation.trigger_files; alter table automation.instances drop column folder_key; \
+             alter table automation.agent_definitions drop column directory; \
+             drop index automation.agent_definitions_one_name_per_session; \
+             create index agent_definitions_by_session on automation.agent_definitions (session_id, id); \
+             drop index automation.agent_messages_undelivered_by_seat, automation.agent_runs_one_message_input_per_seat; \
+             alter table automation.agent_messages drop column input_id, drop column chain_length; \
              delete from automation.schema_versions where version >= {version}"
         ),
         Dialect::Sqlite => format!(
             "drop table directory_refusals; drop table trigger_files; \
              drop index instances_one_per_folder; alter table instances drop column folder_key; \
+             alter table agent_definitions drop column directory; \
+             drop index agent_definitions_one_name_per_session; \
+             create index agent_definitions_by_session on agent_definitions (session_id, id); \
+             drop index agent_messages_undelivered_by_seat; drop index agent_runs_one_message_input_per_seat; \
+             drop index agent_messages_by_input; alter table agent_messages drop column input_id; \
+             alter table agent_messages drop column chain_length; \
              delete from schema_versions where version >= {version}; \
              pragma user_version = {}",
             version - 1

@@ -271,7 +271,7 @@ impl World {
             },
             "agent_definitions" => values! {
                 id: id(), tenant_id: tenant_id, session_id: self.id("agent_sessions"),
-                role: "worker", name: "worker", harness_id: self.id("harnesses"),
+                role: "worker", name: name("worker-"), harness_id: self.id("harnesses"),
                 is_entry: false, instance_id: self.id("instances"), settings: json!({}),
                 created_at: at, updated_at: at,
             },

@@ -10,6 +10,7 @@ use model::{
 use store::{Error, RunFilter, Scope};
 use testkit::clock::SeededEntropy;
 
+pub(crate) use crate::sessions::seats::seats_are_listed_with_names_of_their_objects;
 use crate::{
     fixtures::TestStore,
     stage::{Stage, hourly},

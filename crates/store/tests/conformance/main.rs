@@ -118,7 +118,7 @@ behaviours! {
             seat_takes_people_before_automations_in_order, message_to_busy_seat_waits_for_end_of_turn,
             occurrence_is_hidden_from_running_turn, message_from_channel_has_person_origin,
             message_to_closed_session_is_refused, input_of_automation_is_not_edited, session_key_is_scoped_to_tenant,
-            message_to_free_seat_is_queued, edit_rewrites_file_of_message,
+            message_to_free_seat_is_queued, edit_rewrites_file_of_message, message_to_seat_runs_beside_other_seats,
         ]
         budgets: [
             usage_without_budget_is_counted_and_unlimited, run_over_budget_is_deferred_until_next_period,
@@ -187,7 +187,7 @@ behaviours! {
         claim: [
             claimed_runs_of_worker_are_listed_until_begun, run_is_claimed_only_on_instance_of_its_memory,
             claim_prefers_people_and_keeps_input_order, claim_returns_attempt_and_input_instant, pause_takes_file_back,
-            claim_from_empty_queue_returns_nothing, concurrent_claims_take_each_run_once,
+            claim_from_empty_queue_returns_nothing, concurrent_claims_take_each_run_once, folder_of_seat_needs_no_other_directory,
             claim_of_named_run_claims_no_other, deferred_run_cannot_be_claimed, claim_takes_messages_of_seats_last,
         ]
         begin: [
@@ -202,7 +202,7 @@ behaviours! {
             command_of_agent_has_no_report_and_leaves_it_to_next_prompt, policy_turns_reports_of_automation_off,
             runs_of_other_seats_and_tenants_are_not_reported, occurrences_without_seat_are_reported_to_their_session,
             skips_of_quiet_hours_and_prechecks_are_counted, report_of_thousand_failures_lists_newest_and_counts_rest,
-            report_is_stored_and_repeated_with_its_prompt,
+            report_is_stored_and_repeated_with_its_prompt, instructions_open_each_new_memory_of_seat,
         ]
         sweep: [
             sweep_starts_unpromoted_runs_and_counts_faults, sweep_of_ended_backoff_counts_no_fault,
@@ -242,7 +242,7 @@ behaviours! {
             draft_session_defers_inputs_until_enabled, session_close_cancels_waiting_runs_and_keeps_running_turn,
             claimed_run_of_closed_session_is_cancelled, failed_run_of_closed_session_is_not_retried,
             run_deferred_by_pause_frees_overlap_slot, session_is_created_as_draft_of_channel,
-            title_edit_with_stale_version_is_refused, concurrent_title_edits_have_one_winner,
+            title_edit_with_stale_version_is_refused, concurrent_title_edits_have_one_winner, seats_are_created_at_once,
         ]
         directories: [
             own_folder_is_resolved_by_server_that_takes_turn, paths_of_own_folders_are_removed_by_migration,
@@ -303,7 +303,7 @@ behaviours! {
             ensure_tenant_returns_same_id_for_same_name, agent_edit_with_stale_version_is_refused,
             transcript_is_read_backward_without_loss_or_repeat, messages_of_run_are_found_by_start_number,
             run_and_session_ids_are_found_by_range_within_tenant, session_keys_in_form_of_id_are_listed_within_tenant,
-            manual_trigger_is_listed_first,
+            manual_trigger_is_listed_first, seats_are_listed_with_names_of_their_objects,
         ]
         pages: [
             listed_sessions_have_last_message_and_last_run, tenant_pages_and_instance_queues_are_listed,
@@ -322,7 +322,7 @@ behaviours! {
         ]
         tenants: [
             tenant_name_and_id_are_unique, tenant_is_readable_by_itself_and_system_only,
-            concurrent_budget_edits_have_one_winner,
+            concurrent_budget_edits_have_one_winner, seat_of_other_tenant_or_session_is_not_found,
         ]
         plans: [plans_of_pages_use_an_index, plan_of_unreported_runs_uses_indexes]
         retry: [

@@ -182,6 +182,7 @@ pub(crate) async fn listed_runs_have_names_of_people(db: &TestStore) {
             automation_name: Some("daily".into()),
             session_title: Some("Release".into()),
             instance_name: named.instance_name.clone(),
+            seat_name: None,
             trigger_kind: Some("manual".into()),
             channel: None,
             answer: Some("Two services".into()),

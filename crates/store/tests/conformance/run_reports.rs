@@ -13,6 +13,7 @@ use model::{
 };
 use serde_json::json;
 
+pub(crate) use crate::sessions::seats::instructions_open_each_new_memory_of_seat;
 use crate::{
     fixtures::TestStore,
     stage::{Stage, answer, at, failed, hourly, servers},

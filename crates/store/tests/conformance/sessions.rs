@@ -1,5 +1,7 @@
 //! Sessions: their life, and the effect of pausing and closing on waiting runs.
 
+pub(crate) mod seats;
+
 use model::{
     entity::Channel,
     event::{Change, SessionChange},
@@ -11,6 +13,8 @@ use model::{
     turn::StartReply,
 };
 use store::{Error, Scope, SessionEdit, params};
+
+pub(crate) use seats::seats_are_created_at_once;
 
 use crate::{fixtures::TestStore, stage::Stage};
 

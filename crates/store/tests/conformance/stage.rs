@@ -33,8 +33,8 @@ use model::{
 };
 use serde_json::json;
 use store::{
-    Database, NewAutomation, NewSeatMessage, NewSession, NewTrigger, Page, Recipients, RunFilter,
-    Scope, Store,
+    Database, NewAutomation, NewSeat, NewSeatMessage, NewSession, NewTrigger, Page, Recipients,
+    RunFilter, Scope, Store,
 };
 use testkit::clock::{FakeClock, SeededEntropy};
 use uuid::Uuid;
@@ -129,8 +129,8 @@ impl Stage {
             cwd: None,
             placed_on: None,
             automation_id: None,
-            agent: self.agent,
-            settings: SeatSettings::default(),
+            entry: NewSeat::only(self.agent, SeatSettings::default()),
+            other_seats: Vec::new(),
         }
     }
 

@@ -141,7 +141,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         "webhooks/trigger" => stored("webhook_secrets", "trigger_id"),
         "events/list" | "messages/list" => params![none(), session, 0_i64, 50_u32],
         "events/oldest" | "events/open_since" | "seats/names" | "seats/of_session"
-        | "sessions/by_id" => {
+        | "seats/overview" | "sessions/by_id" => {
             params![none(), session]
         }
         "instances/conflicting" => [stored("instances", "name"), params![text()]].concat(),

@@ -5,6 +5,7 @@ use model::{TenantId, budget::Budget};
 use store::{Error, Scope};
 use testkit::clock::SeededEntropy;
 
+pub(crate) use crate::sessions::seats::seat_of_other_tenant_or_session_is_not_found;
 use crate::{
     fixtures::TestStore,
     stage::{Stage, unique},

@@ -354,7 +354,9 @@ pub(crate) async fn tokens_of_earlier_schema_stay_valid(db: &TestStore) {
         drop column made_by_turn, drop column made_by_name, drop column expires_at, drop column placed_on; \
         drop table automation.questions; drop table automation.directory_refusals; \
         drop table automation.trigger_files; alter table automation.instances drop column folder_key; \
-        alter table automation.agent_definitions drop column runs_reported_until, drop column placed_on; \
+        alter table automation.agent_definitions drop column runs_reported_until, drop column placed_on, \
+        drop column directory; drop index automation.agent_definitions_one_name_per_session; \
+        create index agent_definitions_by_session on automation.agent_definitions (session_id, id); \
         alter table automation.run_records drop column run_report_version, drop column run_report; \
         alter table automation.agent_messages drop column input_id, drop column chain_length; \
         drop index automation.agent_messages_undelivered_by_seat, \

@@ -9,8 +9,9 @@ use crate::{caller::Caller, extract::Json, idempotency::IdempotencyKey, problem:
 
 /// Create a session
 ///
-/// Creates a session. The server starts the agent of the session with its first turn, which is for the first message
-/// or for the first run of a bound automation.
+/// Creates a session with one agent, or with several `seats`, each of which has an agent, a name and a memory of its own.
+/// The server starts an agent with the first turn of its seat, which is for the first message to the seat or for the first
+/// run of a bound automation on the entry seat.
 #[utoipa::path(
     post,
     path = "/sessions",

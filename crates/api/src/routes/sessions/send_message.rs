@@ -14,9 +14,9 @@ use crate::{
 
 /// Send a message to a session
 ///
-/// Creates a run for the message on the entry seat of the session and returns the run. The run waits while the seat
-/// is busy, and while the session is a draft or paused. Read the trace of the session to follow the run. Returns 409
-/// if the session accepts no more inputs.
+/// Creates a run for the message on a seat of the session, by default on its entry seat, and returns the run. The run
+/// waits while the seat is busy, and while the session is a draft or paused. Turns of other seats do not delay it. Read
+/// the trace of the session to follow the run. Returns 409 if the session accepts no more inputs.
 #[utoipa::path(
     post,
     path = "/sessions/{session}/messages",
@@ -38,8 +38,9 @@ pub(super) async fn send_message(
     let service = caller.authorize(Permission::SessionsWrite)?;
     let sent = idempotency_key.create(&caller, &request, async |input| {
         let input = input.map(InputId::from_uuid);
+        let request = &request.value;
         let run = service
-            .send_message(&session, &request.value.text, input)
+            .send_message_to_seat(&session, request.seat.as_deref(), &request.text, input)
             .await?;
         caller.wake_loops();
         Ok((StatusCode::ACCEPTED, Run::from(run)))

@@ -68,7 +68,7 @@ pub(super) async fn list_seats(
     tag = "sessions",
     params(
         ("session" = String, Path, description = "The ID of the session, the beginning of its ID, or its key"),
-        ("seat" = String, Path, description = "The ID of the seat")
+        ("seat" = String, Path, description = "The name or the ID of the seat")
     ),
     responses((status = OK, description = "The seat", body = Seat)),
     security(("token" = ["sessions:read"]), ("browser" = []))
@@ -80,9 +80,10 @@ pub(super) async fn show_seat(
     let service = caller.authorize(Permission::SessionsRead)?;
     let view = service.session(&session).await?;
     let id = seat.parse::<SeatId>().ok();
-    let mut seats = view.seats.into_iter();
-    let found = seats.find(|found| Some(found.id) == id);
+    let mut seats = view.seats;
+    let named = seats.iter().position(|found| found.name == seat);
+    let found = named.or_else(|| seats.iter().position(|found| Some(found.id) == id));
     found
-        .map(Json)
+        .map(|index| Json(seats.swap_remove(index)))
         .ok_or_else(|| ApiError::not_found("seat", &seat))
 }

@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use crate::{
     app::App,
-    conversation::{self, Transcript},
+    conversation::{self, SeatNames, Transcript},
     error::CliError,
     follow,
-    output::{BOLD, DIM, excerpt, field_row, one_line, paint},
+    output::{BOLD, DIM, excerpt, field_row, one_line, paint, table},
 };
 
 /// Show a session with the end of its transcript
@@ -46,6 +46,7 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
             return print_json(app, &view, 0, &messages);
         }
         print_header(app, &view).await?;
+        let seats = SeatNames::of(&view.seats);
         // Print page by page, because a whole transcript may be too long to hold in memory.
         let mut after = 0;
         loop {
@@ -53,7 +54,7 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
                 .client
                 .messages(&id, MessageRange::After(after), None)
                 .await?;
-            print_messages(app, &page.items)?;
+            print_messages(app, &page.items, &seats)?;
             match page.next {
                 Some(next) => after = next,
                 None => break,
@@ -75,7 +76,7 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
         app.output
             .line(&paint(DIM, &format!("{rows}; --all shows everything.\n")))?;
     }
-    print_messages(app, &last.items)?;
+    print_messages(app, &last.items, &SeatNames::of(&view.seats))?;
     print_open_runs(app, &view)
 }
 
@@ -126,10 +127,17 @@ fn print_open_runs(app: &App, view: &SessionView) -> Result<(), CliError> {
 
 async fn print_header(app: &App, view: &SessionView) -> Result<(), CliError> {
     let session = &view.session;
-    let instance = match view.seats.first() {
+    // Several seats have a table.
+    let only_seat = match view.seats.as_slice() {
+        [only] => Some(only),
+        _ => None,
+    };
+    let instance = match only_seat {
         Some(seat) => place_of(app, seat).await?,
         None => None,
     };
+    let mut seats = view.seats.iter();
+    let entry = seats.find(|seat| seat.is_entry && only_seat.is_none());
     let output = app.output;
     output.line(&paint(
         BOLD,
@@ -146,16 +154,40 @@ async fn print_header(app: &App, view: &SessionView) -> Result<(), CliError> {
         ),
         ("directory", Some(format_directory(view))),
         ("instance", instance),
-        (
-            "turns",
-            view.seats.first().map(|seat| seat.turns.to_string()),
-        ),
+        ("turns", only_seat.map(|seat| seat.turns.to_string())),
+        ("entry seat", entry.map(|seat| seat.name.clone())),
     ] {
         if let Some(value) = value {
             output.line(&field_row(name, &value))?;
         }
     }
+    if only_seat.is_none() && !view.seats.is_empty() {
+        output.line(&format!("\n{}", seats_table(&view.seats)))?;
+    }
     Ok(output.line("")?)
+}
+
+/// Formats the seats of a session as a table that fits into 80 columns unless names are very long.
+fn seats_table(seats: &[Seat]) -> String {
+    let rows = seats.iter().map(|seat| {
+        [
+            seat.name.clone(),
+            excerpt(&seat.role, 12),
+            excerpt(seat.agent.as_deref().unwrap_or(""), 14),
+            if seat.is_busy { "busy" } else { "free" }.to_owned(),
+            seat.turns.to_string(),
+            seat.directory.to_string(),
+            match (&seat.instance, &seat.removed_instance) {
+                (_, Some(removed)) => format!("{} (removed)", excerpt(removed, 12)),
+                (Some(instance), None) => excerpt(instance, 12),
+                (None, None) => String::new(),
+            },
+        ]
+    });
+    let headings = [
+        "SEAT", "ROLE", "AGENT", "STATE", "TURNS", "FOLDER", "INSTANCE",
+    ];
+    table(headings, rows)
 }
 
 /// Formats the instance that alone takes the turns of a seat. Returns `None` if any instance may.
@@ -177,11 +209,11 @@ async fn place_of(app: &App, seat: &Seat) -> Result<Option<String>, CliError> {
     }))
 }
 
-fn print_messages(app: &App, messages: &[Message]) -> Result<(), CliError> {
+fn print_messages(app: &App, messages: &[Message], seats: &SeatNames) -> Result<(), CliError> {
     for message in messages {
         let time = app.time.date_time(message.created_at);
         app.output
-            .line(&conversation::format_message(message, &time))?;
+            .line(&conversation::format_message(message, &time, seats))?;
     }
     Ok(())
 }

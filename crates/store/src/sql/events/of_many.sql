@@ -3,8 +3,8 @@
 -- Each row: $1 session, $2 after. $3 tenant or null, $4 how many of each
 with item (session_id, after) as (values /* row */ ($1, $2))
 select s.id as session_id, s.last_seq, e.seq, e.kind, e.ref_id, e.body, e.created_at,
-    m.id as message_id, m.seq as message_seq, m.run_id as message_run_id, m.role as message_role,
-    m.kind as message_kind, m.content as message_content, m.metadata as message_metadata,
+    m.id as message_id, m.seq as message_seq, m.run_id as message_run_id, m.from_seat_id as message_seat_id,
+    m.role as message_role, m.kind as message_kind, m.content as message_content, m.metadata as message_metadata,
     m.created_at as message_created_at
 from item
 join agent_sessions s on s.id = item.session_id and ($3 is null or s.tenant_id = $3)

@@ -27,8 +27,8 @@ select page.transaction_id, page.log_id, page.seq, page.session_id, page.kind, p
     s.schedule_id, r.automation_id as run_automation_id,
     coalesce(:automation is null or s.schedule_id = :automation or r.automation_id = :automation
         or (page.session_id is null and page.log_id = :automation), false) as wanted,
-    m.id as message_id, m.seq as message_seq, m.run_id as message_run_id, m.role as message_role,
-    m.kind as message_kind, m.content as message_content, m.metadata as message_metadata,
+    m.id as message_id, m.seq as message_seq, m.run_id as message_run_id, m.from_seat_id as message_seat_id,
+    m.role as message_role, m.kind as message_kind, m.content as message_content, m.metadata as message_metadata,
     m.created_at as message_created_at
 from page
 left join agent_sessions s on s.id = page.session_id

@@ -26,4 +26,6 @@ where id = $4 and (instance_id is null or instance_id = $3)
   )
   and id not in (select run_id from directory_refusals where instance_id = $3)
 returning id, tenant_id, attempt, input_at, session_id,
-    (select s.cwd from agent_sessions s where s.id = agent_runs.session_id) as cwd
+    (select case when d.directory = 'own' then '' else s.cwd end
+     from agent_sessions s join agent_definitions d on d.id = agent_runs.seat_id
+     where s.id = agent_runs.session_id) as cwd

@@ -1,9 +1,14 @@
 -- Reads the names of the objects to which runs belong, the kind of their triggers, the beginning of their answers, the
--- newest one of each, whether their turns wait for a person, and whether for an answer.
+-- newest one of each, whether their turns wait for a person, and whether for an answer. The name of a seat is null if its
+-- session has no other one.
 -- Each row: $1 run. $2 the maximum number of characters of an answer, $3 tenant or null
 with item (id) as (values /* row */ ($1))
 select r.id, a.name as automation_name, s.title as session_title, h.name as agent_name, i.name as instance_name,
     t.kind as trigger_kind, s.channel, (
+    select d.name from agent_definitions other
+    where other.session_id = d.session_id and other.id <> d.id
+    limit 1
+) as seat_name, (
     select substr(m.content, 1, cast($2 as integer))
     from agent_messages m
     where m.run_id = r.id and m.role = 'assistant' and m.kind = 'message'

@@ -1,6 +1,6 @@
 -- Returns seats by ID.
 -- Each row: $1 id
 with item (id) as (values /* row */ ($1))
-select id, tenant_id, session_id, role, harness_id, is_entry, instance_id, placed_on, acp_session_id, turns, usage, settings, format, needs_format, updated_at
+select id, tenant_id, session_id, role, name, harness_id, instructions, is_entry, directory, instance_id, placed_on, acp_session_id, turns, usage, settings, format, needs_format, updated_at
 from agent_definitions
 where id in (select id from item)

@@ -151,13 +151,16 @@ async fn agent_acknowledges_its_messages(team: &Team) {
         "{refused:?}"
     );
     assert_eq!(team.status(&new).await, SeatMessageStatus::Undelivered);
-    let acknowledged = store.acknowledge_messages_of_turn(&receiver, &[new.id], stage.now());
-    acknowledged.await.unwrap();
+    store
+        .acknowledge_messages_of_turn(&receiver, &[new.id], stage.now())
+        .await
+        .unwrap();
     assert_eq!(team.status(&new).await, SeatMessageStatus::Delivered);
     assert_eq!(team.unread(&receiver).await, (0, Vec::new()));
     stage.succeed(receiver.run).await;
-    let late = store.acknowledge_messages_of_turn(&receiver, &[new.id], stage.now());
-    let late = late.await;
+    let late = store
+        .acknowledge_messages_of_turn(&receiver, &[new.id], stage.now())
+        .await;
     assert!(matches!(late, Err(Error::RunOver { .. })), "{late:?}");
 }
 

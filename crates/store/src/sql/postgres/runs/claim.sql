@@ -176,4 +176,6 @@ update agent_runs
 set status = 'delivered', worker_id = $1, claimed_at = $2
 where id = any (array(select id from chosen union all select id from replacements))
 returning id, tenant_id, attempt, input_at, session_id,
-    (select s.cwd from agent_sessions s where s.id = agent_runs.session_id) as cwd
+    (select case when d.directory = 'own' then '' else s.cwd end
+     from agent_sessions s join agent_definitions d on d.id = agent_runs.seat_id
+     where s.id = agent_runs.session_id) as cwd

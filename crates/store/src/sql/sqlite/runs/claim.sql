@@ -92,4 +92,6 @@ where status = 'queued' and id in (
     limit $4
 )
 returning id, tenant_id, attempt, input_at, session_id,
-    (select s.cwd from agent_sessions s where s.id = agent_runs.session_id) as cwd
+    (select case when d.directory = 'own' then '' else s.cwd end
+     from agent_sessions s join agent_definitions d on d.id = agent_runs.seat_id
+     where s.id = agent_runs.session_id) as cwd
