@@ -9,6 +9,7 @@
 //! - [`SETTINGS`] is the only declaration of the settings. The parser, [`resolve`], `matins config show` and
 //!   [`reference_page`] all use it.
 //! - [`ConfigFile::parse`] reads a file, and [`Sources`] adds the flags and the environment to it.
+//! - [`team`] reads the files of teams, which are documents of their own and no settings.
 //! - [`resolve`] merges the sources into a [`Config`] and returns every [`ConfigProblem`] with its [`Origin`].
 //!
 //! Read `settings.rs` first.
@@ -30,6 +31,7 @@ mod setting_type;
 mod settings;
 mod settings_reference;
 mod sources;
+pub mod team;
 mod variables;
 mod zone_setting;
 

@@ -5,10 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use model::escape::escape_line;
-
-/// The longest excerpt of a given text in an error message, in characters.
-const MAX_EXCERPT_CHARS: usize = 60;
+pub(crate) use model::escape::excerpt;
 
 /// The source of a setting's value. The variants are in ascending order of precedence.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,14 +136,4 @@ pub(crate) fn describe_value(setting: &str, value: Option<&str>, origin: &Origin
 
 fn did_you_mean(near: Option<&str>) -> String {
     near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
-}
-
-/// Returns the beginning of a given text, escaped so that it cannot send commands to a terminal.
-pub(crate) fn excerpt(text: &str) -> String {
-    let shown: String = text.chars().take(MAX_EXCERPT_CHARS).collect();
-    let mut shown = escape_line(&shown).into_owned();
-    if text.chars().nth(MAX_EXCERPT_CHARS).is_some() {
-        shown.push('…');
-    }
-    shown
 }

@@ -45,6 +45,19 @@ pub fn escape_line(text: &str) -> Cow<'_, str> {
     escape_except(text, &[])
 }
 
+/// The longest excerpt of a text, in characters.
+const MAX_EXCERPT_CHARS: usize = 60;
+
+/// Returns the beginning of a text on one line, for an error about the text.
+pub fn excerpt(text: &str) -> String {
+    let shown: String = text.chars().take(MAX_EXCERPT_CHARS).collect();
+    let mut shown = escape_line(&shown).into_owned();
+    if text.chars().nth(MAX_EXCERPT_CHARS).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
 /// Escapes a text in which some sequences stay as they are, such as those of the program's own styles.
 pub fn escape_except<'text>(text: &'text str, kept: &[&str]) -> Cow<'text, str> {
     let kept_bytes = |rest: &str| {

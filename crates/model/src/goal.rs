@@ -78,7 +78,7 @@ pub use event::{
     Plan, Refusal, Severity, StuckCause, TurnEnd, Verdict,
 };
 pub use graph::Graph;
-pub use limits::Limits;
+pub use limits::{Limits, MAX_TASKS};
 pub use new_task::NewTask;
 pub use plan::validate;
 pub use plan_error::PlanError;
@@ -88,5 +88,8 @@ pub use task::{
     Activity, CancelReason, DoneBy, FailReason, Progress, Step, Task, TaskEvent, TaskKind, TaskNo,
     TaskState, TaskStatus,
 };
-pub use team::{JUDGE, PLANNER, Reviews, Role, SeatSpec, Team, TeamError, WORKER};
+pub use team::{
+    JUDGE, MAX_SEATS, PLANNER, Reviews, Role, SEATS_PER_ROLE, SeatSpec, Team, TeamError, WORKER,
+};
 pub use waits_for::WaitsFor;
+pub(crate) use writes::normalize as normalize_path;

@@ -56,6 +56,7 @@ pub mod seat;
 pub mod seat_message;
 pub mod session;
 pub mod signing_secret;
+pub mod team;
 pub mod text_enum;
 pub mod time;
 pub mod tools;

@@ -1,7 +1,7 @@
 //! The limits of a goal, with the defaults that hold unless its team has others.
 
 /// The highest number of tasks of a goal that a team can allow.
-pub(super) const MAX_TASKS: u32 = 10_000;
+pub const MAX_TASKS: u32 = 10_000;
 /// The highest number of dependencies of all tasks of a goal, each task that `each` makes counted by itself. Without this
 /// limit, a few groups of `each` that depend on each other would have millions.
 pub(super) const MAX_DEPENDENCIES: usize = 200_000;

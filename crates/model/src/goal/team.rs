@@ -12,9 +12,9 @@ pub const JUDGE: &str = "judge";
 pub const WORKER: &str = "worker";
 
 /// The highest number of seats of one role.
-const SEATS_PER_ROLE: usize = 8;
+pub const SEATS_PER_ROLE: usize = 8;
 /// The highest number of seats.
-const MAX_SEATS: usize = 16;
+pub const MAX_SEATS: usize = 16;
 
 text_enum! {
     /// The tasks that the judge reviews, beside the check of the whole goal.

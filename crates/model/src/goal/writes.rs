@@ -11,7 +11,7 @@ pub(super) type DirectoryKey = Option<SeatNo>;
 /// empty, absolute, or leads out of the directory.
 ///
 /// Prefixes are compared by their parts, so `src/a` covers `src/a/b` but not `src/ab`.
-pub(super) fn normalize(path: &str) -> Option<String> {
+pub(crate) fn normalize(path: &str) -> Option<String> {
     if path.is_empty() || path.starts_with('/') || path.contains('\\') {
         return None;
     }

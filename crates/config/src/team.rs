@@ -1,0 +1,30 @@
+//! Team files: the seats, the limits and the checks of a goal in TOML.
+//!
+//! [`parse_team`] reads a file into a [`TeamDefinition`]. [`SHIPPED_TEAMS`] are files of the same form, which are part of
+//! the program.
+
+mod parser;
+mod problem;
+mod seats;
+mod shipped;
+#[cfg(test)]
+mod tests;
+mod values;
+
+use model::team::TeamDefinition;
+
+pub use problem::{InvalidTeam, TeamProblem};
+pub use shipped::{SHIPPED_TEAMS, ShippedTeam};
+
+/// The maximum size of a team file, in bytes: 16 roles with the longest instructions, and room for the rest.
+pub const MAX_TEAM_FILE_BYTES: usize = 512 << 10;
+
+/// Parses the content of a team file. `file` is the name of the file in errors.
+///
+/// # Errors
+///
+/// Returns [`InvalidTeam`] with the mistakes. Mistakes of the team as a whole are reported once each value has the right
+/// type.
+pub fn parse_team(file: &str, content: &[u8]) -> Result<TeamDefinition, InvalidTeam> {
+    parser::parse(file, content)
+}

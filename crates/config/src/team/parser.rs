@@ -1,0 +1,136 @@
+//! Parses a team file.
+
+use std::collections::BTreeMap;
+
+use model::team::{LIMIT_FIELDS, TeamDefinition, TeamField, TeamLimits};
+use toml::de::{DeTable, DeValue};
+
+use super::{
+    MAX_TEAM_FILE_BYTES,
+    problem::{InvalidTeam, TeamProblem},
+    values::{Key, Reader, Value, position},
+};
+use crate::problem::excerpt;
+
+/// The keys of a team.
+const TEAM_KEYS: [&str; 4] = ["name", "limits", "checks", "seats"];
+
+pub(super) fn parse(file: &str, content: &[u8]) -> Result<TeamDefinition, InvalidTeam> {
+    let refuse = |offset, message| {
+        let (line, column) = position(content, offset);
+        let file = file.to_owned();
+        InvalidTeam {
+            problems: vec![TeamProblem {
+                file,
+                line,
+                column,
+                message,
+            }],
+        }
+    };
+    if content.len() > MAX_TEAM_FILE_BYTES {
+        let message = format!(
+            "the file has {} bytes; accepted are up to {MAX_TEAM_FILE_BYTES}",
+            content.len()
+        );
+        return Err(refuse(0, message));
+    }
+    let text = std::str::from_utf8(content).map_err(|error| {
+        let message = "the file is not UTF-8; accepted is TOML in UTF-8".to_owned();
+        refuse(error.valid_up_to(), message)
+    })?;
+    let table = DeTable::parse(text).map_err(|error| {
+        let offset = error.span().map_or(text.len(), |span| span.start);
+        let reason = error.message().lines().collect::<Vec<_>>().join(", ");
+        refuse(
+            offset,
+            format!("the file is not valid TOML: {}", excerpt(&reason)),
+        )
+    })?;
+    let mut reader = Reader::new(file, text);
+    let team = reader.team(table.get_ref());
+    // A value of a wrong type would cause further problems of the team.
+    if !reader.has_problems() {
+        for fault in team.faults() {
+            let offset = reader.offset(&fault.field);
+            reader.problem(offset, fault.to_string());
+        }
+    }
+    let problems = reader.into_problems();
+    if problems.is_empty() {
+        Ok(team)
+    } else {
+        Err(InvalidTeam { problems })
+    }
+}
+
+impl Reader<'_> {
+    fn team(&mut self, table: &DeTable<'_>) -> TeamDefinition {
+        let mut team = TeamDefinition {
+            name: String::new(),
+            limits: TeamLimits::default(),
+            checks: BTreeMap::new(),
+            seats: Vec::new(),
+        };
+        for (key, value) in table {
+            let name: &str = key.get_ref();
+            match name {
+                "name" => {
+                    if let Some(name) = self.text(TeamField::Name, key, value) {
+                        team.name = name;
+                    }
+                }
+                "limits" => self.limits(&mut team.limits, key, value),
+                "checks" => self.checks(&mut team, key, value),
+                "seats" => self.seats(&mut team, key, value),
+                _ => self.unknown_key("", key, &TEAM_KEYS),
+            }
+        }
+        for (key, accepted) in [
+            ("name", "accepted is a text, such as `name = \"code\"`"),
+            ("seats", "accepted is a list of 1 to 16 seats"),
+        ] {
+            if !table.iter().any(|(given, _)| given.get_ref() == key) {
+                self.problem(0, format!("missing `{key}`; {accepted}"));
+            }
+        }
+        team
+    }
+
+    fn limits(&mut self, limits: &mut TeamLimits, key: &Key<'_>, value: &Value<'_>) {
+        let DeValue::Table(table) = value.get_ref() else {
+            self.refuse_table("limits", key, "limits = { tasks = 50 }");
+            return;
+        };
+        for (key, value) in table {
+            let name: &str = key.get_ref();
+            let Some(limit) = LIMIT_FIELDS.iter().find(|limit| limit.name == name) else {
+                self.unknown_key("limits.", key, &LIMIT_FIELDS.map(|limit| limit.name));
+                continue;
+            };
+            let field = TeamField::Limit(limit.name);
+            if let Some(number) = self.number(field, key, value, &limit.accepted()) {
+                (limit.set)(limits, number);
+            }
+        }
+    }
+
+    fn checks(&mut self, team: &mut TeamDefinition, key: &Key<'_>, value: &Value<'_>) {
+        let DeValue::Table(table) = value.get_ref() else {
+            self.refuse_table("checks", key, "checks = { tests = \"cargo test -q\" }");
+            return;
+        };
+        self.locate(TeamField::Checks, key);
+        for (key, value) in table {
+            let name: &str = key.get_ref();
+            if let Some(command) = self.text(TeamField::Check(name.to_owned()), key, value) {
+                team.checks.insert(name.to_owned(), command);
+            }
+        }
+    }
+
+    fn refuse_table(&mut self, name: &str, key: &Key<'_>, example: &str) {
+        let message = format!("invalid `{name}`: accepted is a table, such as `{example}`");
+        self.problem(key.span().start, message);
+    }
+}
