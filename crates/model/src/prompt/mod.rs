@@ -8,6 +8,7 @@
 //! - The text of a template changes only together with its version. A test fails otherwise.
 
 mod fence;
+pub mod goal;
 mod hex;
 mod run_report;
 mod seat_messages;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use self::hex::hex;
+use crate::escape::escape_line;
 
 pub use fence::fenced;
 pub use run_report::{
@@ -207,6 +209,7 @@ impl Template {
         // Prompts are plain text: escaping for HTML would change the messages.
         environment.set_auto_escape_callback(|_| AutoEscape::None);
         environment.add_filter("fenced", |payload: &str| fenced(payload));
+        environment.add_filter("line", |text: &str| escape_line(text).into_owned());
         let text = environment
             .render_named_str(self.id, self.text, Serde(&variables))
             .map_err(|source| Error::Render {

@@ -1,0 +1,90 @@
+//! The prompts of a goal's turns.
+//!
+//! Each prompt has a context with its facts, such as [`WorkContext`], which renders it. Texts of agents are fenced, or
+//! escaped so that they stay on one line. Prompts are never cut: [`GoalText`] limits each text when it is written, and a
+//! list that is longer than [`MAX_LISTED`] becomes its beginning and a count.
+
+mod entries;
+mod judging;
+mod opening;
+mod planning;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod tests_hostile;
+mod text_limits;
+mod working;
+
+use super::Template;
+
+pub use entries::{
+    ArtifactEntry, FindingEntry, FindingSource, InputEntry, MAX_LISTED, MessageEntry,
+    MessageSender, QuestionEntry, TaskEntry,
+};
+pub use judging::{CheckContext, ReportContext, ReviewContext};
+pub use opening::{SeatInstructions, open_goal_memory};
+pub use planning::{PlanContext, PlanLimits, ReplanContext, RoleEntry};
+pub use text_limits::{GoalText, GoalTextError};
+pub use working::{AnswerContext, AnswerSource, ReminderContext, ReworkContext, WorkContext};
+
+macro_rules! template {
+    ($(#[$doc:meta])* $name:ident, $id:literal) => {
+        $(#[$doc])*
+        pub const $name: Template = Template {
+            id: $id,
+            version: 1,
+            text: include_str!(concat!("templates/", $id, ".jinja")),
+        };
+    };
+}
+
+template!(
+    /// The text that opens each new memory of a goal's seat. Variables: `seat`, `role`, `tools` and `instructions`.
+    SEAT_INSTRUCTIONS,
+    "seat.instructions"
+);
+template!(
+    /// The prompt of the first plan. Variables: those of [`PlanContext`].
+    GOAL_PLAN,
+    "goal.plan"
+);
+template!(
+    /// The prompt of a later plan. Variables: those of [`ReplanContext`].
+    GOAL_REPLAN,
+    "goal.replan"
+);
+template!(
+    /// The prompt of an attempt at a task. Variables: those of [`WorkContext`].
+    GOAL_WORK,
+    "goal.work"
+);
+template!(
+    /// The prompt of a task whose result was sent back. Variables: those of [`ReworkContext`].
+    GOAL_REWORK,
+    "goal.rework"
+);
+template!(
+    /// The prompt of the judge of a task. Variables: those of [`ReviewContext`].
+    GOAL_REVIEW,
+    "goal.review"
+);
+template!(
+    /// The prompt that carries an answer to a seat. Variables: those of [`AnswerContext`].
+    GOAL_ANSWER,
+    "goal.answer"
+);
+template!(
+    /// The prompt of the judge of the whole goal. Variables: those of [`CheckContext`].
+    GOAL_CHECK,
+    "goal.check"
+);
+template!(
+    /// The prompt of the report. Variables: those of [`ReportContext`].
+    GOAL_REPORT,
+    "goal.report"
+);
+template!(
+    /// The prompt after a turn that made no call of its tool. Variables: those of [`ReminderContext`].
+    GOAL_REMINDER,
+    "goal.reminder"
+);

@@ -1,0 +1,120 @@
+//! The prompts of the planner.
+
+use serde_json::{Value, json};
+
+use super::{
+    FindingEntry, GOAL_PLAN, GOAL_REPLAN, TaskEntry,
+    entries::{Listed, quoted, task_lines},
+};
+use crate::prompt::{Error, RenderedPrompt};
+
+/// A role that a planner can give tasks.
+#[derive(Debug, Clone, Copy)]
+pub struct RoleEntry<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The number of seats.
+    pub seats: usize,
+}
+
+/// The limits that a planner has to know.
+#[derive(Debug, Clone, Copy)]
+pub struct PlanLimits {
+    /// The highest number of tasks of this plan.
+    pub plan: u32,
+    /// The highest number of tasks of the goal.
+    pub tasks: u32,
+    /// The highest number of turns at a time.
+    pub parallel: u32,
+    /// The highest number of later plans.
+    pub replans: u32,
+}
+
+/// The facts of the first plan.
+#[derive(Debug, Clone, Copy)]
+pub struct PlanContext<'a> {
+    /// The goal.
+    pub goal: &'a str,
+    /// The roles, without that of the planner.
+    pub roles: &'a [RoleEntry<'a>],
+    /// The limits.
+    pub limits: PlanLimits,
+    /// The rest of the budget. `None` if the goal has no budget.
+    pub budget_left: Option<&'a str>,
+    /// The names of the checks.
+    pub checks: &'a [&'a str],
+    /// The keys of the tasks that an earlier attempt has staged.
+    pub staged: &'a [&'a str],
+    /// The keys of memory entries, at most 20.
+    pub memory_keys: &'a [&'a str],
+}
+
+/// The facts of a later plan.
+#[derive(Debug, Clone, Copy)]
+pub struct ReplanContext<'a> {
+    /// The goal.
+    pub goal: &'a str,
+    /// The reason for the plan.
+    pub reason: &'a str,
+    /// The tasks that have ended, the ones to be listed first.
+    pub ended: &'a [TaskEntry<'a>],
+    /// The open tasks.
+    pub open: &'a [TaskEntry<'a>],
+    /// The findings of judges and checks, at most 20.
+    pub findings: &'a [FindingEntry<'a>],
+    /// The proposals of workers, at most 20.
+    pub follow_ups: &'a [&'a str],
+    /// The number of plans that are possible after this one.
+    pub replans_left: u32,
+}
+
+impl PlanContext<'_> {
+    /// Renders the prompt.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] if the template and its variables do not match.
+    pub fn render(&self) -> Result<RenderedPrompt, Error> {
+        let PlanLimits {
+            plan,
+            tasks,
+            parallel,
+            replans,
+        } = self.limits;
+        let roles = self.roles.iter();
+        let roles: Vec<Value> = roles
+            .map(|role| json!({ "name": role.name, "seats": role.seats }))
+            .collect();
+        GOAL_PLAN.render(json!({
+            "goal": self.goal,
+            "roles": roles,
+            "limits": { "plan": plan, "tasks": tasks, "parallel": parallel, "replans": replans },
+            "budget_left": self.budget_left,
+            "checks": quoted(self.checks),
+            "staged": quoted(self.staged),
+            "memory_keys": quoted(self.memory_keys),
+        }))
+    }
+}
+
+impl ReplanContext<'_> {
+    /// Renders the prompt.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] if the template and its variables do not match.
+    pub fn render(&self) -> Result<RenderedPrompt, Error> {
+        let ended = Listed::tasks(self.ended);
+        GOAL_REPLAN.render(json!({
+            "goal": self.goal,
+            "reason": self.reason,
+            "ended": ended.lines,
+            "ended_more": ended.more,
+            "open": task_lines(self.open),
+            "open_more": Listed::tasks(self.open).more,
+            "findings": Listed::findings(self.findings),
+            "follow_ups": Listed::texts(self.follow_ups),
+            "replans_left": self.replans_left,
+        }))
+    }
+}

@@ -1,0 +1,424 @@
+//! Tests of the prompts of a goal: their texts, and the versions of their templates.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{
+    goal::{Severity, TaskStatus},
+    prompt::{MESSAGE, PromptRef, RenderedPrompt},
+};
+
+const GOAL_TEMPLATES: [Template; 10] = [
+    SEAT_INSTRUCTIONS,
+    GOAL_PLAN,
+    GOAL_REPLAN,
+    GOAL_WORK,
+    GOAL_REWORK,
+    GOAL_REVIEW,
+    GOAL_ANSWER,
+    GOAL_CHECK,
+    GOAL_REPORT,
+    GOAL_REMINDER,
+];
+
+const GOAL: &str = "Draft the spring campaign.\nPublish nothing.";
+
+const DONE: TaskEntry<'_> = TaskEntry {
+    key: "tone",
+    title: "Describe the tone",
+    status: TaskStatus::Done,
+    result: Some("Warm.\nShort sentences."),
+};
+
+const FAILED: TaskEntry<'_> = TaskEntry {
+    key: "mail-2",
+    title: "Write the second mail",
+    status: TaskStatus::Failed,
+    result: Some("not accepted"),
+};
+
+const OPEN: TaskEntry<'_> = TaskEntry {
+    key: "landing",
+    title: "Write the landing page",
+    status: TaskStatus::Pending,
+    result: None,
+};
+
+const ARTIFACTS: [ArtifactEntry<'_>; 2] = [
+    ArtifactEntry {
+        name: "tone.md",
+        version: 2,
+        task: Some("tone"),
+    },
+    ArtifactEntry {
+        name: "brand.md",
+        version: 1,
+        task: None,
+    },
+];
+
+const FINDINGS: [FindingEntry<'_>; 2] = [
+    FindingEntry {
+        source: FindingSource::Judge,
+        id: "no-source",
+        severity: Severity::Blocker,
+        text: "The figure has no source.",
+    },
+    FindingEntry {
+        source: FindingSource::Check("spelling"),
+        id: "spelling",
+        severity: Severity::Blocker,
+        text: "line 3: teh\nline 9: adn",
+    },
+];
+
+const INSTRUCTIONS: SeatInstructions<'_> = SeatInstructions {
+    seat: "worker-1",
+    role: "worker",
+    tools: &["update_task", "list_tasks"],
+    instructions: Some("Answer one question.\nSource every claim."),
+};
+
+const WORK: WorkContext<'_> = WorkContext {
+    key: "mail-2",
+    title: "Write the second mail",
+    description: "For readers who opened the first one.\nUse brand.md.",
+    acceptance: &["It has at most 120 words.", "It names one source."],
+    writes: &["campaign/mail-2.md"],
+    inputs: &[
+        InputEntry {
+            key: "tone",
+            result: "Warm.\nShort sentences.",
+        },
+        InputEntry {
+            key: "facts",
+            result: "41 percent.",
+        },
+    ],
+    artifacts: &ARTIFACTS,
+    messages: &[
+        MessageEntry {
+            id: "msg_1",
+            sender: MessageSender::Seat {
+                name: "worker-2",
+                role: "worker",
+            },
+            text: "The offer ends on Friday.",
+        },
+        MessageEntry {
+            id: "msg_2",
+            sender: MessageSender::Person("Anna"),
+            text: "Name no price.",
+        },
+    ],
+    attempt: 2,
+    last_error: Some("the agent exited with status 1"),
+};
+
+fn schema() -> Value {
+    json!({ "required": ["status"], "type": "object" })
+}
+
+const PLAN: PlanContext<'_> = PlanContext {
+    goal: GOAL,
+    roles: &[
+        RoleEntry {
+            name: "worker",
+            seats: 2,
+        },
+        RoleEntry {
+            name: "judge",
+            seats: 1,
+        },
+    ],
+    limits: PlanLimits {
+        plan: 50,
+        tasks: 100,
+        parallel: 3,
+        replans: 5,
+    },
+    budget_left: Some("6 USD, 200 turns"),
+    checks: &["spelling"],
+    staged: &["tone", "facts"],
+    memory_keys: &["audience"],
+};
+
+const REPLAN: ReplanContext<'_> = ReplanContext {
+    goal: GOAL,
+    reason: "the task `mail-2` failed",
+    ended: &[DONE, FAILED],
+    open: &[OPEN],
+    findings: &FINDINGS,
+    follow_ups: &["Check the figures of\nlast year."],
+    replans_left: 1,
+};
+
+const REWORK: ReworkContext<'_> = ReworkContext {
+    key: "mail-2",
+    round: 2,
+    rounds: 3,
+    findings: &FINDINGS,
+};
+
+const REVIEW: ReviewContext<'_> = ReviewContext {
+    key: "mail-2",
+    title: "Write the second mail",
+    acceptance: WORK.acceptance,
+    result: "The mail is in campaign/mail-2.md.",
+    artifacts: &ARTIFACTS,
+    tool_calls: 0,
+    round: 2,
+    earlier_findings: &FINDINGS,
+};
+
+const ANSWER: AnswerContext<'_> = AnswerContext {
+    question: "Use the old logo?",
+    answer: "yes",
+    source: AnswerSource::Person("Anna"),
+};
+
+const CHECK: CheckContext<'_> = CheckContext {
+    goal: GOAL,
+    tasks: &[DONE, FAILED],
+    artifacts: &ARTIFACTS,
+};
+
+const REPORT: ReportContext<'_> = ReportContext {
+    goal: GOAL,
+    tasks: &[DONE, FAILED],
+    rejected: &FINDINGS,
+    questions: &[
+        QuestionEntry {
+            seat: "worker-1",
+            question: "Use the old logo?",
+            answer: Some("no, by default"),
+        },
+        QuestionEntry {
+            seat: "worker-2",
+            question: "Which day?",
+            answer: None,
+        },
+    ],
+    usage: "4.10 USD, 71 turns, 6 h 12 min",
+};
+
+/// Returns each prompt with the name of its snapshot.
+fn prompts() -> Vec<(&'static str, RenderedPrompt, &'static str)> {
+    let reminder = ReminderContext {
+        missing: "update_task",
+        schema: &schema(),
+    };
+    macro_rules! rendered {
+        ($name:literal, $context:expr) => {
+            (
+                $name,
+                $context.render().unwrap(),
+                include_str!(concat!("snapshots/", $name, ".txt")),
+            )
+        };
+    }
+    let bare_plan = PlanContext {
+        budget_left: None,
+        checks: &[],
+        staged: &[],
+        memory_keys: &[],
+        ..PLAN
+    };
+    let bare_work = WorkContext {
+        acceptance: &[],
+        writes: &[],
+        inputs: &[],
+        artifacts: &[],
+        messages: &[],
+        attempt: 1,
+        last_error: None,
+        ..WORK
+    };
+    let by_default = AnswerContext {
+        source: AnswerSource::Default,
+        ..ANSWER
+    };
+    vec![
+        rendered!("seat.instructions", INSTRUCTIONS),
+        rendered!("goal.plan", PLAN),
+        rendered!("goal.plan.bare", bare_plan),
+        rendered!("goal.replan", REPLAN),
+        rendered!("goal.work", WORK),
+        rendered!("goal.work.bare", bare_work),
+        rendered!("goal.rework", REWORK),
+        rendered!("goal.review", REVIEW),
+        rendered!("goal.answer", ANSWER),
+        rendered!("goal.answer.default", by_default),
+        rendered!("goal.check", CHECK),
+        rendered!("goal.report", REPORT),
+        rendered!("goal.reminder", reminder),
+    ]
+}
+
+#[test]
+fn prompt_has_text_of_its_snapshot() {
+    for (name, prompt, snapshot) in prompts() {
+        assert_eq!(prompt.text, snapshot.trim_end_matches('\n'), "{name}");
+    }
+}
+
+#[test]
+fn each_template_has_snapshot() {
+    let used: Vec<String> = prompts()
+        .into_iter()
+        .map(|(_, prompt, _)| prompt.prompt_ref.id)
+        .collect();
+    for template in GOAL_TEMPLATES {
+        assert!(used.iter().any(|id| id == template.id), "{}", template.id);
+    }
+}
+
+/// If this test fails, the text of a template has changed: raise its version and pin the new hash here, because prompts that
+/// were already sent refer to the old text.
+#[test]
+fn template_text_changes_only_with_its_version() {
+    let pinned = [
+        (
+            "seat.instructions",
+            1,
+            "64087a2ac81cbeb8c553a8d1168ff28dacbaf9d792013ee100c6efa845299b0d",
+        ),
+        (
+            "goal.plan",
+            1,
+            "c2c4df0bc595bf20c7562e8aad511cfd7330a3e22b86653270688d661468d713",
+        ),
+        (
+            "goal.replan",
+            1,
+            "3210abf1e92a0d66d7bee05a064d2fd2f5c54a125a1bc990a39dd78570e50e55",
+        ),
+        (
+            "goal.work",
+            1,
+            "28ab335982e1bc871238bc6bce1e105532b24160edb3320f6c96c107eb2afd6a",
+        ),
+        (
+            "goal.rework",
+            1,
+            "7a3cc0b196490a592e89c43709618feecb462d0b1cc8374da21bee0148f9e159",
+        ),
+        (
+            "goal.review",
+            1,
+            "8b5f16a0a532021e82f4a966063ab5578e75b9c6f55f39649cddee427b9f6377",
+        ),
+        (
+            "goal.answer",
+            1,
+            "fac1aa93adc99fbb1ab71d4f81432f5df0361f6e52ca840bb0c2978ba5c631f6",
+        ),
+        (
+            "goal.check",
+            1,
+            "86c2c84379e548603aa318b0f73bc68fad85bb54337e88cbaf43d9c9b2efb2b5",
+        ),
+        (
+            "goal.report",
+            1,
+            "ba3f759b1330485abe2a8cf5f5ba675a92fc553cf8653548493533bec2e82b35",
+        ),
+        (
+            "goal.reminder",
+            1,
+            "cf1c7e589f2c44bd0e7f8d8cd53bc9d6f7ef818683f70e3436db5c10080b1e78",
+        ),
+    ];
+    let pinned = pinned.map(|(id, version, sha256)| PromptRef {
+        id: id.into(),
+        version,
+        sha256: sha256.into(),
+    });
+    assert_eq!(GOAL_TEMPLATES.map(|template| template.prompt_ref()), pinned);
+}
+
+#[test]
+fn missing_variable_is_error_naming_the_prompt() {
+    for template in GOAL_TEMPLATES {
+        let error = template.render(json!({})).unwrap_err();
+        let expected = format!("cannot render the prompt `{}`", template.id);
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
+fn instructions_precede_first_prompt_but_no_command() {
+    let opened = |message: &str| {
+        let mut prompt = MESSAGE.render(json!({ "message": message })).unwrap();
+        open_goal_memory(&mut prompt, &INSTRUCTIONS).unwrap();
+        prompt
+    };
+    let prompt = opened("Hello {{ x }}");
+    assert!(prompt.text.starts_with("You are the seat `worker-1`"));
+    let end = "Source every claim.\n\nHello {{ x }}";
+    assert!(prompt.text.ends_with(end), "{}", prompt.text);
+    assert_eq!(prompt.prompt_ref, MESSAGE.prompt_ref());
+    assert_eq!(prompt.variables["opening"]["id"], SEAT_INSTRUCTIONS.id);
+    assert_eq!(opened("/compact").text, "/compact");
+}
+
+#[test]
+fn long_list_becomes_its_beginning_and_count() {
+    let tasks = [DONE; 23];
+    let prompt = CheckContext {
+        goal: GOAL,
+        tasks: &tasks,
+        artifacts: &[ARTIFACTS[0]; 21],
+    };
+    let text = prompt.render().unwrap().text;
+    assert_eq!(text.matches("DONE tone: ").count(), MAX_LISTED);
+    assert!(text.contains("\n3 more have ended: call `list_tasks`."));
+    assert_eq!(text.matches("tone.md version 2").count(), MAX_LISTED);
+    assert!(text.contains("\n1 more exist: call `list_artifacts`."));
+    let message = WORK.messages[0];
+    let work = WorkContext {
+        messages: &[message; 22],
+        ..WORK
+    };
+    let text = work.render().unwrap().text;
+    assert_eq!(text.matches("ends on Friday").count(), MAX_LISTED);
+    assert!(text.contains("\n2 more messages wait: call `read_messages`."));
+    let replan = ReplanContext {
+        goal: GOAL,
+        reason: "the goal was edited",
+        ended: &tasks,
+        open: &[OPEN; 24],
+        findings: &[],
+        follow_ups: &[],
+        replans_left: 0,
+    };
+    let text = replan.render().unwrap().text;
+    assert!(text.contains("\n3 more have ended: call `list_tasks`."));
+    assert!(text.contains("\n4 more are open: call `list_tasks`."));
+    assert!(text.contains("0 further plans are possible"));
+}
+
+#[test]
+fn prompt_of_longest_texts_is_not_cut_and_bounded() {
+    let longest = |text: GoalText| "x".repeat(text.max_bytes());
+    let (description, result) = (longest(GoalText::Description), longest(GoalText::Result));
+    let message = longest(GoalText::Message);
+    let input = InputEntry {
+        key: "tone",
+        result: &result,
+    };
+    let message = MessageEntry {
+        text: &message,
+        ..WORK.messages[0]
+    };
+    let work = WorkContext {
+        description: &description,
+        inputs: &[input; 20],
+        messages: &[message; 20],
+        ..WORK
+    };
+    let text = work.render().unwrap().text;
+    assert!(text.contains(&description));
+    assert!(text.matches(result.as_str()).count() >= 20);
+    assert!(text.len() < 300 << 10, "{}", text.len());
+}

@@ -1,0 +1,156 @@
+//! The prompts of a seat that works on a task.
+
+use serde_json::{Value, json};
+
+use super::{
+    ArtifactEntry, FindingEntry, GOAL_ANSWER, GOAL_REMINDER, GOAL_REWORK, GOAL_WORK, InputEntry,
+    MAX_LISTED, MessageEntry,
+    entries::{Listed, finding_values, message_values, quoted},
+};
+use crate::prompt::{Error, RenderedPrompt};
+
+/// The facts of an attempt at a task.
+#[derive(Debug, Clone, Copy)]
+pub struct WorkContext<'a> {
+    /// The key.
+    pub key: &'a str,
+    /// The title.
+    pub title: &'a str,
+    /// The description.
+    pub description: &'a str,
+    /// The lines by which the result is judged.
+    pub acceptance: &'a [&'a str],
+    /// The path prefixes that the task writes.
+    pub writes: &'a [&'a str],
+    /// The results of the dependencies, at most 20.
+    pub inputs: &'a [InputEntry<'a>],
+    /// The artifacts of the goal, the ones to be listed first.
+    pub artifacts: &'a [ArtifactEntry<'a>],
+    /// The messages that wait, oldest first.
+    pub messages: &'a [MessageEntry<'a>],
+    /// The number of the attempt, from 1.
+    pub attempt: u32,
+    /// The end of the attempt before.
+    pub last_error: Option<&'a str>,
+}
+
+/// The facts of a result that was sent back.
+#[derive(Debug, Clone, Copy)]
+pub struct ReworkContext<'a> {
+    /// The key of the task.
+    pub key: &'a str,
+    /// The number of the round, from 1.
+    pub round: u32,
+    /// The highest number of rounds.
+    pub rounds: u32,
+    /// The findings that count, at most 20.
+    pub findings: &'a [FindingEntry<'a>],
+}
+
+/// The source of an answer.
+#[derive(Debug, Clone, Copy)]
+pub enum AnswerSource<'a> {
+    /// A person, by name.
+    Person(&'a str),
+    /// The default of the question, at its deadline.
+    Default,
+}
+
+/// The facts of an answer.
+#[derive(Debug, Clone, Copy)]
+pub struct AnswerContext<'a> {
+    /// The question of the seat.
+    pub question: &'a str,
+    /// The answer.
+    pub answer: &'a str,
+    /// The source of the answer.
+    pub source: AnswerSource<'a>,
+}
+
+/// The facts of a missing call.
+#[derive(Debug, Clone, Copy)]
+pub struct ReminderContext<'a> {
+    /// The name of the tool.
+    pub missing: &'a str,
+    /// The schema of its input.
+    pub schema: &'a Value,
+}
+
+impl WorkContext<'_> {
+    /// Renders the prompt.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] if the template and its variables do not match.
+    pub fn render(&self) -> Result<RenderedPrompt, Error> {
+        let inputs = self.inputs.iter();
+        let inputs: Vec<Value> = inputs
+            .map(|input| json!({ "key": input.key, "result": input.result }))
+            .collect();
+        let artifacts = Listed::artifacts(self.artifacts);
+        GOAL_WORK.render(json!({
+            "key": self.key,
+            "title": self.title,
+            "description": self.description,
+            "acceptance": self.acceptance,
+            "writes": quoted(self.writes),
+            "inputs": inputs,
+            "artifacts": artifacts.lines,
+            "artifacts_more": artifacts.more,
+            "messages": message_values(self.messages),
+            "messages_more": self.messages.len().saturating_sub(MAX_LISTED),
+            "attempt": self.attempt,
+            "last_error": self.last_error,
+        }))
+    }
+}
+
+impl ReworkContext<'_> {
+    /// Renders the prompt.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] if the template and its variables do not match.
+    pub fn render(&self) -> Result<RenderedPrompt, Error> {
+        GOAL_REWORK.render(json!({
+            "key": self.key,
+            "round": self.round,
+            "rounds": self.rounds,
+            "findings": finding_values(self.findings),
+        }))
+    }
+}
+
+impl AnswerContext<'_> {
+    /// Renders the prompt.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] if the template and its variables do not match.
+    pub fn render(&self) -> Result<RenderedPrompt, Error> {
+        let (by_default, answered_by) = match self.source {
+            AnswerSource::Person(person) => (false, Some(person)),
+            AnswerSource::Default => (true, None),
+        };
+        GOAL_ANSWER.render(json!({
+            "question": self.question,
+            "answer": self.answer,
+            "by_default": by_default,
+            "answered_by": answered_by,
+        }))
+    }
+}
+
+impl ReminderContext<'_> {
+    /// Renders the prompt.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] if the template and its variables do not match.
+    pub fn render(&self) -> Result<RenderedPrompt, Error> {
+        GOAL_REMINDER.render(json!({
+            "missing": self.missing,
+            "schema": self.schema.to_string(),
+        }))
+    }
+}
