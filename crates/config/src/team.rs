@@ -13,11 +13,9 @@ mod values;
 
 use model::team::TeamDefinition;
 
+pub use parser::MAX_TEAM_FILE_BYTES;
 pub use problem::{InvalidTeam, TeamProblem};
 pub use shipped::{SHIPPED_TEAMS, ShippedTeam};
-
-/// The maximum size of a team file, in bytes: 16 roles with the longest instructions, and room for the rest.
-pub const MAX_TEAM_FILE_BYTES: usize = 512 << 10;
 
 /// Parses the content of a team file. `file` is the name of the file in errors.
 ///

@@ -211,9 +211,8 @@ fn comparable_response(answer: &Answer, path: &str) -> (u16, String) {
     (answer.status.as_u16(), text)
 }
 
-pub(crate) async fn resource_of_another_tenant_is_not_found(world: &World) {
-    let things = Fixtures::create(world).await;
-    let foreign = world.other_tenant("other").await;
+/// Asserts that each operation answers for a resource of another tenant as for one that does not exist.
+async fn operations_answer_alike(world: &World, things: &Fixtures, foreign: &str) {
     let mut walked = 0;
     for operation in operations() {
         // An agent that is put has a name of one's own, whatever that looks like.
@@ -223,8 +222,8 @@ pub(crate) async fn resource_of_another_tenant_is_not_found(world: &World) {
         }
         let path = things.fill_path(&operation.path);
         let nobodys = Fixtures::fill_path_with_unknown_ids(&operation.path);
-        let theirs = send_operation(world, &foreign, &operation, &path).await;
-        let absent = send_operation(world, &foreign, &operation, &nobodys).await;
+        let theirs = send_operation(world, foreign, &operation, &path).await;
+        let absent = send_operation(world, foreign, &operation, &nobodys).await;
         assert_eq!(theirs.status, 404, "{}: {}", operation.id, theirs.text);
         let (theirs, absent) = (
             comparable_response(&theirs, &path),
@@ -234,6 +233,12 @@ pub(crate) async fn resource_of_another_tenant_is_not_found(world: &World) {
         walked += 1;
     }
     assert!(walked > 40, "{walked}");
+}
+
+pub(crate) async fn resource_of_another_tenant_is_not_found(world: &World) {
+    let things = Fixtures::create(world).await;
+    let foreign = world.other_tenant("other").await;
+    operations_answer_alike(world, &things, &foreign).await;
     // And nothing of it has changed.
     let own = [
         ("session", "/sessions/"),

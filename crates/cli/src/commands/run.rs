@@ -378,24 +378,25 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
             .line(&format!("\nAnswer\n{}", clean(answer.trim_end())))?;
     }
     if *record_trimmed {
-        // The retention period of a remote server is unknown here.
-        let age = match app
-            .config
-            .retain_records
-            .value
-            .filter(|_| app.resolves_local_paths())
-        {
-            Some(age) => format!(" after {}", format_period(age.as_secs())),
-            None => String::new(),
-        };
-        app.output.line(&format!(
-            "\nSent\nRetention has removed the record of the sent prompt and the errors{age}."
-        ))?;
+        show_trimmed_record(app)?;
     }
     if let Some(record) = record {
         show_record(app, record)?;
     }
     Ok(())
+}
+
+/// Says that the record of a run is gone.
+fn show_trimmed_record(app: &App) -> Result<(), CliError> {
+    // The retention period of a remote server is unknown here.
+    let own_age = app.config.retain_records.value;
+    let age = match own_age.filter(|_| app.resolves_local_paths()) {
+        Some(age) => format!(" after {}", format_period(age.as_secs())),
+        None => String::new(),
+    };
+    Ok(app.output.line(&format!(
+        "\nSent\nRetention has removed the record of the sent prompt and the errors{age}."
+    ))?)
 }
 
 fn show_record(app: &App, record: &RunRecord) -> Result<(), CliError> {

@@ -12,7 +12,7 @@ const ADD_SEAT: &str = "insert into agent_definitions (id, tenant_id, session_id
     d.settings, d.created_at, d.updated_at from agent_definitions d join harnesses h on h.tenant_id = d.tenant_id \
     and h.name = 'tester'";
 /// Does the same, with the memory of the seat on another instance than that of the first seat.
-const ADD_SEAT_ELSEWHERE: &str = "insert into agent_definitions (id, tenant_id, session_id, role, name, harness_id, \
+const ADD_REMOTE_SEAT: &str = "insert into agent_definitions (id, tenant_id, session_id, role, name, harness_id, \
     is_entry, instance_id, settings, created_at, updated_at) select gen_random_uuid(), d.tenant_id, d.session_id, \
     'worker', 'tester', h.id, false, (select i.id from instances i where i.tenant_id = d.tenant_id \
     and i.id <> d.instance_id), d.settings, d.created_at, d.updated_at from agent_definitions d \
@@ -144,7 +144,7 @@ async fn message_wakes_seat_on_another_server_on_postgres() {
     let _other = fleet.other.serve();
     let location: Location = fleet.database.url().parse().unwrap();
     let database = store::open(&location).await.unwrap();
-    let statement = Statement::new("a test's statement", ADD_SEAT_ELSEWHERE, ADD_SEAT_ELSEWHERE);
+    let statement = Statement::new("a test's statement", ADD_REMOTE_SEAT, ADD_REMOTE_SEAT);
     let statement = Box::leak(Box::new(statement));
     let mut tx = database.begin(Scope::System).await.unwrap();
     tx.execute(statement, Vec::new()).await.unwrap();

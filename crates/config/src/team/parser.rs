@@ -6,12 +6,13 @@ use model::team::{LIMIT_FIELDS, TeamDefinition, TeamField, TeamLimits};
 use toml::de::{DeTable, DeValue};
 
 use super::{
-    MAX_TEAM_FILE_BYTES,
     problem::{InvalidTeam, TeamProblem},
     values::{Key, Reader, Value, position},
 };
 use crate::problem::excerpt;
 
+/// The maximum size of a team file, in bytes: 16 roles with the longest instructions, and room for the rest.
+pub const MAX_TEAM_FILE_BYTES: usize = 512 << 10;
 /// The keys of a team.
 const TEAM_KEYS: [&str; 4] = ["name", "limits", "checks", "seats"];
 

@@ -2,7 +2,7 @@
 
 use model::team::TeamDefinition;
 
-use super::{InvalidTeam, parse_team};
+use super::{parser::parse, problem::InvalidTeam};
 
 /// A team that is part of the program.
 #[derive(Debug, Clone, Copy)]
@@ -51,6 +51,6 @@ impl ShippedTeam {
     ///
     /// Returns no error in practice, because a test parses each file.
     pub fn definition(&self) -> Result<TeamDefinition, InvalidTeam> {
-        parse_team(&format!("{}.toml", self.name), self.file.as_bytes())
+        parse(&format!("{}.toml", self.name), self.file.as_bytes())
     }
 }

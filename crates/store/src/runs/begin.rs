@@ -289,6 +289,24 @@ impl Store {
         refused.await.map(Some)
     }
 
+    /// Registers an instance for tenants. One data folder serves all tenants, and a new tenant has no row for the instance
+    /// yet.
+    async fn share_instance(
+        &self,
+        tx: &mut Tx,
+        tenants: BTreeSet<TenantId>,
+        instance: InstanceId,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let new_tenants = tenants
+            .into_iter()
+            .filter(|tenant| !self.is_instance_registered(*tenant, instance));
+        let new_tenants = new_tenants.map(|tenant| params![tenant]).collect();
+        tx.execute_rows(sql!("instances/share"), new_tenants, params![instance, now])
+            .await?;
+        Ok(())
+    }
+
     /// Begins the turns that have passed all checks. Omits the runs that the worker has lost.
     async fn begin_ready_turns(
         &self,
@@ -313,15 +331,9 @@ impl Store {
         }
         add_run_reports(tx, &ready, automations, &mut prompts).await?;
         open_memories(&ready, &mut prompts)?;
-        // 2. Register the instance. One data folder serves all tenants, and a new tenant has no row for the instance
-        // yet. That row must exist first, because the rows of the run and the seat refer to it.
-        let tenants: BTreeSet<TenantId> = ready.iter().map(|turn| turn.run.tenant_id).collect();
-        let new_tenants = tenants
-            .into_iter()
-            .filter(|tenant| !self.is_instance_registered(*tenant, instance));
-        let new_tenants = new_tenants.map(|tenant| params![tenant]).collect();
-        tx.execute_rows(sql!("instances/share"), new_tenants, params![instance, now])
-            .await?;
+        // 2. Register the instance, because the rows of the run and the seat refer to it.
+        let tenants = ready.iter().map(|turn| turn.run.tenant_id).collect();
+        self.share_instance(tx, tenants, instance, now).await?;
         // 3. Mark the runs as running.
         let started = set_running(tx, begins, worker, instance, now).await?;
 

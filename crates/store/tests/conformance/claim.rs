@@ -14,10 +14,8 @@ use crate::{
     stage::{Stage, instance, store_over},
 };
 
-pub(crate) use crate::{
-    placement::unclaimed_files::pause_takes_file_back,
-    sessions::seats::folder_of_seat_needs_no_other_directory,
-};
+pub(crate) use crate::placement::unclaimed_files::pause_takes_file_back;
+pub(crate) use crate::sessions::seats::folder_of_seat_needs_no_other_directory;
 
 pub(crate) async fn claim_from_empty_queue_returns_nothing(db: &TestStore) {
     let stage = Stage::setup(db).await;

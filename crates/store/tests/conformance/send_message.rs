@@ -12,10 +12,8 @@ use store::{Error, RunFilter, Scope};
 
 use crate::{fixtures::TestStore, stage::Stage};
 
-pub(crate) use crate::{
-    placement::unclaimed_files::edit_rewrites_file_of_message,
-    sessions::seats::message_to_seat_runs_beside_other_seats,
-};
+pub(crate) use crate::placement::unclaimed_files::edit_rewrites_file_of_message;
+pub(crate) use crate::sessions::seats::message_to_seat_runs_beside_other_seats;
 
 pub(crate) async fn message_to_closed_session_is_refused(db: &TestStore) {
     let stage = Stage::setup(db).await;

@@ -363,7 +363,7 @@ fn instructions_precede_first_prompt_but_no_command() {
 }
 
 #[test]
-fn long_list_becomes_its_beginning_and_count() {
+fn long_list_is_cut_and_counted() {
     let tasks = [DONE; 23];
     let prompt = CheckContext {
         goal: GOAL,
