@@ -269,6 +269,7 @@ impl Error {
                 | store::Error::FixedBySession { .. }
                 | store::Error::InstanceInUse { .. }
                 | store::Error::LimitReached { .. }
+                | store::Error::SeatFull { .. }
                 | store::Error::OtherContent { .. }
                 | store::Error::RunOver { .. }
                 | store::Error::NewerFormat { .. },

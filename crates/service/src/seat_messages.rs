@@ -17,7 +17,7 @@ const ALL_SEATS: &str = "all";
 /// The filters and the page of a list of messages between seats.
 #[derive(Debug, Clone, Default)]
 pub struct SeatMessageQuery {
-    /// The name or the ID of the receiving seat. `None` means any.
+    /// The name or the ID of the receiving seat. `None` and `all` mean any.
     pub to: Option<String>,
     /// The message after which the page begins.
     pub since: Option<MessageId>,
@@ -40,8 +40,8 @@ impl Service {
         let session = self.session_id(given).await?;
         let seats = self.store.seat_names(self.tenant, session).await?;
         let to = match &query.to {
-            Some(to) => Some(find_seat(&seats, to)?),
-            None => None,
+            Some(to) if to != ALL_SEATS => Some(find_seat(&seats, to)?),
+            _ => None,
         };
         let after = match query.since {
             Some(since) => {

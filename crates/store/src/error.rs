@@ -70,6 +70,16 @@ pub enum Error {
         /// The highest number.
         limit: u32,
     },
+    /// A seat has as many undelivered messages as it may have.
+    #[error(
+        "the seat `{seat}` has {limit} undelivered messages, which is the limit: its turns wait or fail"
+    )]
+    SeatFull {
+        /// The name of the seat.
+        seat: String,
+        /// The highest number.
+        limit: u32,
+    },
     /// Another object of that name has other content.
     #[error("{what} `{name}` exists with other content")]
     OtherContent {

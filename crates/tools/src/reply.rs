@@ -53,6 +53,10 @@ impl From<Error> for ToolError {
             Error::Store(store::Error::LimitReached { .. }) => {
                 ("limit", "remove old ones, or ask a person in your answer")
             }
+            Error::Store(store::Error::SeatFull { .. }) => (
+                "full",
+                "send to the other seats by their names, and tell a person in your answer",
+            ),
             Error::Store(store::Error::OtherContent { .. }) => (
                 "conflict",
                 "choose another name, or remove the present one first",

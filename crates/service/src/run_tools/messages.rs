@@ -2,6 +2,7 @@
 
 use api_types::SeatMessage;
 use model::{MessageId, seat_message::CARRIED_PER_TURN, tools::ToolAccess};
+use store::Recipients;
 
 use super::RunTools;
 use crate::{
@@ -48,16 +49,32 @@ impl RunTools {
     ///
     /// # Errors
     ///
-    /// Returns an error if a field is invalid, if the session takes no more messages, or if a limit is reached.
+    /// Returns an error if a field is invalid, if the automation of the turn has rules or a budget, which would not hold for the
+    /// turns that the message starts, if the session takes no more messages, or if a limit is reached.
     #[boxed]
     pub async fn send_message(&self, to: &str, text: &str) -> Result<Vec<SeatMessage>, Error> {
         let now = self.service.now();
         let turn = self.turn(now).await?;
         let text = validate_text(text)?;
+        let owner = turn.owner();
+        let has_budget = owner.budget().is_some_and(|(.., budget)| !budget.is_none());
+        if has_budget || !owner.permissions().is_empty() {
+            let reason = "the automation of this turn has permission rules or a budget, which would not hold for the turns \
+                          that a message starts";
+            return Err(Error::NotAllowed {
+                reason: reason.into(),
+            });
+        }
         let store = &self.service.store;
         let seats = store.seat_names(turn.tenant, turn.session.id).await?;
-        let to = find_recipients(&seats, to)?;
-        let sent = store.send_seat_message(&self.caller, to, text, now).await?;
+        let recipients = find_recipients(&seats, to)?;
+        if recipients == Recipients::Seat(turn.seat.id) {
+            let problem = "it is your own seat; accepted are the other seats and `all`";
+            return Err(Error::invalid("to", to, problem));
+        }
+        let sent = store
+            .send_seat_message(&self.caller, recipients, text, now)
+            .await?;
         Ok(sent.into_iter().map(to_view).collect())
     }
 

@@ -235,6 +235,7 @@ pub(crate) async fn insert_attempts(
     // 3. Write. The promotion may choose one of the attempts that were just inserted.
     tx.execute_rows(sql!("runs/insert"), rows, params![])
         .await?;
+    lend_priority(tx, attempts, &results).await?;
     for promoted in promote(tx, log, seats_to_promote, now).await? {
         for run in results.iter_mut().flatten() {
             if run.0 == promoted.run {
@@ -243,6 +244,24 @@ pub(crate) async fn insert_attempts(
         }
     }
     Ok(results)
+}
+
+/// Lends the priority of new inputs that wait for their seats to messages of other agents that hold these seats. Otherwise a
+/// person would wait for an input that comes after all others.
+async fn lend_priority(
+    tx: &mut Tx,
+    attempts: &[NewAttempt<'_>],
+    results: &[Result<(RunId, RunStatus), Error>],
+) -> Result<(), Error> {
+    let waiting = attempts.iter().zip(results).filter(|(attempt, result)| {
+        attempt.origin != Origin::Message
+            && attempt.not_before.is_none()
+            && matches!(result, Ok((_, RunStatus::Deferred)))
+    });
+    let rows = waiting.map(|(attempt, _)| params![attempt.seat, attempt.origin.priority()]);
+    tx.execute_rows(sql!("runs/lend_priority"), rows.collect(), params![])
+        .await?;
+    Ok(())
 }
 
 /// Returns the parameters of `runs/insert`.

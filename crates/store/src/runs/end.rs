@@ -380,7 +380,7 @@ impl EndingRun<'_> {
             log.add_message(location, entry);
         }
         if let Some(text) = self.closing_notice() {
-            let text = append_follow_up(text, run.origin, next);
+            let text = append_follow_up(text, (run.origin, status), next);
             let entry = store.new_entry(Role::System, EntryKind::Notice, text, metadata, now);
             log.add_message(location, entry);
         }

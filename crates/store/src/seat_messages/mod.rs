@@ -10,6 +10,8 @@ mod publication;
 mod read;
 mod stream;
 
+use std::collections::BTreeSet;
+
 use model::{MessageId, SeatId, SessionId, TenantId, Timestamp};
 
 use crate::{
@@ -29,8 +31,8 @@ impl Store {
     /// # Errors
     ///
     /// [`Error::Refused`] if the session is closed, [`Error::NotFound`] if a seat is not of this session,
-    /// [`Error::AlreadyCreated`] if a message with the reserved ID exists, and [`Error::LimitReached`] if a receiving seat
-    /// has too many undelivered messages.
+    /// [`Error::AlreadyCreated`] if a message with the reserved ID exists, and [`Error::SeatFull`] if a receiving seat has too
+    /// many undelivered messages.
     #[boxed]
     pub async fn publish_seat_message(
         &self,
@@ -52,6 +54,7 @@ impl Store {
                     }
                 }
                 let publication = Publication {
+                    except: BTreeSet::new(),
                     tenant,
                     session: &session,
                     run: None,
@@ -89,10 +92,14 @@ impl Store {
                     )
                     .await?;
                 let row = row.ok_or_else(|| Error::not_found("message", message))?;
-                let mut log = SessionLogWriter::default();
-                wake_seats(self, tx, &mut log, &[(seat, false)].into(), now).await?;
-                log.write(tx, now).await?;
-                Ok(row.get("delivered_at")?)
+                let delivered_at = row.get("delivered_at")?;
+                // A message that was delivered before made no room for others.
+                if delivered_at == now {
+                    let mut log = SessionLogWriter::default();
+                    wake_seats(self, tx, &mut log, &[(seat, false)].into(), now).await?;
+                    log.write(tx, now).await?;
+                }
+                Ok(delivered_at)
             })
         })
         .await

@@ -50,6 +50,8 @@ pub(crate) type Team = BTreeMap<SeatId, NamedSeat>;
 
 /// A message that a transition publishes.
 pub(crate) struct Publication<'a> {
+    /// Recipients that have the message already.
+    pub(crate) except: BTreeSet<SeatId>,
     pub(crate) tenant: TenantId,
     pub(crate) session: &'a Session,
     /// The run whose agent sends the message.
@@ -114,9 +116,10 @@ pub(crate) async fn publish(
             event: "take a message".into(),
         }));
     }
-    let (from, to) = resolve(seats, new)?;
+    let (from, mut to) = resolve(seats, new)?;
+    to.retain(|seat| !publication.except.contains(&seat.id));
     let receivers: BTreeSet<SeatId> = to.iter().map(|seat| seat.id).collect();
-    check_undelivered(tx, &receivers).await?;
+    check_undelivered(tx, seats, &receivers).await?;
     // 2. Add a row for each receiving seat.
     let mut log = SessionLogWriter::default();
     let published = add_rows(store, &mut log, publication, (&from, &to), now);
@@ -160,7 +163,11 @@ fn resolve(
 }
 
 /// Refuses a further message to a seat with too many undelivered ones.
-async fn check_undelivered(tx: &mut Tx, receivers: &BTreeSet<SeatId>) -> Result<(), Error> {
+async fn check_undelivered(
+    tx: &mut Tx,
+    seats: &Team,
+    receivers: &BTreeSet<SeatId>,
+) -> Result<(), Error> {
     let rows = receivers.iter().map(|seat| params![*seat]).collect();
     let counts = tx
         .fetch_rows(sql!("messages/count_undelivered"), rows, params![])
@@ -168,8 +175,9 @@ async fn check_undelivered(tx: &mut Tx, receivers: &BTreeSet<SeatId>) -> Result<
     for row in &counts {
         let undelivered: i64 = row.get("undelivered")?;
         if undelivered >= i64::from(MAX_UNDELIVERED) {
-            return Err(Error::LimitReached {
-                what: "undelivered messages of a seat",
+            let seat = seats.get(&row.get("to_seat_id")?);
+            return Err(Error::SeatFull {
+                seat: seat.map_or_else(String::new, |seat| seat.name.clone()),
                 limit: MAX_UNDELIVERED,
             });
         }
@@ -192,6 +200,7 @@ fn add_rows(
         reserved,
         chain_length,
         new,
+        except: _,
     } = publication;
     // The agent sends a message by a tool call. Its role `assistant` is for answers to people.
     let (role, seat) = match from {

@@ -50,8 +50,8 @@ impl Store {
     /// # Errors
     ///
     /// Returns [`Error::RunOver`] as [`Store::calling_turn`], [`Error::Refused`] if the session takes no more messages,
-    /// [`Error::NotFound`] if a seat is not of the session, and [`Error::LimitReached`] if the turn has sent too many messages
-    /// or a receiving seat has too many.
+    /// [`Error::NotFound`] if a seat is not of the session, [`Error::LimitReached`] if the turn has sent too many messages, and
+    /// [`Error::SeatFull`] if a receiving seat has too many.
     #[boxed]
     pub async fn send_seat_message(
         &self,
@@ -69,6 +69,10 @@ impl Store {
                 }
                 let (session, seats) = lock_team(tx, before.tenant, before.session.id).await?;
                 let turn = read_turn(tx, caller, now).await?;
+                // A person may have cancelled all runs of the session, which must not start new ones.
+                if turn.is_cancelled {
+                    return Err(Error::RunOver { run: turn.run });
+                }
                 // 2. Find the messages of an earlier call.
                 let earlier = sent_before(tx, &turn, to, text).await?;
                 let receivers = match to {
@@ -87,7 +91,9 @@ impl Store {
                     content: text.to_owned(),
                     metadata: json!({}),
                 };
+                let except = earlier.iter().map(|message| message.to).collect();
                 let publication = Publication {
+                    except,
                     tenant: turn.tenant,
                     session: &session,
                     run: Some(turn.run),
@@ -95,7 +101,9 @@ impl Store {
                     chain_length,
                     new: &new,
                 };
-                publish(self, tx, &seats, &publication, now).await
+                let mut sent = earlier;
+                sent.extend(publish(self, tx, &seats, &publication, now).await?);
+                Ok(sent)
             })
         });
         let sent = sent.await?;
@@ -120,6 +128,7 @@ impl Store {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
                 let turn = lock_turn(tx, caller, now).await?;
+                let mut is_new = false;
                 for message in messages {
                     let acknowledged = tx
                         .fetch_optional(
@@ -127,7 +136,12 @@ impl Store {
                             params![turn.tenant, *message, turn.seat.id, now],
                         )
                         .await?;
-                    acknowledged.ok_or_else(|| Error::not_found("message", *message))?;
+                    let row = acknowledged.ok_or_else(|| Error::not_found("message", *message))?;
+                    is_new |= row.get::<Timestamp>("delivered_at")? == now;
+                }
+                // Messages that were delivered before made no room for others.
+                if !is_new {
+                    return Ok(());
                 }
                 let mut log = SessionLogWriter::default();
                 let seats = [(turn.seat.id, false)].into();
@@ -177,9 +191,10 @@ async fn sent_before(
             .await?;
         sent.push(SeatMessage::read(&row)?);
     }
-    if let Recipients::Seat(to) = to {
-        sent.retain(|message| message.to == to);
-    }
+    sent.retain(|message| match to {
+        Recipients::Seat(to) => message.to == to,
+        Recipients::Others => message.to != turn.seat.id,
+    });
     Ok(sent)
 }
 

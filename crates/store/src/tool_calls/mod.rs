@@ -59,6 +59,8 @@ pub struct CallingTurn {
     pub input: InputId,
     /// The source of the input.
     pub origin: Origin,
+    /// `true` if the cancellation of the run was requested.
+    pub is_cancelled: bool,
     /// The tenant of the run.
     pub tenant: TenantId,
     /// The session.
@@ -181,6 +183,7 @@ async fn read_turn(tx: &mut Tx, caller: &ToolCaller, now: Timestamp) -> Result<C
         run: row.get("id")?,
         input: row.get("input_id")?,
         origin: row.parse("origin")?,
+        is_cancelled: row.optional::<Timestamp>("cancel_requested_at")?.is_some(),
         tenant,
         session: rows::session(&session)?,
         seat,

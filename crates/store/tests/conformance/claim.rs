@@ -6,7 +6,7 @@ use futures::future::join_all;
 use model::{
     WorkerId,
     policy::SessionMode,
-    run::RunStatus::{Delivered, Queued},
+    run::RunStatus::{Deferred, Delivered, Queued},
 };
 
 use crate::{
@@ -139,6 +139,15 @@ pub(crate) async fn claim_takes_messages_of_seats_last(db: &TestStore) {
         order.push(run);
     }
     assert_eq!(order, [of_person, fired, of_seat]);
+    // A person behind such a message does not wait for the automations.
+    let session = stage.session().await;
+    let of_seat = stage.send_seat_message(session).await;
+    let automation = stage.automation("second", SessionMode::Fresh).await;
+    let fired = stage.fire(automation).await.run_id;
+    let behind = stage.send_message(session, "hello").await.run_id;
+    assert_eq!(stage.claim().await, Some(of_seat));
+    assert_eq!(stage.claim().await, Some(fired));
+    assert_eq!(stage.statuses([behind]).await, [Deferred]);
 }
 
 pub(crate) async fn claim_of_named_run_claims_no_other(db: &TestStore) {

@@ -2,6 +2,7 @@
 
 use model::{
     MessageId,
+    outcome::FailureKind,
     seat_message::{LONGEST_CHAIN, MAX_UNDELIVERED, SENT_PER_TURN, SeatMessageStatus, Sender},
 };
 use serde_json::json;
@@ -84,9 +85,7 @@ pub(crate) async fn agent_sends_message_once(db: &TestStore) {
         team.send(&caller, one, "hello").await.unwrap()[0].id,
         sent[0].id
     );
-    stage
-        .fail(caller.run, model::outcome::FailureKind::Requeued)
-        .await;
+    stage.fail(caller.run, FailureKind::Requeued).await;
     let retry = stage.attempts(caller.run).await[1].id;
     let late = team.send(&caller, one, "late").await;
     assert!(matches!(late, Err(Error::RunOver { .. })), "{late:?}");
@@ -107,6 +106,12 @@ pub(crate) async fn agent_sends_message_once(db: &TestStore) {
         .unwrap();
     let ids = |messages: &[SeatMessage]| messages.iter().map(|it| it.id).collect::<Vec<_>>();
     assert_eq!(ids(&again), ids(&all));
+    // A seat that has the text already does not get it again.
+    let rest = team.send(&caller, Recipients::Others, "hello").await;
+    let rest = rest.unwrap();
+    assert_eq!((rest.len(), rest[0].id), (2, sent[0].id));
+    let again = team.send(&caller, Recipients::Others, "hello").await;
+    assert_eq!(ids(&again.unwrap()), ids(&rest));
     let stranger = Recipients::Seat(model::SeatId::from_uuid(id()));
     let unknown = team.send(&caller, stranger, "hello").await;
     assert!(
@@ -210,8 +215,38 @@ pub(crate) async fn chain_of_messages_has_an_end(db: &TestStore) {
     for message in [&last, &fresh] {
         assert_eq!(team.status(message).await, SeatMessageStatus::Delivered);
     }
+    failed_turns_use_up_their_chain(db).await;
     turn_from_outside_brings_blocked_messages(db).await;
     undelivered_messages_are_limited(db).await;
+}
+
+/// A message that each turn of its seat leaves behind does not keep the chain short.
+async fn failed_turns_use_up_their_chain(db: &TestStore) {
+    let team = Team::setup(db).await;
+    let stage = &team.stage;
+    let to = |seat: usize| Recipients::Seat(team.seats[seat]);
+    let person = start_message(stage, team.session).await;
+    team.send(&person, to(1), "begin").await.unwrap();
+    stage.succeed(person.run).await;
+    let mut turns = 0;
+    loop {
+        let failing = team.caller_of(1).await;
+        let call = team.send(&failing, to(0), &format!("help {turns}")).await;
+        stage.fail(failing.run, FailureKind::AgentError).await;
+        turns += 1;
+        assert!(turns < 3 * LONGEST_CHAIN, "the chain has an end");
+        if call.unwrap()[0].status() == SeatMessageStatus::Blocked {
+            break;
+        }
+        let helper = team.caller_of(0).await;
+        let answer = team.send(&helper, to(1), &format!("answer {turns}")).await;
+        stage.succeed(helper.run).await;
+        turns += 1;
+        if answer.unwrap()[0].status() == SeatMessageStatus::Blocked {
+            break;
+        }
+    }
+    assert_eq!(stage.claim().await, None);
 }
 
 async fn turn_from_outside_brings_blocked_messages(db: &TestStore) {
@@ -249,7 +284,7 @@ async fn undelivered_messages_are_limited(db: &TestStore) {
         let refused = team.send_as_person(None, to, "one more").await.unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "the limit of undelivered messages of a seat is 200, and it is reached"
+            "the seat `two` has 200 undelivered messages, which is the limit: its turns wait or fail"
         );
     }
     let turn = team.start_last(1).await;
