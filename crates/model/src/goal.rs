@@ -29,11 +29,13 @@ mod limits;
 mod mover;
 mod new_task;
 mod numbers;
+mod parts;
 mod people;
 mod plan;
 mod plan_error;
 mod plan_fields;
 mod publish;
+mod report;
 mod review;
 mod seat;
 mod seat_changes;
@@ -60,6 +62,8 @@ mod tests_naive_waits;
 #[cfg(test)]
 mod tests_oracle;
 #[cfg(test)]
+mod tests_parts;
+#[cfg(test)]
 mod tests_plan;
 #[cfg(test)]
 mod tests_properties;
@@ -77,11 +81,13 @@ pub use event::{
     BudgetLevel, Deadline, Effect, Event, Finding, GoalEvent, GoalState, GoalStatus, PauseReason,
     Plan, Refusal, Severity, StuckCause, TurnEnd, Verdict,
 };
-pub use graph::Graph;
+pub use graph::{Alternation, Graph, SeatsWait, Stop};
 pub use limits::{Limits, MAX_TASKS};
 pub use new_task::NewTask;
+pub use parts::{GoalProgress, PartsError, SeatProgress};
 pub use plan::validate;
 pub use plan_error::PlanError;
+pub use report::{ReportBody, ReportStatus, ReportedFinding};
 pub use review::counted_findings;
 pub use seat::{Directory, Input, Memory, Presence, Prompt, Seat, SeatNo};
 pub use task::{

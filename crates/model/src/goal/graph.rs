@@ -2,41 +2,48 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::goal::{
-    event::{BudgetLevel, GoalState, StuckCause},
-    limits::{Limits, MAX_TASKS},
-    seat::{Directory, Input, Presence, Seat, SeatNo},
-    task::{Progress, Step, Task, TaskKind, TaskNo},
-    team::{JUDGE, SeatSpec, Team, TeamError},
-    writes::{DirectoryKey, OccupiedWrites},
+use crate::{
+    goal::{
+        event::{BudgetLevel, GoalState, StuckCause},
+        limits::{Limits, MAX_TASKS},
+        seat::{Directory, Input, Presence, Seat, SeatNo},
+        task::{Progress, Step, Task, TaskKind, TaskNo},
+        team::{JUDGE, SeatSpec, Team, TeamError},
+        writes::{DirectoryKey, OccupiedWrites},
+    },
+    text_enum::text_enum,
 };
 
 /// The reason for which no further work starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stop {
+pub enum Stop {
     /// A budget is nearly or fully used up.
     Budget,
     /// The goal is stuck.
     Stuck(StuckCause),
 }
 
-/// The wait for seats that are offline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SeatsWait {
-    /// No deadline is set.
-    None,
-    /// A deadline is set.
-    UntilDeadline,
-    /// The deadline has passed, and no seat has come back since.
-    Expired,
+text_enum! {
+    /// The wait for seats that are offline.
+    SeatsWait, "a wait for seats" {
+        /// No deadline is set.
+        None = "none",
+        /// A deadline is set.
+        UntilDeadline = "until_deadline",
+        /// The deadline has passed, and no seat has come back since.
+        Expired = "expired",
+    }
 }
 
 /// The message turns that two seats take alternately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Alternation {
-    pub(super) last: Option<SeatNo>,
-    pub(super) before: Option<SeatNo>,
-    pub(super) turns: u32,
+pub struct Alternation {
+    /// The seat of the last message turn.
+    pub last: Option<SeatNo>,
+    /// The seat of the message turn before it.
+    pub before: Option<SeatNo>,
+    /// The number of turns.
+    pub turns: u32,
 }
 
 /// The tasks, the seats and the counters of a goal.

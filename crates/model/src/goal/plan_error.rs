@@ -148,6 +148,31 @@ pub enum PlanError {
     TooManyDependencies(usize, usize),
 }
 
+impl PlanError {
+    /// Returns the key of the task at fault. Returns `None` for a fault of the whole plan.
+    pub fn key(&self) -> Option<&str> {
+        match self {
+            Self::Key(key)
+            | Self::RepeatedKey(key)
+            | Self::NoJudge(key)
+            | Self::UsedKey { key, .. }
+            | Self::Role { key, .. }
+            | Self::UnknownKey { key, .. }
+            | Self::UnknownCheck { key, .. }
+            | Self::DependsOnReplaced { key, .. }
+            | Self::Duplicate { key, .. }
+            | Self::Path { key, .. }
+            | Self::Length { key, .. }
+            | Self::Entries { key, .. }
+            | Self::Priority { key, .. } => Some(key),
+            Self::Status { .. }
+            | Self::Cycle(_)
+            | Self::TooManyTasks { .. }
+            | Self::TooManyDependencies(..) => None,
+        }
+    }
+}
+
 fn hint(nearest: Option<&str>) -> String {
     nearest.map_or_else(
         || "; use the key of a task of the plan or of the goal".to_owned(),

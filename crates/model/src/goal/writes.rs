@@ -110,6 +110,11 @@ impl OccupiedWrites {
         }
     }
 
+    /// Returns the tasks that occupy their prefixes, each with the directory.
+    pub(super) const fn occupants(&self) -> &BTreeMap<TaskNo, DirectoryKey> {
+        &self.by_task
+    }
+
     /// Returns the directory in which `task` occupies its prefixes.
     pub(super) fn directory(&self, task: TaskNo) -> Option<DirectoryKey> {
         self.by_task.get(&task).copied()

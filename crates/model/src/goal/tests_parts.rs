@@ -1,0 +1,78 @@
+//! Graphs that are built from their parts.
+
+use super::{tests_support::*, *};
+
+/// Builds the graph of a game from its parts.
+fn rebuilt(graph: &Graph) -> Graph {
+    let mut tasks = graph.tasks().to_vec();
+    for task in &mut tasks {
+        task.dependents.clear();
+    }
+    let (team, limits) = (graph.team().clone(), graph.limits().clone());
+    Graph::from_parts(team, limits, graph.goal(), tasks, graph.progress()).unwrap()
+}
+
+#[test]
+fn graph_from_its_parts_is_equal_after_each_event() {
+    let mut game = Game::new(team(2, Some(Reviews::All)));
+    assert_eq!(rebuilt(&game.graph), game.graph);
+    let mut posts = work("posts", &["tone"]);
+    posts.each = vec!["a".into(), "b".into()];
+    let mut tone = work("tone", &[]);
+    tone.writes = Some(vec!["src".into()]);
+    tone.checks = vec!["lint".into()];
+    game.plan(vec![tone, posts, work("page", &["posts", "tone"])]);
+    assert_eq!(rebuilt(&game.graph), game.graph);
+    game.end("worker-1", TurnEnd::Reported);
+    assert_eq!(rebuilt(&game.graph), game.graph);
+    game.go(Event::ChecksPassed(game.no("tone")));
+    assert_eq!(rebuilt(&game.graph), game.graph);
+    game.send_back(vec![blocker("source")]);
+    assert_eq!(rebuilt(&game.graph), game.graph);
+    game.end("worker-1", TurnEnd::Questions(2));
+    assert_eq!(rebuilt(&game.graph), game.graph);
+    game.go(Event::Pause);
+    assert_eq!(rebuilt(&game.graph), game.graph);
+    assert_eq!(game.graph.named("posts").len(), 2);
+    game.go(Event::Cancel);
+    assert_eq!(rebuilt(&game.graph), game.graph);
+}
+
+#[test]
+fn parts_with_unknown_references_are_refused() {
+    let game = Game::planned(team(2, None), vec![work("a", &[]), work("b", &["a"])]);
+    let build = |change: fn(&mut Vec<Task>, &mut GoalProgress)| {
+        let (mut tasks, mut progress) = (game.graph.tasks().to_vec(), game.graph.progress());
+        change(&mut tasks, &mut progress);
+        let (team, limits) = (game.graph.team().clone(), game.graph.limits().clone());
+        Graph::from_parts(team, limits, game.graph.goal(), tasks, progress).unwrap_err()
+    };
+    let task = |no| PartsError::Reference("task", no);
+    assert_eq!(build(|tasks, _| tasks[1].role = 9), task(1));
+    assert_eq!(
+        build(|tasks, _| tasks[2].depends_on[0] = TaskNo(9)),
+        task(2)
+    );
+    assert_eq!(
+        build(|tasks, _| tasks[2].depends_on[0] = TaskNo(2)),
+        task(2)
+    );
+    let home =
+        |tasks: &mut Vec<Task>, _: &mut GoalProgress| tasks[1].progress.home = Some(SeatNo(9));
+    assert_eq!(build(home), task(1));
+    let queue = |_: &mut Vec<Task>, progress: &mut GoalProgress| {
+        progress.seats[1].queue.push((TaskNo(9), Prompt::Work));
+    };
+    assert_eq!(build(queue), PartsError::Reference("seat", 1));
+    let seats = |_: &mut Vec<Task>, progress: &mut GoalProgress| progress.seats.truncate(1);
+    assert_eq!(build(seats), PartsError::Seats(1, 3));
+    let checking = |_: &mut Vec<Task>, progress: &mut GoalProgress| {
+        progress.checking.insert(TaskNo(9));
+    };
+    assert_eq!(build(checking), PartsError::Reference("check of task", 9));
+    let occupied = |_: &mut Vec<Task>, progress: &mut GoalProgress| {
+        progress.occupied.insert(TaskNo(9), None);
+    };
+    let expected = PartsError::Reference("occupied path of task", 9);
+    assert_eq!(build(occupied), expected);
+}
