@@ -236,6 +236,7 @@ fn crashed_plan_turn_publishes_one_graph() {
     game.plan(vec![work("a", &[])]);
     assert_eq!(game.graph.plan_version(), 1);
     assert_eq!(game.graph.named("a").len(), 1);
+    assert_eq!(game.task("a").plan_version, 1);
 }
 
 #[test]
@@ -429,15 +430,31 @@ fn dependencies_of_groups_are_counted_before_they_are_made() {
         tasks: 10_000,
         ..Limits::default()
     };
-    let game = Game::with_limits(team(1, None), limits);
-    let group = |key: &str, depends_on: &[&str]| NewTask {
-        each: vec!["x".to_owned(); 500],
+    let mut game = Game::with_limits(team(1, None), limits);
+    let group = |key: &str, depends_on: &[&str], count: usize| NewTask {
+        each: vec!["x".to_owned(); count],
         ..work(key, depends_on)
     };
-    let fault = faults(&game, vec![group("a", &[]), group("b", &["a"])]);
+    let fault = faults(&game, vec![group("a", &[], 500), group("b", &["a"], 500)]);
     assert_eq!(
         fault,
         "`depends_on` of all tasks together has 250000 entries; at most 200000 are accepted: put a task between two groups of `each`"
+    );
+    let (tasks, drops) = (
+        vec![group("a", &[], 400), group("b", &["a"], 500)],
+        Vec::new(),
+    );
+    assert_eq!(validate(&game.graph, &Plan { tasks, drops }), Ok(()));
+    // A replacement counts the dependencies that move to each of its tasks.
+    game.plan(vec![work("a", &[]), group("b", &["a"], 500)]);
+    let new = NewTask {
+        each: vec!["x".to_owned(); 500],
+        ..replacing("c", &["a"])
+    };
+    let fault = faults(&game, vec![new]);
+    assert!(
+        fault.starts_with("`depends_on` of all tasks together has"),
+        "{fault}"
     );
 }
 
