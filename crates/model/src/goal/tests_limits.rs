@@ -298,6 +298,11 @@ fn task_of_removed_seat_goes_on_at_another_one_with_new_memory() {
         game.refused(Event::PersonInput(SeatNo(9))),
         "`seat` 9 is unknown; seats 0 to 2 are accepted"
     );
+    let last = game.graph.tasks().len() - 1;
+    assert_eq!(
+        game.refused(Event::Retry(TaskNo(9))),
+        format!("`task` 9 is unknown; tasks 0 to {last} are accepted")
+    );
 }
 
 #[test]
@@ -362,7 +367,14 @@ fn team_that_cannot_work_is_refused_by_name() {
         edit(&mut team);
         Graph::new(team, Limits::default()).unwrap_err().to_string()
     };
-    let cases: [(&str, String); 6] = [
+    let fill = |team: &mut Team, coders: usize| {
+        team.roles.push(role("coder"));
+        team.seats
+            .extend(vec![seat("x", WORKER, Directory::Own); 6]);
+        team.seats
+            .extend(vec![seat("y", "coder", Directory::Own); coders]);
+    };
+    let cases: [(&str, String); 7] = [
         (
             "`seats` has 0 seats with the role `planner`; exactly one is accepted",
             refused(&|it| {
@@ -393,10 +405,17 @@ fn team_that_cannot_work_is_refused_by_name() {
             "`count` of the role `worker` is 9; 1 to 8 are accepted",
             refused(&|it| it.seats.extend(vec![seat("x", WORKER, Directory::Own); 7])),
         ),
+        (
+            "`seats` has 17 seats; at most 16 are accepted",
+            refused(&|it| fill(it, 8)),
+        ),
     ];
     for (expected, refusal) in cases {
         assert_eq!(refusal, expected);
     }
+    let mut largest = team(2, None);
+    fill(&mut largest, 7);
+    assert!(Graph::new(largest, Limits::default()).is_ok());
     let many = Limits {
         tasks: 10_001,
         ..Limits::default()

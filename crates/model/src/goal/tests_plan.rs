@@ -243,13 +243,23 @@ fn crashed_plan_turn_publishes_one_graph() {
 fn each_makes_one_task_per_item_and_its_key_names_all() {
     let each = NewTask {
         title: "label {item}".to_owned(),
+        description: "read {item}".to_owned(),
+        acceptance: vec!["{item} has a label".to_owned()],
         writes: Some(vec!["out/{item}".to_owned()]),
         each: vec!["x".to_owned(), "y".to_owned()],
         ..work("label", &[])
     };
     let expanded = each.expand();
-    assert_eq!(expanded[1].title, "label y");
-    assert_eq!(expanded[1].key, "label/2");
+    let single = NewTask {
+        key: "label/2".to_owned(),
+        title: "label y".to_owned(),
+        description: "read y".to_owned(),
+        acceptance: vec!["y has a label".to_owned()],
+        writes: Some(vec!["out/y".to_owned()]),
+        each: Vec::new(),
+        ..each.clone()
+    };
+    assert_eq!(expanded[1], single);
     let game = Game::planned(
         team(2, None),
         vec![each, work("sum", &["label"]), work("one", &["label/2"])],

@@ -189,12 +189,14 @@ fn task_fails_after_two_attempts_and_successors_stay_behind_it() {
     game.end("planner-1", SILENT);
     game.end("planner-1", SILENT);
     assert_eq!(game.graph.goal(), GoalState::Stuck(StuckCause::Idle));
+    assert_eq!(game.graph.stuck_cause(), Some(StuckCause::Idle));
     assert!(
         game.effects
             .contains(&Effect::SetDeadline(Deadline::GiveUp))
     );
     game.go(Event::Retry(game.no("a")));
     assert_eq!(game.graph.goal(), GoalState::Active);
+    assert_eq!(game.graph.stuck_cause(), None);
     assert!(game.effects.iter().any(|it| matches!(
         it,
         Effect::Started {
@@ -274,4 +276,14 @@ fn optional_failure_satisfies_successors_and_requests_no_plan() {
     game.end("worker-1", TurnEnd::Reported);
     game.end("planner-1", SILENT);
     assert_eq!(game.graph.goal(), GoalState::Done);
+}
+
+#[test]
+fn active_goal_with_nothing_under_way_is_not_alive() {
+    let mut game = Game::planned(team(1, None), vec![work("a", &[])]);
+    let worker = game.seat_no("worker-1");
+    game.graph.seats[worker.0].turn = None;
+    assert!(!game.graph.is_alive());
+    game.graph.goal = GoalState::Paused(PauseReason::Person);
+    assert!(game.graph.is_alive());
 }
