@@ -353,6 +353,41 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn heartbeat_between_two_clock_leaps_is_not_stale() {
+        let folder = tempfile::tempdir().unwrap();
+        let member = TestServer::new(folder.path()).await;
+        let host = &member.host;
+        member.set_database_time(member.machine_clock.now() + 60 * MINUTE);
+        let run = claimed_run(host).await;
+        let (mut watch, at, lease) = (
+            HeartbeatMonitor::default(),
+            Instant::now(),
+            host.settings.lease(),
+        );
+        let given_up = watch.tick(host, host.now(), at).await.unwrap();
+        assert!(given_up.is_empty());
+        let at = at + lease;
+        member.uptime.advance(lease);
+        let Host { store, worker, .. } = host;
+        store
+            .renew_heartbeats(worker, &[run], host.now())
+            .await
+            .unwrap();
+        let given_up = watch.tick(host, host.now(), at).await.unwrap();
+        assert!(given_up.is_empty());
+
+        // The clock is set back, the worker renews its heartbeat, and the clock is set forward by less.
+        member.set_database_time(host.now().saturating_sub(60 * MINUTE));
+        store
+            .renew_heartbeats(worker, &[run], host.now())
+            .await
+            .unwrap();
+        member.set_database_time(host.now() + 30 * MINUTE);
+        let given_up = watch.tick(host, host.now(), at).await.unwrap();
+        assert!(given_up.is_empty());
+    }
+
+    #[tokio::test]
     async fn loops_are_woken_when_time_becomes_known() {
         let folder = tempfile::tempdir().unwrap();
         let member = TestServer::new(folder.path()).await;

@@ -87,7 +87,7 @@ async fn kill_leftovers(run: RunId) {
 
 /// Judges heartbeats, and detects when the clock cannot be trusted with their age.
 ///
-/// After the clock leaps forward, every heartbeat looks stale at once. Such a leap comes from a clock that was set
+/// After the clock leaps forward, every heartbeat looks stale at once, also if it leapt back before. Such a leap comes from a clock that was set
 /// (on PostgreSQL the database's, since the machine's own clock does not matter there) or from a machine that was
 /// suspended. For one lease after a leap, the monitor therefore gives up only runs whose worker process is known to be
 /// dead: during that time live workers renew their heartbeats, and guards kill the agents of frozen workers. The same
@@ -126,12 +126,16 @@ impl HeartbeatMonitor {
         }
         // 1. Detect a leap of the clock. The first tick counts as one.
         let leapt = match self.last_tick.replace((now, at)) {
-            Some((shown, then)) => now.since(shown).saturating_sub(at - then),
+            Some((shown, then)) => {
+                // A leap back may hide a leap forward, before which a worker has renewed its heartbeat.
+                let expected = shown + (at - then);
+                now.since(expected).max(expected.since(now))
+            }
             None => Duration::MAX,
         };
         if leapt > MAX_CLOCK_DRIFT {
             if leapt < Duration::MAX {
-                tracing::warn!("the clock leapt forward by {leapt:?}: waiting for heartbeats");
+                tracing::warn!("the clock leapt by {leapt:?}: waiting for heartbeats");
             }
             self.doubtful_until = Some(at + host.settings.lease());
         }
