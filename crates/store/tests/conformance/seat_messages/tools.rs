@@ -2,7 +2,9 @@
 
 use model::{
     MessageId,
+    entity::Run,
     outcome::FailureKind,
+    run::RunStatus::{Failed, Succeeded},
     seat_message::{LONGEST_CHAIN, MAX_UNDELIVERED, SENT_PER_TURN, SeatMessageStatus, Sender},
 };
 use serde_json::json;
@@ -246,7 +248,11 @@ async fn failed_turns_use_up_their_chain(db: &TestStore) {
             break;
         }
     }
-    assert_eq!(stage.claim().await, None);
+    for seat in [0, 1] {
+        let runs = team.message_runs(seat).await;
+        let ended = |run: &Run| matches!(run.status(), Succeeded | Failed);
+        assert!(runs.iter().all(ended), "{runs:#?}");
+    }
 }
 
 async fn turn_from_outside_brings_blocked_messages(db: &TestStore) {
@@ -284,7 +290,7 @@ async fn undelivered_messages_are_limited(db: &TestStore) {
         let refused = team.send_as_person(None, to, "one more").await.unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "the seat `two` has 200 undelivered messages, which is the limit: its turns wait or fail"
+            "the seat `one` has 200 undelivered messages, which is the limit: its turns wait or fail"
         );
     }
     let turn = team.start_last(1).await;
