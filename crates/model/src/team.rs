@@ -16,13 +16,14 @@ use std::collections::BTreeMap;
 use crate::{
     entity::SeatSettings,
     goal::{self, Directory, JUDGE, PLANNER, Reviews, SeatSpec, WORKER},
+    seat::names_of_roles,
     text_enum::text_enum,
     tools::AgentCron,
 };
 
 pub use fault::{TeamFault, TeamField};
 pub use limits::{LIMIT_FIELDS, LimitField, TeamLimits};
-pub use validate::{INSTRUCTIONS_BYTES, MAX_ATTEMPTS};
+pub use validate::MAX_ATTEMPTS;
 
 text_enum! {
     /// The memory with which the agent of a seat takes its turns.
@@ -135,7 +136,8 @@ impl TeamDefinition {
     pub fn seats(&self) -> Vec<TeamSeat<'_>> {
         let mut seats = Vec::new();
         for (index, definition) in self.seats.iter().enumerate() {
-            let names = names::seat_names(&definition.role, definition.count);
+            let roles = vec![definition.role.as_str(); definition.count as usize];
+            let names = names_of_roles(&roles).into_iter();
             seats.extend(names.map(|name| TeamSeat {
                 name,
                 index,

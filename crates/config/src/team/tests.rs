@@ -2,7 +2,8 @@
 
 use model::{
     goal::{Directory, Graph, Reviews},
-    team::{INSTRUCTIONS_BYTES, MemoryScope},
+    limits::INSTRUCTIONS_BYTES,
+    team::MemoryScope,
     tools::AgentCron,
 };
 

@@ -308,7 +308,7 @@ fn reviews_of_other_role_are_refused() {
 
 #[test]
 fn empty_and_long_texts_are_refused() {
-    let long = "x".repeat(INSTRUCTIONS_BYTES + 1);
+    let long = "x".repeat(crate::limits::INSTRUCTIONS_BYTES + 1);
     let found = faults(|team| team.seats[1].instructions = Some(long.clone()));
     assert!(
         found[0].ends_with("it has 16385 bytes; accepted are 1 to 16384"),

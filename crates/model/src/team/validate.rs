@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 
 use super::{
     LIMIT_FIELDS, SeatDefinition, TeamDefinition, TeamFault, TeamField,
-    names::{ACCEPTED_NAMES, ACCEPTED_ROLES, NAME_CHARS, is_name, is_role},
+    names::{ACCEPTED_NAMES, ACCEPTED_ROLES, is_role},
 };
 use crate::{
     goal::{JUDGE, MAX_SEATS, PLANNER, SEATS_PER_ROLE, normalize_path},
-    limits::NAME_BYTES,
+    limits::{INSTRUCTIONS_BYTES, NAME_BYTES, SEAT_NAME_CHARS},
+    seat::is_plain_name,
 };
 
-/// The longest instructions of a seat, in bytes.
-pub const INSTRUCTIONS_BYTES: usize = 16 << 10;
 /// The highest number of attempts at a task.
 pub const MAX_ATTEMPTS: u32 = 10;
 
@@ -29,7 +28,7 @@ impl TeamDefinition {
     /// Returns the mistakes, in the order of the fields. A team without mistakes can work on a goal.
     pub fn faults(&self) -> Vec<TeamFault> {
         let mut faults = Faults::default();
-        if !is_name(&self.name) {
+        if !is_plain_name(&self.name) {
             faults.text(TeamField::Name, &self.name, ACCEPTED_NAMES);
         }
         for limit in &LIMIT_FIELDS {
@@ -60,7 +59,7 @@ impl TeamDefinition {
         }
         for (name, command) in &self.checks {
             let field = || TeamField::Check(name.clone());
-            if !is_name(name) {
+            if !is_plain_name(name) {
                 let reason = format!("the name of a check is invalid: {ACCEPTED_NAMES}");
                 faults.text(field(), command, reason);
             } else if command.len() > COMMAND_BYTES {
@@ -152,9 +151,9 @@ impl TeamDefinition {
             let index = seat.index;
             let field = TeamField::Seat { index, key: "role" };
             let role = &seat.definition.role;
-            if seat.name.len() > NAME_CHARS && is_role(role) {
+            if seat.name.len() > SEAT_NAME_CHARS && is_role(role) {
                 let reason = format!(
-                    "the name `{}` has more than {NAME_CHARS} characters",
+                    "the name `{}` has more than {SEAT_NAME_CHARS} characters",
                     seat.name
                 );
                 faults.text(field, role, reason);

@@ -127,6 +127,6 @@ mod tests {
     #[test]
     fn instructions_have_limit_of_team() {
         let bytes = GoalText::Instructions.max_bytes();
-        assert_eq!(bytes, crate::team::INSTRUCTIONS_BYTES);
+        assert_eq!(bytes, crate::limits::INSTRUCTIONS_BYTES);
     }
 }

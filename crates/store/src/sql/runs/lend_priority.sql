@@ -1,4 +1,5 @@
 -- Lends the priority of waiting inputs to messages of other agents that hold their seats and that no worker has.
+-- SQLite takes the partial index of active runs only if its condition stands here as it is.
 -- Each row: $1 seat, $2 priority
 with item (id, priority) as (values /* row */ ($1, $2)),
 highest (id, priority) as (select id, min(priority) from item group by id)
