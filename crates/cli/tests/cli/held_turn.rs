@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    os::unix::net::UnixStream,
     path::{Path, PathBuf},
 };
 
@@ -53,4 +54,10 @@ impl HeldTurn {
         assert_eq!(self.command.end().code, 0);
         self.server
     }
+}
+
+/// Connects to a socket whose path may be longer than the operating system permits in an address.
+pub(crate) fn connect_to(socket: &Path) -> UnixStream {
+    let address = client::SocketAddress::for_path(socket).unwrap();
+    UnixStream::connect(address.path()).unwrap()
 }

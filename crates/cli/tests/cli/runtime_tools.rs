@@ -4,10 +4,7 @@ use std::{
     fs::{self, Permissions},
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,
-    os::unix::{
-        fs::{PermissionsExt as _, symlink},
-        net::UnixStream,
-    },
+    os::unix::fs::{PermissionsExt as _, symlink},
     path::{Path, PathBuf},
 };
 
@@ -16,7 +13,7 @@ use serde_json::{Value, json};
 use testkit::scripted::{Event, PromptLog, Step};
 
 use crate::{
-    held_turn::run_files,
+    held_turn::{connect_to, run_files},
     runtime::FolderInstance,
     test_installation::{MATINS_PROGRAM, TestInstallation},
     tools::{connect, initialize},
@@ -329,7 +326,7 @@ fn secret_of_run_at_runtime_is_in_its_file_alone_and_dies_with_it() {
         initialize(&mut pipe)["result"]["serverInfo"]["name"],
         "matins"
     );
-    let mut foreign = UnixStream::connect(socket).unwrap();
+    let mut foreign = connect_to(socket);
     let hello = format!("{}\n", json!({"run": content["run"], "secret": secret}));
     foreign.write_all(hello.as_bytes()).ok();
     let mut line = String::new();

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use testkit::scripted::{Event, PromptLog, Step};
 
 use crate::{
-    held_turn::{HeldTurn, run_files},
+    held_turn::{HeldTurn, connect_to, run_files},
     test_installation::{MATINS_PROGRAM, TestInstallation},
 };
 
@@ -132,7 +132,7 @@ fn secret_of_running_turn_is_in_its_file_alone_and_dies_with_it() {
         "matins"
     );
     let socket = content["socket"].as_str().unwrap();
-    let mut foreign = std::os::unix::net::UnixStream::connect(socket).unwrap();
+    let mut foreign = connect_to(Path::new(socket));
     let hello = format!("{}\n", json!({"run": content["run"], "secret": secret}));
     foreign.write_all(hello.as_bytes()).ok();
     let mut line = String::new();
