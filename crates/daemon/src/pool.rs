@@ -27,6 +27,9 @@ const CLAIM_RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// have been slow to answer.
 const CLAIM_IN_DOUBT_PERIOD: Duration = Duration::from_mins(2);
 
+/// The time for which the running turns are not requeued because a claim is under way.
+const CLAIM_PATIENCE: Duration = Duration::from_secs(1);
+
 /// The turns that were running when the server stopped, counted by how they ended. Turns that were lost, did not
 /// begin or panicked are not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -46,11 +49,13 @@ pub(crate) async fn run(
 ) -> StopSummary {
     let (claim_signal, heartbeat_signal) =
         (Arc::clone(&signals.pool), Arc::clone(&signals.heartbeats));
+    // A claim under way would take the requeued runs again, so that the turns learn of the requeue after it.
+    let requeue_turns = CancellationToken::new();
     let mut turns = RunningTurns {
         approval_waits: ApprovalWaits::notifying(Arc::clone(&signals.pool)),
         host,
         signals,
-        requeue,
+        requeue: requeue_turns.clone(),
         tasks: JoinSet::new(),
         turns_by_task: HashMap::new(),
         claim_sent_at: agent::uptime(),
@@ -58,7 +63,18 @@ pub(crate) async fn run(
     };
     // 1. Claim and take turns until the stop.
     while !stop.is_cancelled() {
-        let pause = match turns.claim().await {
+        let claimed = {
+            let mut claim = std::pin::pin!(turns.claim());
+            tokio::select! {
+                claimed = &mut claim => claimed,
+                // The database may hang, and the agents must end nevertheless.
+                () = async { requeue.cancelled().await; sleep(CLAIM_PATIENCE).await } => {
+                    requeue_turns.cancel();
+                    claim.await
+                }
+            }
+        };
+        let pause = match claimed {
             Ok(()) => turns.host.settings.tick,
             Err(error) => {
                 // The error does not say whether the claim was committed. Without this note, committed runs would
@@ -89,6 +105,7 @@ pub(crate) async fn run(
                 Some(TurnEnd::Finished) => stopped.finished += 1,
                 _ => {}
             },
+            () = requeue.cancelled(), if !requeue_turns.is_cancelled() => requeue_turns.cancel(),
             () = heartbeat_signal.notified() => turns.request_heartbeats(),
         }
     }

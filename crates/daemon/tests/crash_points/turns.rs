@@ -39,7 +39,13 @@ pub(crate) async fn runs_of(store: &Store, automation: AutomationId) -> Vec<Run>
         automation: Some(automation),
         ..RunFilter::default()
     };
-    let mut runs = store.runs(Scope::System, filter, 100).await.unwrap();
+    let mut runs = loop {
+        match store.runs(Scope::System, filter.clone(), 100).await {
+            Ok(runs) => break runs,
+            // Hundreds of processes at once may leave a connection idle for longer than the database permits.
+            Err(error) => assert!(error.is_transient(), "{error:?}"),
+        }
+    };
     runs.reverse();
     runs
 }
