@@ -90,6 +90,7 @@ impl From<entity::Run> for Run {
             seat_id,
             automation_id,
             trigger_id,
+            task: _,
             scheduled_for,
             content,
             usage,

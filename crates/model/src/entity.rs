@@ -10,9 +10,10 @@ use crate::{
     budget::Budget,
     cursor::CursorOrigin,
     entry::{EntryKind, Role},
+    goal,
     ids::{
         AcpSessionId, AgentId, AutomationId, InputId, InstanceId, MessageId, RunId, SeatId,
-        SessionId, TenantId, TriggerId,
+        SessionId, TaskId, TenantId, TriggerId,
     },
     permission::PermissionRules,
     policy::{Policies, SessionMode},
@@ -282,6 +283,8 @@ pub struct Run {
     pub automation_id: Option<AutomationId>,
     /// The trigger that created the occurrence.
     pub trigger_id: Option<TriggerId>,
+    /// The task whose turn the input is.
+    pub task: Option<RunTask>,
     /// The due instant of the occurrence.
     pub scheduled_for: Option<Timestamp>,
     /// The text of the input.
@@ -296,6 +299,15 @@ pub struct Run {
     pub input_at: Timestamp,
     /// The instant at which the row was created.
     pub created_at: Timestamp,
+}
+
+/// The task whose turn an input is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunTask {
+    /// The task.
+    pub id: TaskId,
+    /// The prompt. `None` if a later version has written another one.
+    pub prompt: Option<goal::Prompt>,
 }
 
 impl Run {

@@ -6,9 +6,10 @@
 use uuid::Uuid;
 
 use crate::{
+    goal::{Step, TaskStatus},
     ids::{
-        ApprovalId, AutomationId, MessageId, QuestionId, RunId, SeatId, SessionId, TriggerId,
-        WorkerId,
+        ApprovalId, AutomationId, MessageId, QuestionId, RunId, SeatId, SessionId, TaskId,
+        TriggerId, WorkerId,
     },
     outcome::Outcome,
     run::{Origin, RunStatus},
@@ -87,6 +88,13 @@ pub enum Change {
         /// The change of the automation.
         change: AutomationChange,
     },
+    /// A task of a goal was created, or moved.
+    Task {
+        /// The task.
+        task_id: TaskId,
+        /// The state of the task after the move.
+        change: TaskChange,
+    },
     /// A later version of Matins wrote this event, in a kind or a form that this version cannot read. Readers skip
     /// the event. The event keeps its number, so that the log has no gap.
     Unknown {
@@ -95,6 +103,23 @@ pub enum Change {
         /// The ID of the row that the event is about.
         about: Uuid,
     },
+}
+
+/// The state of a task after a move.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskChange {
+    /// The key of the task.
+    pub key: String,
+    /// The status.
+    pub status: TaskStatus,
+    /// The step of a running task.
+    pub step: Option<Step>,
+    /// The number of rounds in which checks or the judge sent the task back.
+    pub round: u32,
+    /// The seat that has the turn, or gets it.
+    pub seat: Option<SeatId>,
+    /// The version of the plan that published the task.
+    pub plan_version: u32,
 }
 
 /// A change of a session.

@@ -67,7 +67,7 @@ impl NotificationKind {
                 is_request.then_some(Self::ApprovalRequested)
             }
             Change::Session { .. } => Some(Self::SessionState),
-            Change::Question { .. } | Change::Unknown { .. } => None,
+            Change::Question { .. } | Change::Task { .. } | Change::Unknown { .. } => None,
         }
     }
 

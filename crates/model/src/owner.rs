@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::{
     budget::{self, Budget},
-    entity::{Automation, Run},
+    entity::{Automation, Run, RunTask},
     ids::{AutomationId, TenantId},
     permission::PermissionRule,
     policy::{Overlap, Policies},
@@ -28,6 +28,8 @@ pub enum RunOwner<'a> {
     Occurrence(&'a Automation),
     /// Messages of other seats.
     SeatMessages,
+    /// A turn of a goal's task.
+    Task,
 }
 
 impl<'a> RunOwner<'a> {
@@ -36,9 +38,9 @@ impl<'a> RunOwner<'a> {
         match (origin, automation) {
             (Origin::Occurrence, Some(automation)) => Self::Occurrence(automation),
             (Origin::Message, _) => Self::SeatMessages,
-            // A transition that cancels a run of a corrupt automation goes on without the automation. No run has a task
-            // yet.
-            (Origin::Person | Origin::Occurrence | Origin::Task, _) => Self::Person,
+            (Origin::Task, _) => Self::Task,
+            // A transition that cancels a run of a corrupt automation goes on without the automation.
+            (Origin::Person | Origin::Occurrence, _) => Self::Person,
         }
     }
 
@@ -52,7 +54,7 @@ impl<'a> RunOwner<'a> {
     pub const fn automation(self) -> Option<&'a Automation> {
         match self {
             Self::Occurrence(automation) => Some(automation),
-            Self::Person | Self::SeatMessages => None,
+            Self::Person | Self::SeatMessages | Self::Task => None,
         }
     }
 
@@ -76,9 +78,13 @@ impl<'a> RunOwner<'a> {
             .map_or(&[][..], |automation| automation.permissions.0.as_slice())
     }
 
-    /// Returns the template of the prompt.
-    pub fn template(self) -> PromptTemplate<'a> {
+    /// Returns the template of the prompt. `task` is the task of the run, whose prompt a goal has chosen.
+    pub fn template(self, task: Option<RunTask>) -> PromptTemplate<'a> {
         match self {
+            Self::Task => {
+                let prompt = task.and_then(|task| task.prompt);
+                prompt.map_or(PromptTemplate::Message, PromptTemplate::Goal)
+            }
             Self::Person | Self::SeatMessages => PromptTemplate::Message,
             Self::Occurrence(automation) => PromptTemplate::Automation {
                 name: &automation.name,
@@ -98,7 +104,7 @@ impl<'a> RunOwner<'a> {
     pub const fn waits_for_budget(self) -> bool {
         match self {
             Self::Person => false,
-            Self::Occurrence(_) | Self::SeatMessages => true,
+            Self::Occurrence(_) | Self::SeatMessages | Self::Task => true,
         }
     }
 
@@ -115,7 +121,7 @@ impl<'a> RunOwner<'a> {
         match self {
             Self::Person => AgentCron::Allow,
             Self::Occurrence(automation) => automation.agent_cron(),
-            Self::SeatMessages => AgentCron::Deny,
+            Self::SeatMessages | Self::Task => AgentCron::Deny,
         }
     }
 }
@@ -123,7 +129,7 @@ impl<'a> RunOwner<'a> {
 /// The account to which the usage of a run counts, beside the budget of its tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spender {
-    /// The tenant itself: messages of people and of other seats.
+    /// The tenant itself: messages of people and of other seats, and tasks of goals.
     Tenant,
     /// The automation of an occurrence.
     Automation(AutomationId),
@@ -171,7 +177,7 @@ mod tests {
             let owner = RunOwner::new(*origin, None);
             assert_eq!(owner.policies(), &Policies::default());
             assert_eq!(owner.permissions(), []);
-            assert!(matches!(owner.template(), PromptTemplate::Message));
+            assert!(matches!(owner.template(None), PromptTemplate::Message));
             assert!(
                 owner.budget().is_none() && !owner.is_exclusive(),
                 "{origin}"

@@ -272,6 +272,8 @@ impl Error {
                 | store::Error::SeatFull { .. }
                 | store::Error::OtherContent { .. }
                 | store::Error::RunOver { .. }
+                | store::Error::Goal(_)
+                | store::Error::Team(_)
                 | store::Error::NewerFormat { .. },
             ) => ErrorKind::Refused,
             Self::Content(artifacts::Error::Folder { .. }) => ErrorKind::Files,

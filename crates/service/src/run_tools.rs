@@ -394,6 +394,7 @@ fn refusal(turn: &CallingTurn) -> Error {
         RunOwner::SeatMessages => {
             "another agent sent the message of this turn, and such turns make no automations"
         }
+        RunOwner::Task => "turns of tasks make no automations",
         RunOwner::Occurrence(automation) if automation.made_by.is_some() => {
             "an agent has made the automation of this turn, and such turns make no automations"
         }

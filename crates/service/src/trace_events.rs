@@ -175,6 +175,8 @@ impl EventLog {
             (Change::Message { .. }, None) => self.unknown(seq, created_at, "message"),
             (Change::Approval { .. }, None) => self.unknown(seq, created_at, "approval"),
             (Change::Question { .. }, None) => self.unknown(seq, created_at, "question"),
+            // The API offers no tasks yet.
+            (Change::Task { .. }, _) => self.unknown(seq, created_at, "task"),
             (Change::Unknown { kind, .. }, _) => self.unknown(seq, created_at, &kind),
         }
     }

@@ -7,7 +7,7 @@ use model::{InstanceId, seat::SeatDirectory};
 /// Format 1 has the keys that programs wrote before formats existed, so that those programs read documents of format 1.
 /// Format 2 has limits of minutes in budgets. Format 3 has the tools of agents. Format 4
 /// has the reports of runs. Format 5 has placements, which are columns, sessions whose folder is their own without a
-/// path, and seats with instructions or a folder of their own.
+/// path, seats with instructions or a folder of their own, and goals.
 pub const DOCUMENT_FORMAT: i64 = 5;
 
 /// The format that documents need unless a key raises it. Every program supports such documents.
@@ -37,6 +37,9 @@ pub(crate) const fn format_of_seat(directory: SeatDirectory, has_instructions: b
 
 /// The format that seats with instructions need.
 const INSTRUCTIONS_FORMAT: i64 = 5;
+
+/// The format that the seats of a goal need. A server below it would end the turns of tasks without moving the goal.
+pub(crate) const GOAL_FORMAT: i64 = 5;
 
 /// The format that seats need whose turns run in a folder of their own or of their session.
 pub(crate) const OWN_FOLDER_FORMAT: i64 = 5;

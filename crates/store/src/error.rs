@@ -62,6 +62,12 @@ pub enum Error {
         /// The run.
         run: model::RunId,
     },
+    /// The goal does not accept the move.
+    #[error(transparent)]
+    Goal(#[from] model::goal::Refusal),
+    /// The team cannot work on a goal.
+    #[error(transparent)]
+    Team(#[from] model::goal::TeamError),
     /// There are as many objects as there may be.
     #[error("the limit of {what} is {limit}, and it is reached")]
     LimitReached {
@@ -146,6 +152,14 @@ pub enum Error {
     /// The task that ran the batch died, so it is unknown whether the item was committed.
     #[error("it is unknown whether the change was committed, because the task that wrote it died")]
     OutcomeUnknown,
+    /// The prompt of a goal's turn cannot be rendered.
+    #[error("cannot render the prompt of task `{task}`")]
+    GoalPrompt {
+        /// The key of the task.
+        task: String,
+        /// The error of the template.
+        source: model::prompt::Error,
+    },
     /// A prompt cannot be rendered.
     #[error("cannot render the prompt of run `{run}`")]
     Prompt {

@@ -40,6 +40,7 @@ mod decision_wait;
 mod document_format;
 mod error;
 mod feed;
+mod goals;
 mod id_lookup;
 mod idempotency;
 mod instances;
@@ -115,7 +116,8 @@ pub use questions::QuestionFilter;
 pub use reported_turns::ReportedTurns;
 pub use retention::LogsTrimmed;
 pub use runs::{
-    DirectoryRefusal, FireReport, PromotionReport, RunFilter, RunNames, WebhookReceipt,
+    DirectoryRefusal, FireReport, GoalChange, GoalTask, GoalView, NewGoal, PromotionReport,
+    RunFilter, RunNames, WebhookReceipt,
 };
 pub use scheduler_status::{QueueDepth, SchedulerStatus};
 pub use seat_message_rows::SeatMessage;
@@ -128,7 +130,7 @@ pub use store::Store;
 pub use tokens::{NewBrowserToken, NewToken, RevocationExtent, TokenRevocation};
 pub use tool_calls::{
     CallingTurn, MemorySearch, NewAgentAutomation, NewArtifact, NewQuestion, RecalledEntry,
-    ToolCaller, TurnTeam,
+    TaskReport, ToolCaller, TurnTeam,
 };
 pub use trigger_files::{ClaimedTriggerFile, TriggerContent, TriggerFileWrite};
 pub use webhooks::WebhookTrigger;

@@ -106,6 +106,19 @@ pub(crate) async fn lock_seats(tx: &mut Tx, seats: &BTreeSet<SeatId>) -> Result<
     Ok(tx.lock_rows(sql_of_postgres!("seats/lock"), rows).await?)
 }
 
+/// Locks a seat and, if its session has a goal, all seats of the session, in the order of their IDs.
+pub(crate) async fn lock_seat_with_goal(tx: &mut Tx, seat: SeatId) -> Result<(), Error> {
+    if !tx.locks_rows() {
+        return Ok(());
+    }
+    let statement = sql_of_postgres!("seats/lock_targets");
+    let mut seats = BTreeSet::from([seat]);
+    for row in &tx.fetch_all(statement, params![seat]).await? {
+        seats.insert(row.get("id")?);
+    }
+    lock_seats(tx, &seats).await
+}
+
 /// Locks the heartbeats of runs, in the order of the runs' IDs. A statement that changes several heartbeats would lock
 /// them in the order in which it finds them.
 pub(crate) async fn lock_heartbeats(

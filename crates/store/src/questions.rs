@@ -8,8 +8,6 @@ mod elicitation;
 mod expiry;
 mod read;
 
-use std::collections::BTreeSet;
-
 use model::{
     InputId, QuestionId, SessionId, TenantId, Timestamp,
     approval::Decider,
@@ -62,7 +60,7 @@ impl Store {
                 // 1. Lock the seat, which gets the answer.
                 let (question, needs_format) = read_with_format(tx, scope, id).await?;
                 stored::require_supported("question", &id.to_string(), needs_format)?;
-                locks::lock_seats(tx, &BTreeSet::from([question.seat_id])).await?;
+                locks::lock_seat_with_goal(tx, question.seat_id).await?;
                 // 2. Answer, fenced by the state and the deadline.
                 let input = (question.kind == QuestionKind::Tool)
                     .then(|| InputId::generate(now, self.ids()));

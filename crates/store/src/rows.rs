@@ -3,6 +3,7 @@
 mod approval;
 mod memory_entry;
 mod run_record;
+mod run_task;
 
 use model::{
     Timestamp, TriggerId,
@@ -252,6 +253,7 @@ fn cursor_origin(row: &Row) -> Result<Option<CursorOrigin>, Error> {
 macro_rules! open_run_columns {
     () => {
         "id, tenant_id, input_id, attempt, failures, status, origin, session_id, seat_id, automation_id, trigger_id, \
+         task_id, task_prompt, \
          scheduled_for, not_before, worker_id, started_at, cancel_requested_at, reason, message, usage, \
          interrupted_run_id, prompt_ref, input_at, created_at"
     };
@@ -293,6 +295,7 @@ fn run_with_state(row: &Row, state: RunState) -> Result<Run, Error> {
         seat_id: row.optional("seat_id")?,
         automation_id: row.optional("automation_id")?,
         trigger_id: row.optional("trigger_id")?,
+        task: run_task::run_task(row)?,
         scheduled_for: row.optional("scheduled_for")?,
         content: row.get("content")?,
         // An agent that reports nothing leaves the column at its default, an empty object.

@@ -53,6 +53,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(28, "0028_instance_folders", works_with 10),
     migration!(29, "0029_seats", works_with 10),
     migration!(30, "0030_seat_messages", works_with 10),
+    migration!(31, "0031_goals", works_with 10),
 ];
 
 /// The schema to which `db` brings a database.

@@ -30,6 +30,7 @@ use crate::{
     runs::{
         admit::{defer_run, promote_on_seat},
         cancel::{RunSelection, cancel_runs_of_session},
+        close_goal,
     },
     session_log::{self, SessionLogWriter},
     store::Store,
@@ -210,6 +211,7 @@ impl Store {
                     }
                     Admission::Wait => defer_unclaimed_runs(tx, id, now).await?,
                     Admission::Refuse => {
+                        close_goal(self, tx, id, now).await?;
                         let reason = format!("the session is {state}");
                         // Cancel the deferred runs first. Otherwise the end of the run that holds the seat would
                         // promote one of them.

@@ -15,7 +15,10 @@ mod tests_hostile;
 mod text_limits;
 mod working;
 
-use super::Template;
+use serde_json::json;
+
+use super::{RenderedPrompt, Template};
+use crate::goal::Prompt;
 
 pub use entries::{
     ArtifactEntry, FindingEntry, FindingSource, InputEntry, MAX_LISTED, MessageEntry,
@@ -88,3 +91,28 @@ template!(
     GOAL_REMINDER,
     "goal.reminder"
 );
+
+/// Returns the template of a prompt.
+pub const fn goal_template(prompt: Prompt) -> Template {
+    match prompt {
+        Prompt::Plan => GOAL_PLAN,
+        Prompt::Replan => GOAL_REPLAN,
+        Prompt::Work => GOAL_WORK,
+        Prompt::Rework => GOAL_REWORK,
+        Prompt::Review => GOAL_REVIEW,
+        Prompt::Answer => GOAL_ANSWER,
+        Prompt::Check => GOAL_CHECK,
+        Prompt::Report => GOAL_REPORT,
+        Prompt::Reminder => GOAL_REMINDER,
+    }
+}
+
+/// Returns the prompt of a turn whose input was rendered when the goal started the turn.
+pub(super) fn rendered_input(prompt: Prompt, content: &str) -> RenderedPrompt {
+    RenderedPrompt {
+        prompt_ref: goal_template(prompt).prompt_ref(),
+        text: content.to_owned(),
+        variables: json!({ "input": content }),
+        run_report: None,
+    }
+}

@@ -2,8 +2,12 @@
 
 use serde_json::json;
 
-use super::{Error, FIRE, INTERRUPTED, MESSAGE, REMINDER, RenderedPrompt, TRIGGER_FILE, WEBHOOK};
+use super::{
+    Error, FIRE, INTERRUPTED, MESSAGE, REMINDER, RenderedPrompt, TRIGGER_FILE, WEBHOOK,
+    goal::rendered_input,
+};
 use crate::{
+    goal::Prompt,
     ids::RunId,
     schedule::{Spec, Zone, format_instant},
     time::Timestamp,
@@ -14,6 +18,8 @@ use crate::{
 pub enum PromptTemplate<'a> {
     /// The text of the input alone.
     Message,
+    /// The text of the input, which was rendered from the template of a goal's prompt.
+    Goal(Prompt),
     /// The text of the input below the reason for which the automation runs.
     Automation {
         /// The name of the automation.
@@ -55,6 +61,9 @@ pub fn render_turn_prompt(context: &PromptContext<'_>) -> Result<RenderedPrompt,
 }
 
 fn render_request(context: &PromptContext<'_>) -> Result<RenderedPrompt, Error> {
+    if let PromptTemplate::Goal(prompt) = context.template {
+        return Ok(rendered_input(prompt, context.content));
+    }
     let (PromptTemplate::Automation { name }, Some(at)) = (context.template, context.scheduled_for)
     else {
         return MESSAGE.render(json!({ "message": context.content }));

@@ -17,7 +17,10 @@ use crate::{
     database::Tx,
     locks,
     question_log::{add_answer, add_void, change_of},
-    runs::admit::{NewAttempt, Preloaded, insert_attempts, read_seat_statuses},
+    runs::{
+        admit::{NewAttempt, Preloaded, insert_attempts, read_seat_statuses},
+        answer_task,
+    },
     session_log::SessionLogWriter,
     store::Store,
 };
@@ -32,7 +35,7 @@ pub(super) async fn expire_one(
     // 1. Lock the seat, and read whether its session takes inputs.
     let (question, _) = read_with_format(tx, Scope::System, id).await?;
     let seats = BTreeSet::from([question.seat_id]);
-    locks::lock_seats(tx, &seats).await?;
+    locks::lock_seat_with_goal(tx, question.seat_id).await?;
     let statuses = read_seat_statuses(tx, &seats, now).await?;
     let is_closed = statuses
         .get(&question.seat_id)
@@ -77,7 +80,8 @@ pub(super) async fn expire_one(
     Ok(true)
 }
 
-/// Sends the answer to a question to its seat, as a message of a person. The caller must hold the lock of the seat.
+/// Sends the answer to a question to its seat: as the next turn of the task that waits for it, or as a message of a person.
+/// The caller must hold the lock of the seat, and those of all seats of its goal.
 pub(super) async fn send_to_seat(
     store: &Store,
     tx: &mut Tx,
@@ -87,6 +91,9 @@ pub(super) async fn send_to_seat(
     text: &str,
     now: Timestamp,
 ) -> Result<(), Error> {
+    if answer_task(store, tx, log, question, now).await? {
+        return Ok(());
+    }
     let attempt = NewAttempt {
         id: None,
         tenant: question.tenant_id,
@@ -98,6 +105,7 @@ pub(super) async fn send_to_seat(
         seat: question.seat_id,
         automation: None,
         trigger: None,
+        task: None,
         scheduled_for: None,
         exclusive: false,
         content: text,

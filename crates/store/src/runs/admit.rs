@@ -7,7 +7,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use model::{
     AutomationId, InputId, RunId, SeatId, SessionId, TenantId, Timestamp, TriggerId,
+    entity::RunTask,
     event::{DeferCause, RunChange, RunInput},
+    goal::Prompt,
     lifecycle::{InvalidTransition, Lifecycle},
     run::{Origin, RunStatus},
     session::{Admission, SessionStatus},
@@ -34,6 +36,7 @@ pub(crate) struct NewAttempt<'a> {
     pub(crate) seat: SeatId,
     pub(crate) automation: Option<AutomationId>,
     pub(crate) trigger: Option<TriggerId>,
+    pub(crate) task: Option<RunTask>,
     pub(crate) scheduled_for: Option<Timestamp>,
     /// `true` if the attempt must not run at the same time as another exclusive run of its automation, because the
     /// overlap policy of the automation is not `allow`.
@@ -284,6 +287,8 @@ fn insert_params(
         seat: attempt.seat,
         automation: attempt.automation,
         trigger: attempt.trigger,
+        task: attempt.task.map(|task| task.id),
+        prompt: attempt.task.and_then(|task| task.prompt).map(Prompt::as_str),
         instant: attempt.scheduled_for,
         exclusive: attempt.exclusive,
         content: attempt.content,

@@ -212,6 +212,7 @@ fn first_attempt<'a>(
         seat,
         automation: Some(automation.id),
         trigger: Some(occurrence.trigger.id),
+        task: None,
         scheduled_for: Some(occurrence.scheduled_for),
         exclusive: overlap != Overlap::Allow,
         content: &automation.prompt,

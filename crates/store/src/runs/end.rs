@@ -33,6 +33,7 @@ use crate::{
     runs::{
         admit::{NewAttempt, Preloaded, insert_attempts, promote_after, read_seat_statuses},
         follow_up_notice::append_follow_up,
+        goals::{EndedTurn, end_turns},
         run_usage,
         seat_input::wake_seats_after,
     },
@@ -259,7 +260,14 @@ pub(super) async fn end_runs(
             automations::count_failures(store, tx, automation, status, now).await?;
         }
     }
-    // 5. Promote last, so that the retry is in the queue of its seat when the promotion chooses the next run.
+    // 5. Move the goals of tasks whose turns are over.
+    let turns = ends.iter().zip(&follow_ups).filter_map(|(end, next)| {
+        let has_succeeded = end.finished.outcome.status() == RunStatus::Succeeded;
+        let is_final = *next == FollowUp::Final;
+        EndedTurn::of(&end.run, has_succeeded).filter(|_| is_final)
+    });
+    end_turns(store, tx, log, &turns.collect::<Vec<_>>(), now).await?;
+    // 6. Promote last, so that the retry is in the queue of its seat when the promotion chooses the next run.
     let owners = ends.iter().filter_map(|end| end.run.automation_id);
     promote_after(tx, log, seats, owners.collect(), now).await?;
     Ok(written)
@@ -416,6 +424,7 @@ pub(super) fn next_attempt<'a>(
         seat: run.seat_id?,
         automation: run.automation_id,
         trigger: run.trigger_id,
+        task: run.task,
         scheduled_for: run.scheduled_for,
         exclusive: owner.is_exclusive(),
         content: &run.content,

@@ -220,6 +220,7 @@ fn first_attempt(message: &MessageRequest, seat: SeatId) -> NewAttempt<'_> {
         seat,
         automation: None,
         trigger: None,
+        task: None,
         scheduled_for: None,
         exclusive: false,
         content: &message.content,

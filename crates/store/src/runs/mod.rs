@@ -17,6 +17,7 @@ mod fire;
 mod fire_by_file;
 mod follow_up_notice;
 mod generic_plan;
+mod goals;
 mod heartbeat;
 mod message;
 mod of_runtime;
@@ -36,6 +37,8 @@ mod webhook;
 
 pub use directory::DirectoryRefusal;
 pub use fire::FireReport;
+pub use goals::{GoalChange, GoalTask, GoalView, NewGoal};
+pub(crate) use goals::{answer_task, close_goal, task_views};
 pub(crate) use read::read_page;
 pub use read::{RunFilter, RunNames};
 pub use sweep::PromotionReport;

@@ -121,6 +121,9 @@ impl Store {
 
 /// Returns an error if the run is not over, if it succeeded, or if a later attempt at its input exists.
 fn check_retryable(run: &Run, newest: Option<&Run>) -> Result<(), Error> {
+    if run.task.is_some() {
+        return Err(not_retryable(run, "a turn of a task".to_owned()));
+    }
     if let Some(newest) = newest.filter(|newest| newest.attempt > run.attempt) {
         let status = state_phrase(newest.status().as_str());
         let state = format!("followed by {}, which {status}", newest.id);

@@ -63,6 +63,7 @@ pub(crate) async fn wake_seats(
             seat,
             automation: None,
             trigger: None,
+            task: None,
             scheduled_for: None,
             exclusive: false,
             content: INPUT_CONTENT,

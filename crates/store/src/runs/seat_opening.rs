@@ -4,7 +4,13 @@ use std::collections::HashMap;
 
 use model::{
     RunId,
-    prompt::{RenderedPrompt, SeatOpening, open_memory},
+    entity::Seat,
+    goal::{JUDGE, PLANNER},
+    prompt::{
+        RenderedPrompt, SeatOpening,
+        goal::{SeatInstructions, open_goal_memory},
+        open_memory,
+    },
 };
 
 use crate::{Error, runs::start_candidate::StartCandidate};
@@ -15,22 +21,45 @@ pub(super) fn open_memories(
     prompts: &mut HashMap<RunId, RenderedPrompt>,
 ) -> Result<(), Error> {
     for StartCandidate { run, seat, .. } in ready {
-        let begins_memory = seat.acp_session_id.is_none();
-        let (Some(instructions), Some(prompt)) = (
-            seat.instructions.as_deref().filter(|_| begins_memory),
-            prompts.get_mut(&run.id),
-        ) else {
+        let Some(prompt) = prompts.get_mut(&run.id) else {
             continue;
         };
-        let opening = SeatOpening {
-            name: &seat.name,
-            role: &seat.role,
-            instructions,
+        if seat.acp_session_id.is_some() {
+            continue;
+        }
+        let opened = match (run.task, seat.instructions.as_deref()) {
+            (Some(_), instructions) => {
+                let instructions = SeatInstructions {
+                    seat: &seat.name,
+                    role: &seat.role,
+                    tools: goal_tools(seat),
+                    instructions,
+                };
+                open_goal_memory(prompt, &instructions)
+            }
+            (None, Some(instructions)) => {
+                let opening = SeatOpening {
+                    name: &seat.name,
+                    role: &seat.role,
+                    instructions,
+                };
+                open_memory(prompt, &opening)
+            }
+            (None, None) => Ok(()),
         };
-        open_memory(prompt, &opening).map_err(|source| Error::Prompt {
+        opened.map_err(|source| Error::Prompt {
             run: run.id,
             source,
         })?;
     }
     Ok(())
+}
+
+/// Returns the tools that a seat of a goal calls for its tasks.
+fn goal_tools(seat: &Seat) -> &'static [&'static str] {
+    match seat.role.as_str() {
+        PLANNER => &["create_task", "update_task", "ask_person"],
+        JUDGE => &["judge_task", "ask_person"],
+        _ => &["update_task", "ask_person"],
+    }
 }

@@ -128,7 +128,7 @@ impl TurnContext {
             return self.render_messages(run);
         }
         let context = prompt::PromptContext {
-            template: owner.template(),
+            template: owner.template(run.task),
             content: &run.content,
             trigger: self.trigger_spec(run),
             scheduled_for: run.scheduled_for,

@@ -11,9 +11,10 @@
 //! the log for this version.
 
 mod runs;
+mod tasks;
 
 use model::{
-    ApprovalId, AutomationId, MessageId, QuestionId, RunId, SeatId, SessionId, Timestamp,
+    ApprovalId, AutomationId, MessageId, QuestionId, RunId, SeatId, SessionId, TaskId, Timestamp,
     TriggerId,
     event::{ApprovalChange, AutomationChange, Change, QuestionChange, SessionChange, TriggerEdit},
     session::SessionStatus,
@@ -23,13 +24,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use self::runs::RunBody;
+use self::{runs::RunBody, tasks::TaskBody};
 
 const KIND_SESSION: &str = "session";
 const KIND_RUN: &str = "run";
 const KIND_MESSAGE: &str = "message";
 const KIND_APPROVAL: &str = "approval";
 const KIND_AUTOMATION: &str = "automation";
+const KIND_TASK: &str = "task";
 
 /// The columns of an event that hold its change.
 #[derive(Debug, Clone, PartialEq)]
@@ -99,6 +101,9 @@ impl StoredEvent {
                 let body = json!(AutomationBody::of(change));
                 (KIND_AUTOMATION, automation_id.uuid(), body)
             }
+            Change::Task { task_id, change } => {
+                (KIND_TASK, task_id.uuid(), json!(TaskBody::of(change)))
+            }
             Change::Unknown { kind, about } => (kind.as_str(), *about, json!({})),
         };
         Self {
@@ -142,6 +147,10 @@ impl StoredEvent {
             }),
             KIND_AUTOMATION => AutomationBody::deserialize(body).map(|body| Change::Automation {
                 automation_id: AutomationId::from_uuid(about),
+                change: body.into_change(),
+            }),
+            KIND_TASK => TaskBody::deserialize(body).map(|body| Change::Task {
+                task_id: TaskId::from_uuid(about),
                 change: body.into_change(),
             }),
             _ => return Change::Unknown { kind, about },

@@ -20,6 +20,7 @@ mod budget;
 mod directory;
 pub(crate) mod events;
 mod facts;
+pub(crate) mod goals;
 mod instances;
 mod permissions;
 mod policies;

@@ -10,11 +10,12 @@ mod ask_person;
 mod cron;
 mod memory;
 mod messages;
+mod tasks;
 
 use std::time::Duration;
 
 use model::{
-    AutomationId, InputId, RunId, SeatId, SessionId, TenantId, Timestamp, WorkerId,
+    AutomationId, InputId, RunId, SeatId, SessionId, TaskId, TenantId, Timestamp, WorkerId,
     agent::Agent,
     entity::{Automation, Seat, Session},
     lifecycle::{InvalidTransition, Lifecycle as _},
@@ -29,6 +30,7 @@ pub use ask_person::NewQuestion;
 pub use cron::NewAgentAutomation;
 pub use memory::{MemorySearch, RecalledEntry};
 pub use messages::TurnTeam;
+pub use tasks::TaskReport;
 
 use crate::{
     Error, Scope, boxed,
@@ -69,6 +71,8 @@ pub struct CallingTurn {
     pub seat: Seat,
     /// The configured agent.
     pub agent: Agent,
+    /// The task of a goal whose turn it is.
+    pub task: Option<TaskId>,
     /// The automation. `None` if the input is no occurrence.
     pub automation: Option<Automation>,
 }
@@ -184,6 +188,7 @@ async fn read_turn(tx: &mut Tx, caller: &ToolCaller, now: Timestamp) -> Result<C
         input: row.get("input_id")?,
         origin: row.parse("origin")?,
         is_cancelled: row.optional::<Timestamp>("cancel_requested_at")?.is_some(),
+        task: row.optional("task_id")?,
         tenant,
         session: rows::session(&session)?,
         seat,

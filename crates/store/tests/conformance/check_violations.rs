@@ -1,5 +1,7 @@
 //! Rows that must not be stored: one for each named check.
 
+mod goals;
+
 use crate::fixtures::{Values, World, id, instant};
 
 /// Returns, for each named check, a row that violates only this check.
@@ -8,7 +10,8 @@ pub(crate) fn rows_breaking_checks(world: &World) -> Vec<(&'static str, Values)>
     let ended = || world.row("agent_runs");
     let queued = || world.queued_run();
     let row = |table| world.row(table);
-    vec![
+    let mut rows = goals::rows_breaking_checks_of_goals(world);
+    rows.extend(vec![
         (
             "automations_format",
             row("automations").with("needs_format", 2_i64),
@@ -124,15 +127,23 @@ pub(crate) fn rows_breaking_checks(world: &World) -> Vec<(&'static str, Values)>
         ),
         (
             "agent_tasks_status_known",
-            row("agent_tasks").with("status", "pending"),
+            row("agent_tasks")
+                .with("status", "pending")
+                .with("unmet", 0_i64),
         ),
         (
             "agent_tasks_running_has_a_start",
-            row("agent_tasks").with("status", "RUNNING"),
+            row("agent_tasks")
+                .with("status", "RUNNING")
+                .with("step", "work")
+                .with("unmet", 0_i64),
         ),
         (
             "agent_tasks_over_has_an_end",
-            row("agent_tasks").with("status", "DONE"),
+            row("agent_tasks")
+                .with("status", "DONE")
+                .with("reason", "result")
+                .with("unmet", 0_i64),
         ),
         (
             "task_dependencies_not_on_itself",
@@ -431,5 +442,6 @@ pub(crate) fn rows_breaking_checks(world: &World) -> Vec<(&'static str, Values)>
             "webhook_deliveries_attempts_counted",
             row("webhook_deliveries").with("attempts", -1_i64),
         ),
-    ]
+    ]);
+    rows
 }

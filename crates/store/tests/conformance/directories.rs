@@ -114,7 +114,15 @@ pub(crate) async fn paths_of_own_folders_are_removed_by_migration(db: &TestStore
     let version = OWN_FOLDERS_VERSION;
     let earlier = match db.dialect() {
         Dialect::Postgres => format!(
-            "set matins.scope = 'system'; drop table automation.directory_refusals; \
+            "set matins.scope = 'system'; \
+             drop table automation.goals, automation.staged_tasks, automation.task_reports; \
+             alter table automation.agent_runs drop column task_prompt; \
+             alter table automation.agent_tasks drop column number, drop column key, drop column kind, \
+             drop column plan_version, drop column unmet, drop column priority, drop column optional, drop column review, \
+             drop column step, drop column seat_id, drop column reason, drop column acceptance, drop column checks, \
+             drop column writes, drop column digest, drop column attempts, drop column rounds, drop column progress; \
+             create index agent_tasks_by_session on automation.agent_tasks (session_id, created_at); \
+             drop table automation.directory_refusals; \
              drop table automation.trigger_files; alter table automation.instances drop column folder_key; \
              alter table automation.agent_definitions drop column directory; \
              drop index automation.agent_definitions_one_name_per_session; \
@@ -124,7 +132,9 @@ pub(crate) async fn paths_of_own_folders_are_removed_by_migration(db: &TestStore
              delete from automation.schema_versions where version >= {version}"
         ),
         Dialect::Sqlite => format!(
-            "drop table directory_refusals; drop table trigger_files; \
+            "drop table task_reports; drop table staged_tasks; drop table goals; \
+             alter table agent_runs drop column task_prompt; \
+             drop table directory_refusals; drop table trigger_files; \
              drop index instances_one_per_folder; alter table instances drop column folder_key; \
              alter table agent_definitions drop column directory; \
              drop index agent_definitions_one_name_per_session; \

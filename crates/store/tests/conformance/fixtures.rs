@@ -178,10 +178,13 @@ pub(crate) const TABLES: &[&str] = &[
     "automations",
     "agent_sessions",
     "agent_definitions",
+    "goals",
     "automation_triggers",
     "agent_tasks",
     "task_dependencies",
+    "staged_tasks",
     "agent_runs",
+    "task_reports",
     "agent_messages",
     "session_events",
     "automation_events",
@@ -283,7 +286,10 @@ impl World {
             "agent_tasks" => values! {
                 id: id(), tenant_id: tenant_id, session_id: self.id("agent_sessions"),
                 role: "worker", title: "task", description: "do it", status: "PENDING",
-                created_at: at, updated_at: at,
+                number: i64::from(next()), key: name("key"), kind: "work", plan_version: 1_i64, unmet: 1_i64,
+                priority: 5_i64, optional: false, review: false, seat_id: self.id("agent_definitions"),
+                acceptance: json!([]), checks: json!([]), writes: json!([]), digest: vec![0_u8; 32],
+                attempts: 0_i64, rounds: 0_i64, progress: json!({}), created_at: at, updated_at: at,
             },
             "task_dependencies" => values! {
                 tenant_id: tenant_id, session_id: self.id("agent_sessions"),
@@ -299,6 +305,20 @@ impl World {
         let tenant_id = self.tenant;
         let at = instant();
         match table {
+            "goals" => values! {
+                session_id: self.id("agent_sessions"), tenant_id: tenant_id, text: "Draft it.", state: "active",
+                team: json!({}), limits: json!({}), progress: json!({}), format: 1_i64, needs_format: 1_i64,
+                created_at: at, updated_at: at,
+            },
+            "staged_tasks" => values! {
+                session_id: self.id("agent_sessions"), key: name("key"), tenant_id: tenant_id, number: 1_i64,
+                kind: "create", task: json!({}), format: 1_i64, needs_format: 1_i64, created_at: at, updated_at: at,
+            },
+            "task_reports" => values! {
+                input_id: id(), tenant_id: tenant_id, session_id: self.id("agent_sessions"),
+                task_id: self.id("agent_tasks"), run_id: self.id("agent_runs"), kind: "result", status: "done",
+                body: json!({}), format: 1_i64, needs_format: 1_i64, created_at: at, updated_at: at,
+            },
             "agent_runs" => self.ended_run(),
             "agent_messages" => values! {
                 id: id(), tenant_id: tenant_id, session_id: self.id("agent_sessions"),

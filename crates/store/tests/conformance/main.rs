@@ -36,6 +36,7 @@ mod finish;
 mod fire;
 mod fixtures;
 mod formats;
+mod goals;
 mod heartbeat;
 mod idempotency;
 mod invariants;
@@ -83,9 +84,7 @@ mod withdraw_approvals;
 mod without_locks;
 mod zone_rules;
 
-use fixtures::TestStore;
-use registry::Behaviour;
-use store::database::Dialect;
+use {fixtures::TestStore, registry::Behaviour, store::database::Dialect};
 
 behaviours! {
     both {

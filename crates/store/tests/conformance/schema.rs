@@ -46,6 +46,7 @@ fn row_for_index(world: &World, index: &str, table: &str) -> Values {
             .with("made_by_run_id", id())
             .with("made_by_turn", 1_i64)
             .with("made_by_name", "build"),
+        "agent_tasks_one_open_plan" => row.with("kind", "plan"),
         "instances_one_per_folder" => row.with("folder_key", "/srv/agent"),
         "agent_memory_entries_one_per_key_of_session" => row
             .without(&["automation_id"])

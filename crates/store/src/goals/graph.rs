@@ -1,0 +1,154 @@
+//! The goal of a session, read from its rows.
+
+use std::collections::HashMap;
+
+use model::{
+    SeatId, SessionId, TaskId, TenantId, Timestamp,
+    goal::{Deadline, GoalState, Graph, Limits, PauseReason, SeatNo, Task, TaskNo, Team},
+    session::SessionStatus,
+};
+
+use super::task_row;
+use crate::{
+    Error,
+    database::{Row, Tx},
+    stored::{
+        self,
+        goals::{StoredGoalProgress, StoredLimits, StoredTeam},
+    },
+};
+
+/// A goal, with the rows from which its graph was read.
+pub(crate) struct Goal {
+    pub(crate) session: SessionId,
+    pub(crate) tenant: TenantId,
+    pub(crate) text: String,
+    pub(crate) graph: Graph,
+    /// The tasks, in the order of their numbers.
+    pub(crate) tasks: Vec<TaskId>,
+    /// The seats, in the order of the team.
+    pub(crate) seats: Vec<SeatId>,
+    pub(crate) session_status: SessionStatus,
+    /// The deadline that is set.
+    pub(crate) deadline: Option<(Deadline, Timestamp)>,
+    /// The row, whose documents keep the keys that this program does not know.
+    pub(super) row: Row,
+}
+
+impl Goal {
+    /// Returns the number of a seat in the team.
+    pub(crate) fn seat_no(&self, seat: SeatId) -> Option<SeatNo> {
+        self.seats.iter().position(|it| *it == seat).map(SeatNo)
+    }
+
+    /// Returns the number of a task.
+    pub(crate) fn task_no(&self, task: TaskId) -> Option<TaskNo> {
+        self.tasks.iter().position(|it| *it == task).map(TaskNo)
+    }
+
+    /// Returns the seat with a number.
+    pub(crate) fn seat(&self, no: SeatNo) -> Option<SeatId> {
+        self.seats.get(no.0).copied()
+    }
+}
+
+/// Reads the goal of a session. Returns `None` if the session has none. A transition that moves the goal must hold the
+/// locks of all seats of the session.
+///
+/// # Errors
+///
+/// Returns [`Error::NewerFormat`] for a goal of a later version.
+pub(crate) async fn read_goal(tx: &mut Tx, session: SessionId) -> Result<Option<Goal>, Error> {
+    // 1. The goal and its seats.
+    let found = tx
+        .fetch_optional(sql!("goals/by_session"), params![session])
+        .await?;
+    let Some(row) = found else {
+        return Ok(None);
+    };
+    let needed = stored::needs_format(&row)?;
+    stored::require_supported("goal", &session.to_string(), needed)?;
+    let team = stored::read::<StoredTeam>(&row, "team")?;
+    let limits = stored::read::<StoredLimits>(&row, "limits")?;
+    let seats = read_seats(tx, session, &team).await?;
+    // 2. The tasks with their dependencies.
+    let (ids, tasks) = read_tasks(tx, session, &team).await?;
+    // 3. The graph.
+    let graph = build(&row, team, limits, tasks)?;
+    let deadline = row
+        .parse_optional("check_for")?
+        .zip(row.optional("check_at")?);
+    Ok(Some(Goal {
+        session,
+        tenant: row.get("tenant_id")?,
+        text: row.get("text")?,
+        graph,
+        tasks: ids,
+        seats,
+        session_status: row.parse("session_state")?,
+        deadline,
+        row,
+    }))
+}
+
+fn build(row: &Row, team: Team, limits: Limits, tasks: Vec<Task>) -> Result<Graph, Error> {
+    let state = goal_state(row)?;
+    let progress = stored::read::<StoredGoalProgress>(row, "progress")?;
+    let built = Graph::from_parts(team, limits, state, tasks, progress);
+    built.map_err(|error| row.corrupt_value("progress", error.into()).into())
+}
+
+fn goal_state(row: &Row) -> Result<GoalState, Error> {
+    let reason: Option<String> = row.optional("reason")?;
+    let state: String = row.get("state")?;
+    Ok(match (state.as_str(), reason.as_deref()) {
+        ("draft", _) => GoalState::Draft,
+        ("active", _) => GoalState::Active,
+        ("done", _) => GoalState::Done,
+        ("failed", Some("cancelled")) => GoalState::Cancelled,
+        ("failed", _) => GoalState::GivenUp,
+        _ => match row.parse::<PauseReason>("reason")? {
+            PauseReason::Stuck => GoalState::Stuck(row.parse("cause")?),
+            reason => GoalState::Paused(reason),
+        },
+    })
+}
+
+async fn read_seats(tx: &mut Tx, session: SessionId, team: &Team) -> Result<Vec<SeatId>, Error> {
+    let rows = tx.fetch_all(sql!("goals/seats"), params![session]).await?;
+    let mut by_name: HashMap<String, SeatId> = HashMap::new();
+    for row in &rows {
+        by_name.insert(row.get("name")?, row.get("id")?);
+    }
+    let seats = team.seats.iter().map(|seat| {
+        let found = by_name.get(&seat.name).copied();
+        found.ok_or_else(|| Error::not_found("seat", &seat.name))
+    });
+    seats.collect()
+}
+
+async fn read_tasks(
+    tx: &mut Tx,
+    session: SessionId,
+    team: &Team,
+) -> Result<(Vec<TaskId>, Vec<Task>), Error> {
+    let rows = tx
+        .fetch_all(sql!("tasks/of_session"), params![session])
+        .await?;
+    let mut ids = Vec::with_capacity(rows.len());
+    let mut tasks: Vec<Task> = Vec::with_capacity(rows.len());
+    for row in &rows {
+        ids.push(row.get("id")?);
+        tasks.push(task_row::read(row, team)?);
+    }
+    let rows = tx
+        .fetch_all(sql!("tasks/dependencies"), params![session])
+        .await?;
+    for row in &rows {
+        let depends_on = task_row::number(row, "depends_on")?;
+        if let Some(task) = tasks.get_mut(task_row::number(row, "task")?) {
+            task.depends_on.push(TaskNo(depends_on));
+        }
+    }
+    Ok((ids, tasks))
+}

@@ -1,0 +1,13 @@
+//! The rows of goals: their tasks, staged tasks and reports.
+//!
+//! **Invariant:** only a transition that holds the locks of all seats of a session changes its goal and its tasks, so that
+//! the graph which it has read is the one that it writes.
+
+mod graph;
+mod staged;
+mod task_row;
+mod write;
+
+pub(crate) use graph::{Goal, read_goal};
+pub(crate) use staged::{read_staged, stage};
+pub(crate) use write::{TaskText, write_goal};

@@ -1,0 +1,25 @@
+//! The transitions of goals. [`step`](self::step) has the one path on which a goal moves; the other modules call it.
+//!
+//! **Invariants:** a transition that moves a goal holds the locks of all seats of its session, and then that of the session.
+//! It reads the graph, lets `model::goal::advance` decide, and writes the tasks, the runs, the events and the goal in one
+//! transaction. A task becomes DONE once, because the update of a task compares its status.
+
+mod answer;
+mod create;
+mod deadline;
+mod people;
+mod prompts;
+mod starts;
+mod step;
+mod stop;
+mod tick;
+mod turn_end;
+mod view;
+
+pub(crate) use answer::answer_task;
+pub use create::NewGoal;
+pub use people::GoalChange;
+pub(crate) use step::close_goal;
+pub(super) use turn_end::{EndedTurn, end_turns};
+pub(crate) use view::task_views;
+pub use view::{GoalTask, GoalView};

@@ -1,0 +1,113 @@
+//! The moves of goals by people.
+
+use model::{
+    SessionId, TenantId, Timestamp,
+    goal::{Event, GoalState, Limits, Plan, TaskNo},
+};
+
+use super::step::{goal_step, lock_goal};
+use crate::{Error, Scope, boxed, database::Tx, store::Store};
+
+/// A move of a goal by a person. Tasks are named by their keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GoalChange {
+    /// Start a draft.
+    Start,
+    /// Start no further turn.
+    Pause,
+    /// Go on after a pause, or approve the first plan.
+    Resume,
+    /// Cancel the goal.
+    Cancel,
+    /// Request another plan.
+    Replan,
+    /// Change the text of the goal, and request another plan.
+    Edit(String),
+    /// Change the limits.
+    Limits(Limits),
+    /// Add, replace or drop tasks.
+    Publish {
+        /// The version of the plan that the person has read.
+        version: u32,
+        /// The changes.
+        plan: Plan,
+    },
+    /// Retry a failed task.
+    Retry(String),
+    /// Accept a task.
+    Accept(String),
+    /// Cancel an open task, or drop a failed one.
+    CancelTask(String),
+}
+
+impl Store {
+    /// Moves a goal for a person. Returns the state of the goal afterwards.
+    ///
+    /// # Errors
+    ///
+    /// Returns a not-found error if the tenant has no such goal or the goal no such task, and [`Error::Goal`] if the goal
+    /// does not accept the move.
+    #[boxed]
+    pub async fn change_goal(
+        &self,
+        tenant: TenantId,
+        session: SessionId,
+        change: &GoalChange,
+        now: Timestamp,
+    ) -> Result<GoalState, Error> {
+        let scope = Scope::Tenant(tenant);
+        self.transact(scope, |tx, _| {
+            Box::pin(async move {
+                // Check the tenant before the locks, so that a request of another tenant locks nothing.
+                let row = tx
+                    .fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), session])
+                    .await?;
+                row.ok_or_else(|| Error::not_found("goal", session))?;
+                let event = event_of(tx, session, change, now).await?;
+                let goal = goal_step(self, tx, session, event, now).await?;
+                Ok(goal.graph.goal())
+            })
+        })
+        .await
+    }
+}
+
+async fn event_of(
+    tx: &mut Tx,
+    session: SessionId,
+    change: &GoalChange,
+    now: Timestamp,
+) -> Result<Event, Error> {
+    Ok(match change {
+        GoalChange::Start => Event::Start,
+        GoalChange::Pause => Event::Pause,
+        GoalChange::Resume => Event::Resume,
+        GoalChange::Cancel => Event::Cancel,
+        GoalChange::Replan => Event::Replan,
+        GoalChange::Edit(text) => {
+            lock_goal(tx, session).await?;
+            let text = text.as_str();
+            tx.execute(sql!("goals/set_text"), params![session, text, now])
+                .await?;
+            Event::Replan
+        }
+        GoalChange::Limits(limits) => Event::Limits(limits.clone()),
+        GoalChange::Publish { version, plan } => Event::Publish {
+            version: *version,
+            plan: plan.clone(),
+        },
+        GoalChange::Retry(key) => Event::Retry(task(tx, session, key).await?),
+        GoalChange::Accept(key) => Event::Accept(task(tx, session, key).await?),
+        GoalChange::CancelTask(key) => Event::CancelTask(task(tx, session, key).await?),
+    })
+}
+
+/// Returns the number of the task with a key. Numbers and keys never change.
+async fn task(tx: &mut Tx, session: SessionId, key: &str) -> Result<TaskNo, Error> {
+    let locked = lock_goal(tx, session).await?;
+    let goal = locked.ok_or_else(|| Error::not_found("goal", session))?;
+    let found = goal.graph.tasks().iter().position(|task| task.key == key);
+    found
+        .map(TaskNo)
+        .ok_or_else(|| Error::not_found("task", key))
+}

@@ -1,0 +1,179 @@
+//! The one path on which a goal moves.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use model::{
+    SeatId, SessionId, Timestamp,
+    goal::{Effect, Event, Input, Prompt, SeatNo, TaskNo, TurnEnd, advance},
+};
+
+use super::{deadline::deadline_after, starts, stop};
+use crate::{
+    Error,
+    database::Tx,
+    goals::{Goal, TaskText, read_goal, write_goal},
+    locks::{lock_seats, lock_session},
+    runs::admit::promote_after,
+    session_log::SessionLogWriter,
+    store::Store,
+};
+
+/// Locks all seats of a session by their IDs and then the session, and reads its goal. Returns `None` if the session has
+/// none.
+pub(super) async fn lock_goal(tx: &mut Tx, session: SessionId) -> Result<Option<Goal>, Error> {
+    let rows = tx.fetch_all(sql!("goals/seats"), params![session]).await?;
+    let seats = rows.iter().map(|row| row.get("id"));
+    let seats: BTreeSet<SeatId> = seats.collect::<Result<_, _>>()?;
+    lock_seats(tx, &seats).await?;
+    lock_session(tx, session).await?;
+    read_goal(tx, session).await
+}
+
+/// Moves the goal of a session by one event.
+///
+/// # Errors
+///
+/// Returns [`Error::Goal`] if the goal does not accept the event, and a not-found error if the session has no goal.
+pub(super) async fn goal_step(
+    store: &Store,
+    tx: &mut Tx,
+    session: SessionId,
+    event: Event,
+    now: Timestamp,
+) -> Result<Goal, Error> {
+    let locked = lock_goal(tx, session).await?;
+    let mut goal = locked.ok_or_else(|| Error::not_found("goal", session))?;
+    let mut log = SessionLogWriter::default();
+    move_goal(store, tx, &mut log, &mut goal, vec![event], now).await?;
+    log.write(tx, now).await?;
+    Ok(goal)
+}
+
+/// Cancels the goal of a session that is being closed. The caller must hold the locks of all seats of the session.
+pub(crate) async fn close_goal(
+    store: &Store,
+    tx: &mut Tx,
+    session: SessionId,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let Some(mut goal) = read_goal(tx, session).await? else {
+        return Ok(());
+    };
+    if goal.graph.goal().is_over() {
+        return Ok(());
+    }
+    let mut log = SessionLogWriter::default();
+    move_goal(store, tx, &mut log, &mut goal, vec![Event::Cancel], now).await?;
+    log.write(tx, now).await
+}
+
+/// The consequences of events that are not written yet.
+#[derive(Default)]
+struct Consequences {
+    /// The turns that start.
+    starts: BTreeMap<SeatNo, (TaskNo, Prompt)>,
+    /// The texts of new tasks by their keys.
+    texts: HashMap<String, TaskText>,
+    /// The reasons for which the plan was refused.
+    refusal: String,
+    drop_staged: bool,
+    /// The seats whose waiting runs were cancelled.
+    freed: BTreeSet<SeatId>,
+}
+
+/// Moves a goal by events, and writes the result. The caller must hold the locks of all seats of its session, and of the
+/// session. The caller writes `log`.
+pub(super) async fn move_goal(
+    store: &Store,
+    tx: &mut Tx,
+    log: &mut SessionLogWriter,
+    goal: &mut Goal,
+    events: Vec<Event>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    // 1. Decide.
+    let tasks_before = goal.graph.tasks().to_vec();
+    let state_before = goal.graph.goal();
+    let mut found = Consequences::default();
+    let mut waiting = VecDeque::from(events);
+    while let Some(event) = waiting.pop_front() {
+        let is_plan_of_planner = keep_texts(&mut found.texts, &event);
+        for effect in advance(&mut goal.graph, event)? {
+            match effect {
+                Effect::Started {
+                    seat,
+                    input: Input::Task { task, prompt },
+                    ..
+                } => {
+                    found.starts.insert(seat, (task, prompt));
+                }
+                Effect::StopTurn(seat) => {
+                    // A turn that has no run yet, or whose run no worker has, is over at once.
+                    let has_run = found.starts.remove(&seat).is_none();
+                    if !has_run
+                        || stop::stop_turn(tx, log, goal, seat, &mut found.freed, now).await?
+                    {
+                        waiting.push_back(failed_turn(seat));
+                    }
+                }
+                // No program runs checks yet. Such a task waits for a person.
+                Effect::RunChecks(task) => {
+                    let checks = goal.graph.tasks().get(task.0).map(|task| &task.checks);
+                    let check = checks.and_then(|checks| checks.first()).cloned();
+                    let check = check.unwrap_or_default();
+                    waiting.push_back(Event::CheckBroken { task, check });
+                }
+                Effect::PlanRefused(faults) => {
+                    let faults = faults.iter().map(ToString::to_string);
+                    found.refusal = faults.collect::<Vec<_>>().join("; ");
+                }
+                Effect::Published { .. } => found.drop_staged |= is_plan_of_planner,
+                Effect::DropStaged => found.drop_staged = true,
+                Effect::SetDeadline(deadline) => {
+                    goal.deadline = Some((deadline, deadline_after(deadline, now)));
+                }
+                _ => {}
+            }
+        }
+    }
+    // 2. Write the tasks and the goal.
+    write_goal(store, tx, log, goal, &tasks_before, &found.texts, now).await?;
+    if found.drop_staged {
+        tx.execute(sql!("staged_tasks/delete"), params![goal.session])
+            .await?;
+    }
+    // 3. Start the turns. Seats whose waiting run was cancelled may have other inputs.
+    let starts: Vec<_> = found.starts.into_iter().collect();
+    starts::insert_starts(store, tx, log, goal, &starts, &found.refusal, now).await?;
+    promote_after(tx, log, found.freed, BTreeSet::new(), now).await?;
+    // 4. Close the session of a goal that is over.
+    if goal.graph.goal().is_over() && !state_before.is_over() {
+        stop::close_session(tx, log, goal, now).await?;
+    }
+    Ok(())
+}
+
+/// Returns the end of a turn that never began.
+pub(super) fn failed_turn(seat: SeatNo) -> Event {
+    Event::TurnEnded {
+        seat,
+        end: TurnEnd::Failed,
+        follow_up: false,
+        new_artifact: false,
+    }
+}
+
+/// Keeps the texts of the tasks of a plan, which the graph does not have. Returns `true` if the planner made the plan.
+fn keep_texts(texts: &mut HashMap<String, TaskText>, event: &Event) -> bool {
+    let (plan, is_of_planner) = match event {
+        Event::TurnEnded {
+            end: TurnEnd::Planned(plan),
+            ..
+        } => (plan, true),
+        Event::Publish { plan, .. } => (plan, false),
+        _ => return false,
+    };
+    let tasks = plan.tasks.iter().flat_map(model::goal::NewTask::expand);
+    texts.extend(tasks.map(|task| (task.key.clone(), TaskText::of(task))));
+    is_of_planner
+}

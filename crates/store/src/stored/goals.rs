@@ -1,0 +1,10 @@
+//! The documents of goals: `goals.team`, `goals.limits`, `goals.progress`, `agent_tasks.progress`, `staged_tasks.task` and
+//! `task_reports.body`.
+
+mod progress;
+mod task;
+mod team;
+
+pub(crate) use progress::StoredGoalProgress;
+pub(crate) use task::{StoredNewTask, StoredReport, StoredTaskState, TaskState as TaskDocument};
+pub(crate) use team::{StoredLimits, StoredTeam};

@@ -1,0 +1,202 @@
+//! Goals on a stage: a team, its turns and its tools.
+
+use std::collections::BTreeSet;
+
+use model::{
+    RunId, SessionId, TaskId,
+    entity::SeatSettings,
+    goal::{
+        Directory, GoalState, JUDGE, Limits, NewTask, PLANNER, ReportBody, ReportStatus,
+        ReportedFinding, Reviews, Role, SeatSpec, Severity, Team, WORKER,
+    },
+};
+use store::{Error, GoalChange, NewGoal, Scope, TaskReport, ToolCaller, params};
+
+use crate::{fixtures::TestStore, stage::Stage, tool_calls::start};
+
+/// Returns a team of a planner, workers, and a judge unless `reviews` is `None`.
+pub(super) fn team(workers: usize, reviews: Option<Reviews>) -> Team {
+    let seat = |name: String, role: &str| SeatSpec {
+        name,
+        role: role.to_owned(),
+        directory: Directory::Shared,
+    };
+    let mut roles = vec![Role::new(PLANNER), Role::new(WORKER)];
+    let mut seats = vec![seat("planner-1".into(), PLANNER)];
+    seats.extend((1..=workers).map(|no| seat(format!("worker-{no}"), WORKER)));
+    if reviews.is_some() {
+        roles.push(Role::new(JUDGE));
+        seats.push(seat("judge-1".into(), JUDGE));
+    }
+    Team {
+        roles,
+        seats,
+        reviews: reviews.unwrap_or(Reviews::Marked),
+        checks: BTreeSet::new(),
+        approve_plan: false,
+    }
+}
+
+/// Returns a task of a worker that writes nothing.
+pub(super) fn work(key: &str, depends_on: &[&str]) -> NewTask {
+    NewTask {
+        title: format!("Do {key}"),
+        description: format!("Do {key} well."),
+        depends_on: depends_on.iter().map(|it| (*it).to_owned()).collect(),
+        writes: Some(Vec::new()),
+        ..NewTask::new(key, WORKER)
+    }
+}
+
+/// Returns the report of a finished task.
+pub(super) fn done(result: &str) -> TaskReport {
+    TaskReport {
+        status: ReportStatus::Done,
+        body: ReportBody {
+            result: Some(result.to_owned()),
+            ..ReportBody::default()
+        },
+    }
+}
+
+/// Returns a verdict that accepts with evidence.
+pub(super) fn verdict(evidence: &[&str]) -> TaskReport {
+    TaskReport {
+        status: ReportStatus::Accept,
+        body: ReportBody {
+            evidence: evidence.iter().map(|it| (*it).to_owned()).collect(),
+            ..ReportBody::default()
+        },
+    }
+}
+
+/// Returns a verdict that sends a task back.
+pub(super) fn sent_back(id: &str, text: &str) -> TaskReport {
+    TaskReport {
+        status: ReportStatus::SendBack,
+        body: ReportBody {
+            findings: vec![ReportedFinding {
+                id: id.to_owned(),
+                text: text.to_owned(),
+                severity: Severity::Blocker,
+                regression: false,
+                criterion: None,
+            }],
+            ..ReportBody::default()
+        },
+    }
+}
+
+impl Stage {
+    pub(super) fn new_goal(&self, team: Team) -> NewGoal {
+        let agents = team.seats.iter();
+        let agents = agents.map(|_| (self.agent, SeatSettings::default()));
+        NewGoal {
+            session: self.new_session(None).id,
+            text: "Draft the campaign.".into(),
+            key: None,
+            title: Some("Campaign".into()),
+            cwd: None,
+            placed_on: None,
+            agents: agents.collect(),
+            team,
+            limits: Limits::default(),
+            until: None,
+            draft: false,
+        }
+    }
+
+    pub(super) async fn goal(&self, team: Team) -> SessionId {
+        let new = self.new_goal(team);
+        let created = self.store.create_goal(self.tenant, &new, self.now());
+        created.await.unwrap()
+    }
+
+    /// Takes the turn of the planner with these tasks.
+    pub(super) async fn plan(&self, db: &TestStore, session: SessionId, tasks: &[NewTask]) {
+        let planner = self.turn(db, session, "planner-1").await;
+        for task in tasks {
+            self.stage_task(&planner, task).await.unwrap();
+        }
+        self.succeed(planner.run).await;
+    }
+
+    /// Creates a goal with a first plan.
+    pub(super) async fn planned_goal(
+        &self,
+        db: &TestStore,
+        team: Team,
+        tasks: &[NewTask],
+    ) -> SessionId {
+        let session = self.goal(team).await;
+        self.plan(db, session, tasks).await;
+        session
+    }
+
+    /// Returns the run that holds a seat.
+    pub(super) async fn open_run(
+        &self,
+        db: &TestStore,
+        session: SessionId,
+        seat: &str,
+    ) -> Option<RunId> {
+        let sql = "select r.id from agent_runs r join agent_definitions d on d.id = r.seat_id \
+            where r.session_id = $1 and d.name = $2 and r.status in ('queued', 'delivered', 'running')";
+        let rows = db.run(Scope::System, sql, params![session, seat]).await;
+        let rows = rows.unwrap();
+        rows.first().map(|row| row.get("id").unwrap())
+    }
+
+    /// Begins the turn that holds a seat, and returns its agent as a caller of tools.
+    pub(super) async fn turn(&self, db: &TestStore, session: SessionId, seat: &str) -> ToolCaller {
+        let run = self.open_run(db, session, seat).await;
+        start(self, run.unwrap_or_else(|| panic!("no turn of {seat}"))).await
+    }
+
+    /// Begins the only queued turn of a session.
+    pub(super) async fn next_turn(&self, db: &TestStore, session: SessionId) -> ToolCaller {
+        let sql = "select id from agent_runs where session_id = $1 and status = 'queued'";
+        let rows = db.run(Scope::System, sql, params![session]).await.unwrap();
+        assert_eq!(rows.len(), 1, "one turn is queued");
+        start(self, rows[0].get("id").unwrap()).await
+    }
+
+    pub(super) async fn stage_task(
+        &self,
+        caller: &ToolCaller,
+        task: &NewTask,
+    ) -> Result<usize, Error> {
+        self.store.create_task(caller, task, self.now()).await
+    }
+
+    pub(super) async fn report(
+        &self,
+        caller: &ToolCaller,
+        report: &TaskReport,
+    ) -> Result<String, Error> {
+        self.store.report_task(caller, report, self.now()).await
+    }
+
+    pub(super) async fn change(
+        &self,
+        session: SessionId,
+        change: GoalChange,
+    ) -> Result<GoalState, Error> {
+        let (tenant, now) = (self.tenant, self.now());
+        self.store.change_goal(tenant, session, &change, now).await
+    }
+
+    /// Returns the tasks as lines of key, status and the thing for which they wait.
+    pub(super) async fn tasks(&self, session: SessionId) -> Vec<String> {
+        let view = self.store.goal(self.scope(), session).await.unwrap();
+        let line =
+            |task: &store::GoalTask| format!("{} {} {}", task.key, task.status, task.waits_for);
+        view.tasks.iter().map(line).collect()
+    }
+
+    /// Returns the ID of the task with a key.
+    pub(super) async fn task_id(&self, session: SessionId, key: &str) -> TaskId {
+        let view = self.store.goal(self.scope(), session).await.unwrap();
+        view.tasks.iter().find(|task| task.key == key).unwrap().id
+    }
+}
