@@ -28,7 +28,8 @@ use crate::{
 use self::stage::{done, team, verdict, work};
 
 pub(crate) use failures::{
-    answer_starts_next_turn_of_task_that_asked, failed_task_is_attempted_twice_and_then_replanned,
+    answer_starts_next_turn_of_task_that_asked, draft_starts_and_first_plan_waits_for_its_approval,
+    failed_task_is_attempted_twice_and_then_replanned, planner_cancels_tasks_with_its_next_plan,
     refused_plan_publishes_nothing, result_sent_back_is_reworked_in_same_memory,
     staged_plan_outlives_lost_worker_and_is_published_once, stuck_goal_is_given_up_at_its_deadline,
     team_that_cannot_work_makes_nothing, tools_of_tasks_belong_to_their_turns,
@@ -46,7 +47,8 @@ behaviours! {
             failed_task_is_attempted_twice_and_then_replanned, tools_of_tasks_belong_to_their_turns,
             turn_without_report_is_reminded_once, result_sent_back_is_reworked_in_same_memory,
             stuck_goal_is_given_up_at_its_deadline, team_that_cannot_work_makes_nothing,
-            answer_starts_next_turn_of_task_that_asked,
+            answer_starts_next_turn_of_task_that_asked, planner_cancels_tasks_with_its_next_plan,
+            draft_starts_and_first_plan_waits_for_its_approval,
         ]
     }
     sqlite {}

@@ -2,7 +2,7 @@
 
 use model::{
     goal::{
-        GoalState, Limits, Reviews, StuckCause, TaskStatus,
+        GoalState, Limits, PauseReason, Reviews, StuckCause, TaskStatus,
         TaskStatus::{Cancelled, Done, Failed, Running},
         TeamError,
     },
@@ -278,4 +278,41 @@ pub(crate) async fn answer_starts_next_turn_of_task_that_asked(db: &TestStore) {
     stage.report(&again, &done("A")).await.unwrap();
     stage.succeed(again.run).await;
     assert_eq!(stage.task_status(session, "a").await, Done);
+}
+
+pub(crate) async fn planner_cancels_tasks_with_its_next_plan(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let plan = [work("a", &[]), work("b", &["a"]), work("c", &["b"])];
+    let session = stage.planned_goal(db, team(1, None), &plan).await;
+    let replan = stage.change(session, GoalChange::Replan).await.unwrap();
+    assert_eq!(replan, GoalState::Active);
+    let planner = stage.turn(db, session, "planner-1").await;
+    let now = stage.now();
+    let staged = stage.store.stage_cancellation(&planner, "b", now).await;
+    assert_eq!(staged.unwrap(), 1);
+    // Nothing has changed yet.
+    assert_eq!(stage.task_status(session, "b").await, TaskStatus::Pending);
+    stage.succeed(planner.run).await;
+    assert_eq!(stage.task_status(session, "a").await, Running);
+    assert_eq!(stage.task_status(session, "b").await, Cancelled);
+    assert_eq!(stage.task_status(session, "c").await, Cancelled);
+}
+
+pub(crate) async fn draft_starts_and_first_plan_waits_for_its_approval(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let mut careful = team(1, None);
+    careful.approve_plan = true;
+    let mut new = stage.new_goal(careful);
+    new.draft = true;
+    let session = stage.store.create_goal(stage.tenant, &new, stage.now());
+    let session = session.await.unwrap();
+    assert!(stage.claim().await.is_none());
+    let started = stage.change(session, GoalChange::Start).await.unwrap();
+    assert_eq!(started, GoalState::Active);
+    stage.plan(db, session, &[work("a", &[])]).await;
+    let view = stage.store.goal(stage.scope(), session).await.unwrap();
+    assert_eq!(view.state, GoalState::Paused(PauseReason::ApprovePlan));
+    assert!(stage.claim().await.is_none());
+    stage.change(session, GoalChange::Resume).await.unwrap();
+    assert_eq!(stage.task_status(session, "a").await, Running);
 }
