@@ -20,6 +20,7 @@
 //! with `d` dependencies in the whole goal, so that 10,000 tasks cost about ten times as much as 1,000.
 
 mod advance;
+mod budget;
 mod cycle;
 mod dispatch;
 mod ending;
@@ -77,6 +78,7 @@ mod tests_rules;
 mod tests_support;
 
 pub use advance::advance;
+pub use budget::GoalBudget;
 pub use event::{
     BudgetLevel, Deadline, Effect, Event, Finding, GoalEvent, GoalState, GoalStatus, PauseReason,
     Plan, Refusal, Severity, StuckCause, TurnEnd, Verdict,

@@ -274,6 +274,7 @@ impl Error {
                 | store::Error::RunOver { .. }
                 | store::Error::Goal(_)
                 | store::Error::Team(_)
+                | store::Error::TeamFault(_)
                 | store::Error::NewerFormat { .. },
             ) => ErrorKind::Refused,
             Self::Content(artifacts::Error::Folder { .. }) => ErrorKind::Files,

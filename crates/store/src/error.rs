@@ -68,6 +68,9 @@ pub enum Error {
     /// The team cannot work on a goal.
     #[error(transparent)]
     Team(#[from] model::goal::TeamError),
+    /// The team has a mistake.
+    #[error(transparent)]
+    TeamFault(#[from] model::team::TeamFault),
     /// There are as many objects as there may be.
     #[error("the limit of {what} is {limit}, and it is reached")]
     LimitReached {

@@ -67,8 +67,8 @@ impl RunUsage {
         self.tokens == 0 && self.cost.values().all(|micros| *micros == 0)
     }
 
-    /// Returns the cost in the currency of a limit.
-    pub(super) fn cost_in(&self, limit: &Money) -> u64 {
+    /// Returns the cost in the currency of a limit, in millionths of its unit.
+    pub fn cost_in(&self, limit: &Money) -> u64 {
         cost_in_currency(&self.cost, limit)
     }
 

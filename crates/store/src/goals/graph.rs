@@ -4,8 +4,11 @@ use std::collections::HashMap;
 
 use model::{
     SeatId, SessionId, TaskId, TenantId, Timestamp,
-    goal::{Deadline, GoalState, Graph, Limits, PauseReason, SeatNo, Task, TaskNo, Team},
+    goal::{
+        Deadline, GoalBudget, GoalState, Graph, Limits, PauseReason, SeatNo, Task, TaskNo, Team,
+    },
     session::SessionStatus,
+    team::TeamDefinition,
 };
 
 use super::task_row;
@@ -14,7 +17,7 @@ use crate::{
     database::{Row, Tx},
     stored::{
         self,
-        goals::{StoredGoalProgress, StoredLimits, StoredTeam},
+        goals::{StoredGoalBudget, StoredGoalProgress, StoredLimits, StoredTeam},
     },
 };
 
@@ -24,6 +27,11 @@ pub(crate) struct Goal {
     pub(crate) tenant: TenantId,
     pub(crate) text: String,
     pub(crate) graph: Graph,
+    /// The team, as it was at the creation.
+    pub(crate) definition: TeamDefinition,
+    pub(crate) budget: GoalBudget,
+    /// The instant from which no further turn starts.
+    pub(crate) until: Option<Timestamp>,
     /// The tasks, in the order of their numbers.
     pub(crate) tasks: Vec<TaskId>,
     /// The seats, in the order of the team.
@@ -68,7 +76,9 @@ pub(crate) async fn read_goal(tx: &mut Tx, session: SessionId) -> Result<Option<
     };
     let needed = stored::needs_format(&row)?;
     stored::require_supported("goal", &session.to_string(), needed)?;
-    let team = stored::read::<StoredTeam>(&row, "team")?;
+    let stored_team = stored::read::<StoredTeam>(&row, "team")?;
+    let definition = stored_team.definition;
+    let team = definition.graph_team(stored_team.approve_plan);
     let limits = stored::read::<StoredLimits>(&row, "limits")?;
     let seats = read_seats(tx, session, &team).await?;
     // 2. The tasks with their dependencies.
@@ -83,6 +93,9 @@ pub(crate) async fn read_goal(tx: &mut Tx, session: SessionId) -> Result<Option<
         tenant: row.get("tenant_id")?,
         text: row.get("text")?,
         graph,
+        definition,
+        budget: stored::read_optional::<StoredGoalBudget>(&row, "budget")?.unwrap_or_default(),
+        until: row.optional("until_at")?,
         tasks: ids,
         seats,
         session_status: row.parse("session_state")?,

@@ -40,7 +40,7 @@ struct StoredPeriodLimits {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
-struct StoredMoney {
+pub(super) struct StoredMoney {
     amount: String,
     currency: String,
 }
@@ -110,14 +110,14 @@ impl StoredPeriodLimits {
 }
 
 impl StoredMoney {
-    fn of(money: &Money) -> Self {
+    pub(super) fn of(money: &Money) -> Self {
         Self {
             amount: money.amount(),
             currency: money.currency().to_owned(),
         }
     }
 
-    fn into_domain(self) -> Result<Money, BoxError> {
+    pub(super) fn into_domain(self) -> Result<Money, BoxError> {
         Ok(Money::parse(&self.amount, &self.currency)?)
     }
 }

@@ -1,10 +1,12 @@
-//! The documents of goals: `goals.team`, `goals.limits`, `goals.progress`, `agent_tasks.progress`, `staged_tasks.task` and
+//! The documents of goals: `goals.team`, `goals.limits`, `goals.budget`, `goals.progress`, `agent_tasks.progress`, `staged_tasks.task` and
 //! `task_reports.body`.
 
+mod budget;
 mod progress;
 mod task;
 mod team;
 
+pub(crate) use budget::StoredGoalBudget;
 pub(crate) use progress::StoredGoalProgress;
 pub(crate) use task::{StoredNewTask, StoredReport, StoredTaskState, TaskState as TaskDocument};
-pub(crate) use team::{StoredLimits, StoredTeam};
+pub(crate) use team::{GoalTeam, StoredLimits, StoredTeam};

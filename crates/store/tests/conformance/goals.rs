@@ -64,7 +64,7 @@ pub(crate) async fn small_goal_is_planned_worked_judged_and_reported(db: &TestSt
     let stage = Stage::setup(db).await;
     let session = stage.goal(team(2, Some(Reviews::Marked))).await;
     // 1. The planner gets the goal, and its tasks become visible when its turn succeeds.
-    let planner = stage.turn(db, session, "planner-1").await;
+    let planner = stage.turn(db, session, "planner").await;
     let run = stage.run(planner.run).await;
     assert_eq!(run.origin, Origin::Task);
     assert!(
@@ -105,7 +105,7 @@ pub(crate) async fn small_goal_is_planned_worked_judged_and_reported(db: &TestSt
         ]
     );
     // 3. The judge reads the result and accepts it, and the last task gets the results of the others.
-    let judge = stage.turn(db, session, "judge-1").await;
+    let judge = stage.turn(db, session, "judge").await;
     assert!(stage.run(judge.run).await.content.contains("The mail."));
     stage.report(&judge, &verdict(&["read it"])).await.unwrap();
     stage.succeed(judge.run).await;
@@ -118,10 +118,10 @@ pub(crate) async fn small_goal_is_planned_worked_judged_and_reported(db: &TestSt
     stage.report(&last, &done("The page.")).await.unwrap();
     stage.succeed(last.run).await;
     // 4. The judge accepts the whole goal, the planner reports, and the session is done.
-    let check = stage.turn(db, session, "judge-1").await;
+    let check = stage.turn(db, session, "judge").await;
     stage.report(&check, &verdict(&["read all"])).await.unwrap();
     stage.succeed(check.run).await;
-    let report = stage.turn(db, session, "planner-1").await;
+    let report = stage.turn(db, session, "planner").await;
     stage.succeed(report.run).await;
     let view = stage.store.goal(stage.scope(), session).await.unwrap();
     assert_eq!((view.state, view.plan_version), (GoalState::Done, 1));
@@ -160,7 +160,7 @@ pub(crate) async fn person_pauses_edits_and_resumes_goal(db: &TestStore) {
     // An edit queues a plan, whose prompt has the new text.
     let edit = GoalChange::Edit("Draft two campaigns.".into());
     stage.change(session, edit).await.unwrap();
-    let planner = stage.turn(db, session, "planner-1").await;
+    let planner = stage.turn(db, session, "planner").await;
     let content = stage.run(planner.run).await.content;
     assert!(content.contains("Draft two campaigns."), "{content}");
     // A plan of a person needs the version that the person has read.
@@ -251,10 +251,10 @@ pub(crate) async fn closed_session_cancels_its_goal(db: &TestStore) {
 pub(crate) async fn plan_of_thousand_tasks_is_published_at_once(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let mut new = stage.new_goal(team(2, None));
-    (new.limits.plan, new.limits.tasks) = (1000, 1000);
+    (new.team.limits.graph.plan, new.team.limits.graph.tasks) = (1000, 1000);
     let created = stage.store.create_goal(stage.tenant, &new, stage.now());
     let session = created.await.unwrap();
-    let planner = stage.turn(db, session, "planner-1").await;
+    let planner = stage.turn(db, session, "planner").await;
     let items = |from: usize| (from..from + 500).map(|no| format!("item {no}")).collect();
     let first = NewTask {
         each: items(0),
@@ -280,18 +280,18 @@ pub(crate) async fn task_waits_for_messages_of_people_on_its_seat(db: &TestStore
     let stage = Stage::setup(db).await;
     let session = stage.goal(team(1, None)).await;
     // The message waits for the turn under way, and goes before the next one of the planner.
-    let planner = stage.turn(db, session, "planner-1").await;
+    let planner = stage.turn(db, session, "planner").await;
     let message = stage.send_message(session, "How far are you?").await.run_id;
     stage.stage_task(&planner, &work("a", &[])).await.unwrap();
     stage.succeed(planner.run).await;
     let worker = stage.turn(db, session, "worker-1").await;
     stage.report(&worker, &done("A")).await.unwrap();
     stage.succeed(worker.run).await;
-    let report = stage.open_run(db, session, "planner-1").await.unwrap();
+    let report = stage.open_run(db, session, "planner").await.unwrap();
     assert_eq!(report, message, "the message has the seat");
     stage.start(message).await;
     stage.succeed(message).await;
-    let report = stage.turn(db, session, "planner-1").await;
+    let report = stage.turn(db, session, "planner").await;
     stage.succeed(report.run).await;
     let view = stage.store.goal(stage.scope(), session).await.unwrap();
     assert_eq!(view.state, GoalState::Done);
@@ -321,7 +321,7 @@ pub(crate) async fn ends_of_turns_without_locks_finish_each_task_once(db: &TestS
     let keys = ["a", "b", "c", "d"];
     let plan = keys.map(|key| work(key, &[]));
     let mut new = stage.new_goal(team(4, None));
-    new.limits.parallel = 4;
+    new.team.limits.graph.parallel = 4;
     let session = stage.store.create_goal(stage.tenant, &new, stage.now());
     let session = session.await.unwrap();
     stage.plan(db, session, &plan).await;
@@ -351,7 +351,7 @@ pub(crate) async fn ends_of_turns_without_locks_finish_each_task_once(db: &TestS
         let line = format!("task {key} DONE");
         assert_eq!(log.iter().filter(|it| **it == line).count(), 1, "{log:?}");
     }
-    let report = stage.turn(db, session, "planner-1").await;
+    let report = stage.turn(db, session, "planner").await;
     stage.succeed(report.run).await;
     let view = stage.store.goal(stage.scope(), session).await.unwrap();
     assert_eq!(view.state, GoalState::Done);

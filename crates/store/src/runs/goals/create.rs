@@ -1,10 +1,13 @@
 //! The creation of goals.
 
+use std::time::Duration;
+
 use model::{
     AgentId, InstanceId, SessionId, TenantId, Timestamp,
     entity::SeatSettings,
-    goal::{Event, Graph, Limits, PLANNER, SeatSpec, Team, TeamError},
+    goal::{Event, GoalBudget, Graph},
     session::{SessionKind, SessionType},
+    team::{TeamDefinition, TeamSeat},
 };
 
 use super::step::{lock_goal, move_goal};
@@ -17,7 +20,7 @@ use crate::{
     store::Store,
     stored::{
         self, DOCUMENT_FORMAT,
-        goals::{StoredGoalProgress, StoredLimits, StoredTeam},
+        goals::{GoalTeam, StoredGoalBudget, StoredGoalProgress, StoredLimits, StoredTeam},
     },
 };
 
@@ -37,30 +40,31 @@ pub struct NewGoal {
     /// The instance on which the turns are placed. `None`: any instance may take the first one.
     pub placed_on: Option<InstanceId>,
     /// The team.
-    pub team: Team,
-    /// The agent and the settings of each seat, in the order of the team.
+    pub team: TeamDefinition,
+    /// `true` if a person approves the first plan.
+    pub approve_plan: bool,
+    /// The agent and the settings of each seat, in the order of [`TeamDefinition::seats`].
     pub agents: Vec<(AgentId, SeatSettings)>,
-    /// The limits.
-    pub limits: Limits,
-    /// The instant from which no further turn starts.
+    /// The budget of all turns.
+    pub budget: GoalBudget,
+    /// The instant from which no further turn starts. `None`: the hours of the team after the creation.
     pub until: Option<Timestamp>,
     /// `true` to create a draft, which a person starts.
     pub draft: bool,
 }
 
 impl NewGoal {
-    /// Returns the seat of the planner, and the other seats in the order of the team.
-    fn seats(&self, planner: usize) -> (NewSeat, Vec<NewSeat>) {
-        let seat = |(spec, (agent, settings)): (&SeatSpec, &(AgentId, SeatSettings))| NewSeat {
-            role: spec.role.clone(),
-            name: spec.name.clone(),
+    /// Returns the seats, the entry seat first.
+    fn seats(&self) -> impl Iterator<Item = NewSeat> {
+        let seats = self.team.seats().into_iter().zip(&self.agents);
+        seats.map(|(seat, (agent, settings))| NewSeat {
+            role: seat.definition.role.clone(),
+            name: seat.name,
             agent: *agent,
             settings: settings.clone(),
-            directory: spec.directory,
-            instructions: None,
-        };
-        let mut others: Vec<_> = self.team.seats.iter().zip(&self.agents).map(seat).collect();
-        (others.remove(planner), others)
+            directory: seat.definition.directory,
+            instructions: seat.definition.instructions.clone(),
+        })
     }
 }
 
@@ -69,7 +73,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Team`] if the team or the limits cannot be accepted, and the errors of a new session.
+    /// Returns [`Error::TeamFault`] if the team has a mistake, and the errors of a new session.
     #[boxed]
     pub async fn create_goal(
         &self,
@@ -78,17 +82,23 @@ impl Store {
         now: Timestamp,
     ) -> Result<SessionId, Error> {
         // Check the team before anything is written.
-        let graph = Graph::new(new.team.clone(), new.limits.clone())?;
-        let planner = new.team.seats.iter().position(|seat| seat.role == PLANNER);
-        let planner = planner.ok_or(TeamError::Planners(0))?;
-        if let Some(seat) = new.team.seats.get(new.agents.len()) {
-            return Err(Error::not_found("agent of seat", &seat.name));
+        if let Some(fault) = new.team.faults().into_iter().next() {
+            return Err(fault.into());
+        }
+        let team = new.team.graph_team(new.approve_plan);
+        let graph = Graph::new(team, new.team.limits.graph.clone())?;
+        let seats = new.team.seats();
+        let without_agent = seats.into_iter().nth(new.agents.len());
+        if let Some(TeamSeat { name, .. }) = without_agent {
+            return Err(Error::not_found("agent of seat", name));
         }
         let graph = &graph;
         self.transact(Scope::Tenant(tenant), |tx, _| {
             Box::pin(async move {
                 // 1. The session, with the planner as its entry seat.
-                let (entry, other_seats) = new.seats(planner);
+                let mut seats = new.seats();
+                let entry = seats.next();
+                let entry = entry.ok_or_else(|| Error::not_found("entry seat", new.session))?;
                 let session = NewSession {
                     id: new.session,
                     kind: SessionKind::Background,
@@ -101,7 +111,7 @@ impl Store {
                     placed_on: new.placed_on,
                     automation_id: None,
                     entry,
-                    other_seats,
+                    other_seats: seats.collect(),
                 };
                 insert_session(self, tx, tenant, &session, now).await?;
                 tx.execute(
@@ -135,10 +145,18 @@ async fn insert_goal(
     graph: &Graph,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let team = stored::write::<StoredTeam>(&new.team);
-    let limits = stored::write::<StoredLimits>(&new.limits);
+    let team = stored::write::<StoredTeam>(&GoalTeam {
+        definition: new.team.clone(),
+        approve_plan: new.approve_plan,
+    });
+    let limits = stored::write::<StoredLimits>(&new.team.limits.graph);
+    let budget = stored::write::<StoredGoalBudget>(&new.budget);
+    let until = new.until.unwrap_or_else(|| {
+        let hours = u64::from(new.team.limits.hours);
+        now + Duration::from_hours(hours)
+    });
     let progress = stored::write::<StoredGoalProgress>(&graph.progress());
-    let needed = [&team, &limits, &progress].map(|document| document.needs_format);
+    let needed = [&team, &limits, &budget, &progress].map(|document| document.needs_format);
     tx.execute(
         sql!("goals/insert"),
         params! { "goals/insert";
@@ -150,8 +168,8 @@ async fn insert_goal(
             progress: progress.value,
             format: DOCUMENT_FORMAT,
             needs_format: needed.into_iter().max().unwrap_or(GOAL_FORMAT),
-            budget: None::<serde_json::Value>,
-            until: new.until,
+            budget: (!new.budget.is_none()).then_some(budget.value),
+            until: until,
             now: now,
         },
     )

@@ -2,7 +2,8 @@
 
 use model::{
     SessionId, TaskId, Timestamp,
-    goal::{GoalState, Step, Task, TaskKind, TaskNo, TaskStatus, WaitsFor},
+    goal::{GoalBudget, GoalState, Limits, Step, Task, TaskKind, TaskNo, TaskStatus, WaitsFor},
+    team::TeamDefinition,
 };
 
 use crate::{
@@ -48,6 +49,14 @@ pub struct GoalView {
     pub text: String,
     /// The state.
     pub state: GoalState,
+    /// The team, as it was at the creation.
+    pub team: TeamDefinition,
+    /// The present limits of the graph.
+    pub limits: Limits,
+    /// The budget of all turns.
+    pub budget: GoalBudget,
+    /// The instant from which no further turn starts.
+    pub until: Option<Timestamp>,
     /// The version of the plan.
     pub plan_version: u32,
     /// The number of turns that have started.
@@ -80,6 +89,10 @@ impl Store {
             turns: goal.graph.turns(),
             check_at: goal.deadline.map(|(_, at)| at),
             tasks: views(&mut tx, &goal, scope).await?,
+            limits: goal.graph.limits().clone(),
+            team: goal.definition,
+            budget: goal.budget,
+            until: goal.until,
             text: goal.text,
         })
     }

@@ -1,84 +1,226 @@
 //! The documents `goals.team` and `goals.limits`.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-use model::goal::{Directory, Limits, Reviews, Role, SeatSpec, Team};
+use model::{
+    goal::{self, Directory, Limits, Reviews},
+    team::{MemoryScope, SeatDefinition, TeamDefinition, TeamLimits},
+    tools::AgentCron,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::stored::{BoxError, Document};
 
-/// The team of a goal, as its row holds it.
+/// A team, as the row of a goal holds it. Every limit and every default is written, so that a later version with other
+/// defaults does not change a goal under way.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct StoredTeam {
-    roles: Vec<StoredRole>,
-    seats: Vec<StoredSeat>,
-    reviews: Reviews,
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    checks: BTreeSet<String>,
+    name: String,
+    limits: StoredTeamLimits,
+    checks: BTreeMap<String, String>,
+    seats: Vec<StoredTeamSeat>,
+    /// `true` if a person approves the first plan.
     #[serde(default)]
     approve_plan: bool,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-struct StoredRole {
-    name: String,
-    attempts: u32,
-    #[serde(default)]
-    accept_answers: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    writes: Option<Vec<String>>,
+/// A team with the choice that a person makes for one goal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct GoalTeam {
+    /// The team.
+    pub(crate) definition: TeamDefinition,
+    /// `true` if a person approves the first plan.
+    pub(crate) approve_plan: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct StoredSeat {
-    name: String,
+struct StoredTeamLimits {
+    plan: u32,
+    tasks: u32,
+    replans: u32,
+    rounds: u32,
+    equal_rounds: u32,
+    failed_checks: u32,
+    idle_turns: u32,
+    alternating_turns: u32,
+    messages: u32,
+    message_turns: u32,
+    turns: u32,
+    parallel: u32,
+    hours: u32,
+    question_hours: u32,
+    give_up_after_hours: u32,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredTeamSeat {
     role: String,
+    entry: bool,
+    count: u32,
+    agent: Option<String>,
+    instructions: Option<String>,
+    memory: MemoryScope,
+    mode: Option<String>,
     directory: Directory,
+    writes: Option<Vec<String>>,
+    cron: AgentCron,
+    reviews: Option<Reviews>,
+    attempts: u32,
+    accept_answers: bool,
 }
 
 impl Document for StoredTeam {
-    type Domain = Team;
+    type Domain = GoalTeam;
 
-    fn of(team: &Team) -> Self {
-        let roles = team.roles.iter().cloned().map(|role| StoredRole {
-            name: role.name,
-            attempts: role.attempts,
-            accept_answers: role.accept_answers,
-            writes: role.writes,
-        });
-        let seats = team.seats.iter().cloned().map(|seat| StoredSeat {
-            name: seat.name,
-            role: seat.role,
-            directory: seat.directory,
-        });
+    fn of(team: &GoalTeam) -> Self {
+        let TeamDefinition {
+            name,
+            limits,
+            checks,
+            seats,
+        } = team.definition.clone();
         Self {
-            roles: roles.collect(),
-            seats: seats.collect(),
-            reviews: team.reviews,
-            checks: team.checks.clone(),
+            name,
+            limits: limits.into(),
+            checks,
+            seats: seats.into_iter().map(Into::into).collect(),
             approve_plan: team.approve_plan,
         }
     }
 
-    fn into_domain(self) -> Result<Team, BoxError> {
-        let roles = self.roles.into_iter().map(|role| Role {
-            attempts: role.attempts,
-            accept_answers: role.accept_answers,
-            writes: role.writes,
-            ..Role::new(&role.name)
-        });
-        let seats = self.seats.into_iter().map(|seat| SeatSpec {
-            name: seat.name,
-            role: seat.role,
-            directory: seat.directory,
-        });
-        Ok(Team {
-            roles: roles.collect(),
-            seats: seats.collect(),
-            reviews: self.reviews,
-            checks: self.checks,
+    fn into_domain(self) -> Result<GoalTeam, BoxError> {
+        // Mistakes are refused on creation. A later version may accept more, and its goals stay readable.
+        Ok(GoalTeam {
+            definition: TeamDefinition {
+                name: self.name,
+                limits: self.limits.into(),
+                checks: self.checks,
+                seats: self.seats.into_iter().map(Into::into).collect(),
+            },
             approve_plan: self.approve_plan,
         })
+    }
+}
+
+impl From<TeamLimits> for StoredTeamLimits {
+    fn from(limits: TeamLimits) -> Self {
+        // Destructure without `..`, so that a new limit does not compile until it is stored.
+        let TeamLimits {
+            graph:
+                Limits {
+                    plan,
+                    tasks,
+                    replans,
+                    rounds,
+                    equal_rounds,
+                    failed_checks,
+                    idle_turns,
+                    alternating_turns,
+                    messages,
+                    message_turns,
+                    turns,
+                    parallel,
+                },
+            hours,
+            question_hours,
+            give_up_after_hours,
+        } = limits;
+        Self {
+            plan,
+            tasks,
+            replans,
+            rounds,
+            equal_rounds,
+            failed_checks,
+            idle_turns,
+            alternating_turns,
+            messages,
+            message_turns,
+            turns,
+            parallel,
+            hours,
+            question_hours,
+            give_up_after_hours,
+        }
+    }
+}
+
+impl From<StoredTeamLimits> for TeamLimits {
+    fn from(limits: StoredTeamLimits) -> Self {
+        Self {
+            graph: Limits {
+                plan: limits.plan,
+                tasks: limits.tasks,
+                replans: limits.replans,
+                rounds: limits.rounds,
+                equal_rounds: limits.equal_rounds,
+                failed_checks: limits.failed_checks,
+                idle_turns: limits.idle_turns,
+                alternating_turns: limits.alternating_turns,
+                messages: limits.messages,
+                message_turns: limits.message_turns,
+                turns: limits.turns,
+                parallel: limits.parallel,
+            },
+            hours: limits.hours,
+            question_hours: limits.question_hours,
+            give_up_after_hours: limits.give_up_after_hours,
+        }
+    }
+}
+
+impl From<SeatDefinition> for StoredTeamSeat {
+    fn from(seat: SeatDefinition) -> Self {
+        let SeatDefinition {
+            role,
+            is_entry: entry,
+            count,
+            agent,
+            instructions,
+            memory,
+            mode,
+            directory,
+            writes,
+            cron,
+            reviews,
+            attempts,
+            accept_answers,
+        } = seat;
+        Self {
+            role,
+            entry,
+            count,
+            agent,
+            instructions,
+            memory,
+            mode,
+            directory,
+            writes,
+            cron,
+            reviews,
+            attempts,
+            accept_answers,
+        }
+    }
+}
+
+impl From<StoredTeamSeat> for SeatDefinition {
+    fn from(seat: StoredTeamSeat) -> Self {
+        Self {
+            role: seat.role,
+            is_entry: seat.entry,
+            count: seat.count,
+            agent: seat.agent,
+            instructions: seat.instructions,
+            memory: seat.memory,
+            mode: seat.mode,
+            directory: seat.directory,
+            writes: seat.writes,
+            cron: seat.cron,
+            reviews: seat.reviews,
+            attempts: seat.attempts,
+            accept_answers: seat.accept_answers,
+        }
     }
 }
 
@@ -119,3 +261,116 @@ stored_limits!(
     turns,
     parallel,
 );
+
+#[cfg(test)]
+mod tests {
+    use model::team::LIMIT_FIELDS;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::stored::{DOCUMENT_FORMAT, rewrite_value, write};
+
+    /// Returns a team in which no optional field is absent.
+    fn example() -> GoalTeam {
+        let mut planner = SeatDefinition::new(goal::PLANNER);
+        planner.is_entry = true;
+        let worker = SeatDefinition {
+            role: goal::WORKER.into(),
+            is_entry: false,
+            count: 2,
+            agent: Some("codex".into()),
+            instructions: Some("Write the failing test first.".into()),
+            memory: MemoryScope::Task,
+            mode: Some("plan".into()),
+            directory: Directory::Own,
+            writes: Some(vec!["src".into()]),
+            cron: AgentCron::Ask,
+            reviews: None,
+            attempts: 3,
+            accept_answers: true,
+        };
+        let mut judge = SeatDefinition::new(goal::JUDGE);
+        judge.reviews = Some(Reviews::All);
+        let definition = TeamDefinition {
+            name: "code".into(),
+            limits: TeamLimits::default(),
+            checks: [("tests".to_owned(), "cargo test -q".to_owned())].into(),
+            seats: vec![planner, worker, judge],
+        };
+        GoalTeam {
+            definition,
+            approve_plan: true,
+        }
+    }
+
+    fn read(document: &Value) -> Result<GoalTeam, BoxError> {
+        StoredTeam::deserialize(document)?.into_domain()
+    }
+
+    #[test]
+    fn team_is_read_as_it_was_written() {
+        let mut team = example();
+        for (index, limit) in (1..).zip(&LIMIT_FIELDS) {
+            (limit.set)(&mut team.definition.limits, index);
+        }
+        let written = write::<StoredTeam>(&team);
+        assert_eq!(read(&written.value).unwrap(), team);
+        assert!(written.needs_format <= DOCUMENT_FORMAT);
+    }
+
+    #[test]
+    fn team_has_every_default_in_its_document() {
+        let document = write::<StoredTeam>(&example()).value;
+        let limits = document["limits"].as_object().unwrap();
+        assert_eq!(limits.len(), LIMIT_FIELDS.len());
+        for limit in LIMIT_FIELDS {
+            let value = (limit.get)(&TeamLimits::default());
+            assert_eq!(limits[limit.name], json!(value), "{}", limit.name);
+        }
+        assert_eq!(document["seats"][0]["memory"], "seat");
+        assert_eq!(document["seats"][0]["attempts"], 2);
+    }
+
+    #[test]
+    fn key_of_later_version_is_ignored_and_kept() {
+        let mut document = write::<StoredTeam>(&example()).value;
+        document["later"] = json!({ "a": 1 });
+        document["limits"]["later"] = json!(7);
+        document["seats"][1]["later"] = json!("x");
+        assert_eq!(read(&document).unwrap(), example());
+        let mut changed = example();
+        changed.definition.limits.graph.turns = 7;
+        let rewritten = rewrite_value::<StoredTeam>(&changed, &document).unwrap();
+        let mut expected = document;
+        expected["limits"]["turns"] = json!(7);
+        assert_eq!(rewritten.value, expected);
+    }
+
+    #[test]
+    fn absent_optional_field_is_read() {
+        let mut document = write::<StoredTeam>(&example()).value;
+        for seat in document["seats"].as_array_mut().unwrap() {
+            let seat = seat.as_object_mut().unwrap();
+            for key in ["agent", "instructions", "mode", "writes", "reviews"] {
+                seat.remove(key);
+            }
+        }
+        let team = read(&document).unwrap().definition;
+        assert_eq!(team.seats[1].agent, None);
+        assert_eq!(team.seats[1].writes, None);
+        assert_eq!(team.seats[2].reviews, None);
+    }
+
+    #[test]
+    fn corrupt_document_is_refused_with_its_field() {
+        let change = |change: fn(&mut Value)| {
+            let mut document = write::<StoredTeam>(&example()).value;
+            change(&mut document);
+            read(&document).unwrap_err().to_string()
+        };
+        let word = change(|document| document["seats"][0]["memory"] = json!("none"));
+        assert!(word.contains("expected one of seat, task"), "{word}");
+        let missing = change(|document| document["limits"] = json!({}));
+        assert!(missing.contains("missing field `plan`"), "{missing}");
+    }
+}

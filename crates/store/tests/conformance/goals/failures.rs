@@ -2,9 +2,8 @@
 
 use model::{
     goal::{
-        GoalState, Limits, PauseReason, Reviews, StuckCause, TaskStatus,
+        GoalState, PauseReason, Reviews, StuckCause, TaskStatus,
         TaskStatus::{Cancelled, Done, Failed, Running},
-        TeamError,
     },
     outcome::FailureKind,
     run::RunStatus,
@@ -26,7 +25,7 @@ impl Stage {
 pub(crate) async fn refused_plan_publishes_nothing(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let session = stage.goal(team(1, None)).await;
-    let planner = stage.turn(db, session, "planner-1").await;
+    let planner = stage.turn(db, session, "planner").await;
     for task in [work("a", &["b"]), work("b", &["a"]), work("c", &[])] {
         stage.stage_task(&planner, &task).await.unwrap();
     }
@@ -38,7 +37,7 @@ pub(crate) async fn refused_plan_publishes_nothing(db: &TestStore) {
     stage.succeed(planner.run).await;
     assert_eq!(stage.tasks(session).await, ["plan#1 RUNNING nothing"]);
     // The reminder names the cycle, and the tasks are still staged.
-    let planner = stage.turn(db, session, "planner-1").await;
+    let planner = stage.turn(db, session, "planner").await;
     let run = stage.run(planner.run).await;
     assert_eq!(run.prompt_ref.unwrap().id, "goal.reminder");
     assert!(run.content.contains("cycle"), "{}", run.content);
@@ -54,7 +53,7 @@ pub(crate) async fn refused_plan_publishes_nothing(db: &TestStore) {
 pub(crate) async fn staged_plan_outlives_lost_worker_and_is_published_once(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let session = stage.goal(team(1, None)).await;
-    let planner = stage.turn(db, session, "planner-1").await;
+    let planner = stage.turn(db, session, "planner").await;
     stage.stage_task(&planner, &work("a", &[])).await.unwrap();
     stage.advance_seconds(3600);
     assert_eq!(stage.stall().await, [planner.run]);
@@ -62,7 +61,7 @@ pub(crate) async fn staged_plan_outlives_lost_worker_and_is_published_once(db: &
     assert_eq!(stage.tasks(session).await, ["plan#1 RUNNING nothing"]);
     stage.advance_seconds(60);
     stage.store.promote_due(stage.now()).await.unwrap();
-    let again = stage.turn(db, session, "planner-1").await;
+    let again = stage.turn(db, session, "planner").await;
     let run = stage.run(again.run).await;
     assert_eq!(
         (run.attempt, run.interrupted_run_id),
@@ -90,7 +89,7 @@ pub(crate) async fn failed_task_is_attempted_twice_and_then_replanned(db: &TestS
     assert_eq!(stage.task_status(session, "a").await, Failed);
     assert_eq!(stage.tasks(session).await[2], "b PENDING a (FAILED)");
     // A run of a task is repeated by its task alone.
-    let planner = stage.turn(db, session, "planner-1").await;
+    let planner = stage.turn(db, session, "planner").await;
     let content = stage.run(planner.run).await.content;
     assert!(
         content.contains("FAILED a: Do a: attempts used up"),
@@ -172,7 +171,7 @@ pub(crate) async fn result_sent_back_is_reworked_in_same_memory(db: &TestStore) 
     let worker = stage.turn(db, session, "worker-1").await;
     stage.report(&worker, &done("Draft")).await.unwrap();
     stage.succeed(worker.run).await;
-    let judge = stage.turn(db, session, "judge-1").await;
+    let judge = stage.turn(db, session, "judge").await;
     let finding = sent_back("source", "There is no source.");
     stage.report(&judge, &finding).await.unwrap();
     stage.succeed(judge.run).await;
@@ -186,7 +185,7 @@ pub(crate) async fn result_sent_back_is_reworked_in_same_memory(db: &TestStore) 
     );
     stage.report(&again, &done("With a source")).await.unwrap();
     stage.succeed(again.run).await;
-    let judge = stage.turn(db, session, "judge-1").await;
+    let judge = stage.turn(db, session, "judge").await;
     stage.report(&judge, &verdict(&["read it"])).await.unwrap();
     stage.succeed(judge.run).await;
     let view = stage.store.goal(stage.scope(), session).await.unwrap();
@@ -196,10 +195,7 @@ pub(crate) async fn result_sent_back_is_reworked_in_same_memory(db: &TestStore) 
 pub(crate) async fn stuck_goal_is_given_up_at_its_deadline(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let mut new = stage.new_goal(team(1, None));
-    new.limits = Limits {
-        replans: 0,
-        ..Limits::default()
-    };
+    new.team.limits.graph.replans = 0;
     let session = stage.store.create_goal(stage.tenant, &new, stage.now());
     let session = session.await.unwrap();
     stage.plan(db, session, &[work("a", &[])]).await;
@@ -208,7 +204,7 @@ pub(crate) async fn stuck_goal_is_given_up_at_its_deadline(db: &TestStore) {
         stage.fail(worker.run, FailureKind::AgentError).await;
     }
     // The report comes before the pause.
-    let report = stage.turn(db, session, "planner-1").await;
+    let report = stage.turn(db, session, "planner").await;
     stage.succeed(report.run).await;
     let view = stage.store.goal(stage.scope(), session).await.unwrap();
     assert_eq!(view.state, GoalState::Stuck(StuckCause::Idle));
@@ -242,10 +238,8 @@ pub(crate) async fn team_that_cannot_work_makes_nothing(db: &TestStore) {
     let new = stage.new_goal(two);
     let refused = stage.store.create_goal(stage.tenant, &new, stage.now());
     let refused = refused.await.unwrap_err();
-    assert!(
-        matches!(refused, Error::Team(TeamError::Planners(2))),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Error::TeamFault(_)), "{refused:?}");
+    assert!(refused.to_string().contains("`seats[1].role"), "{refused}");
     let missing = stage.store.session(stage.scope(), new.session).await;
     assert!(matches!(missing, Err(Error::NotFound { .. })));
     // A seat without an agent is refused, too.
@@ -286,7 +280,7 @@ pub(crate) async fn planner_cancels_tasks_with_its_next_plan(db: &TestStore) {
     let session = stage.planned_goal(db, team(1, None), &plan).await;
     let replan = stage.change(session, GoalChange::Replan).await.unwrap();
     assert_eq!(replan, GoalState::Active);
-    let planner = stage.turn(db, session, "planner-1").await;
+    let planner = stage.turn(db, session, "planner").await;
     let now = stage.now();
     let staged = stage.store.stage_cancellation(&planner, "b", now).await;
     assert_eq!(staged.unwrap(), 1);
@@ -300,9 +294,8 @@ pub(crate) async fn planner_cancels_tasks_with_its_next_plan(db: &TestStore) {
 
 pub(crate) async fn draft_starts_and_first_plan_waits_for_its_approval(db: &TestStore) {
     let stage = Stage::setup(db).await;
-    let mut careful = team(1, None);
-    careful.approve_plan = true;
-    let mut new = stage.new_goal(careful);
+    let mut new = stage.new_goal(team(1, None));
+    new.approve_plan = true;
     new.draft = true;
     let session = stage.store.create_goal(stage.tenant, &new, stage.now());
     let session = session.await.unwrap();

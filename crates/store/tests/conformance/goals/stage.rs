@@ -1,39 +1,37 @@
 //! Goals on a stage: a team, its turns and its tools.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use model::{
     RunId, SessionId, TaskId,
     entity::SeatSettings,
     goal::{
-        Directory, GoalState, JUDGE, Limits, NewTask, PLANNER, ReportBody, ReportStatus,
-        ReportedFinding, Reviews, Role, SeatSpec, Severity, Team, WORKER,
+        GoalBudget, GoalState, JUDGE, NewTask, PLANNER, ReportBody, ReportStatus, ReportedFinding,
+        Reviews, Severity, WORKER,
     },
+    team::{SeatDefinition, TeamDefinition, TeamLimits},
 };
 use store::{Error, GoalChange, NewGoal, Scope, TaskReport, ToolCaller, params};
 
 use crate::{fixtures::TestStore, stage::Stage, tool_calls::start};
 
 /// Returns a team of a planner, workers, and a judge unless `reviews` is `None`.
-pub(super) fn team(workers: usize, reviews: Option<Reviews>) -> Team {
-    let seat = |name: String, role: &str| SeatSpec {
-        name,
-        role: role.to_owned(),
-        directory: Directory::Shared,
-    };
-    let mut roles = vec![Role::new(PLANNER), Role::new(WORKER)];
-    let mut seats = vec![seat("planner-1".into(), PLANNER)];
-    seats.extend((1..=workers).map(|no| seat(format!("worker-{no}"), WORKER)));
+pub(super) fn team(workers: u32, reviews: Option<Reviews>) -> TeamDefinition {
+    let mut planner = SeatDefinition::new(PLANNER);
+    planner.is_entry = true;
+    let mut worker = SeatDefinition::new(WORKER);
+    worker.count = workers;
+    let mut seats = vec![planner, worker];
     if reviews.is_some() {
-        roles.push(Role::new(JUDGE));
-        seats.push(seat("judge-1".into(), JUDGE));
+        let mut judge = SeatDefinition::new(JUDGE);
+        judge.reviews = reviews;
+        seats.push(judge);
     }
-    Team {
-        roles,
+    TeamDefinition {
+        name: "campaign".into(),
+        limits: TeamLimits::default(),
+        checks: BTreeMap::new(),
         seats,
-        reviews: reviews.unwrap_or(Reviews::Marked),
-        checks: BTreeSet::new(),
-        approve_plan: false,
     }
 }
 
@@ -88,8 +86,8 @@ pub(super) fn sent_back(id: &str, text: &str) -> TaskReport {
 }
 
 impl Stage {
-    pub(super) fn new_goal(&self, team: Team) -> NewGoal {
-        let agents = team.seats.iter();
+    pub(super) fn new_goal(&self, team: TeamDefinition) -> NewGoal {
+        let agents = team.seats().into_iter();
         let agents = agents.map(|_| (self.agent, SeatSettings::default()));
         NewGoal {
             session: self.new_session(None).id,
@@ -100,13 +98,14 @@ impl Stage {
             placed_on: None,
             agents: agents.collect(),
             team,
-            limits: Limits::default(),
+            approve_plan: false,
+            budget: GoalBudget::default(),
             until: None,
             draft: false,
         }
     }
 
-    pub(super) async fn goal(&self, team: Team) -> SessionId {
+    pub(super) async fn goal(&self, team: TeamDefinition) -> SessionId {
         let new = self.new_goal(team);
         let created = self.store.create_goal(self.tenant, &new, self.now());
         created.await.unwrap()
@@ -114,7 +113,7 @@ impl Stage {
 
     /// Takes the turn of the planner with these tasks.
     pub(super) async fn plan(&self, db: &TestStore, session: SessionId, tasks: &[NewTask]) {
-        let planner = self.turn(db, session, "planner-1").await;
+        let planner = self.turn(db, session, "planner").await;
         for task in tasks {
             self.stage_task(&planner, task).await.unwrap();
         }
@@ -125,7 +124,7 @@ impl Stage {
     pub(super) async fn planned_goal(
         &self,
         db: &TestStore,
-        team: Team,
+        team: TeamDefinition,
         tasks: &[NewTask],
     ) -> SessionId {
         let session = self.goal(team).await;
@@ -133,7 +132,7 @@ impl Stage {
         session
     }
 
-    /// Returns the run that holds a seat.
+    /// Returns the run that holds a seat. The only seat of a role has the name of its role, and `worker-1` names it too.
     pub(super) async fn open_run(
         &self,
         db: &TestStore,
@@ -141,7 +140,7 @@ impl Stage {
         seat: &str,
     ) -> Option<RunId> {
         let sql = "select r.id from agent_runs r join agent_definitions d on d.id = r.seat_id \
-            where r.session_id = $1 and d.name = $2 and r.status in ('queued', 'delivered', 'running')";
+            where r.session_id = $1 and $2 in (d.name, d.name || '-1') and r.status in ('queued', 'delivered', 'running')";
         let rows = db.run(Scope::System, sql, params![session, seat]).await;
         let rows = rows.unwrap();
         rows.first().map(|row| row.get("id").unwrap())
