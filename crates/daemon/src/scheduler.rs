@@ -1,5 +1,5 @@
 //! The scheduler: fires due triggers, promotes runs whose backoff is over, lets the defaults of unanswered questions
-//! count, and fails runs whose instance was removed or whose directory no server has.
+//! count, moves goals at their deadlines, and fails runs whose instance was removed or whose directory no server has.
 //!
 //! **Invariants:** an idle tick is one SQL statement. Several servers may run schedulers at the same time: each
 //! trigger is locked while it fires, and locked triggers are skipped. [`tick`] does nothing while the time is
@@ -41,6 +41,11 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<TickResult, Error> {
     }
     let has_overdue_question = status.question_deadline.is_some_and(|at| at <= now);
     let questions_failed = has_overdue_question && !expire_questions(host, now, &mut started).await;
+    let has_due_goal = status.goal_deadline.is_some_and(|at| at <= now);
+    let goals_failed = has_due_goal && !pass_goal_deadlines(host, now, &mut started).await;
+    if status.has_idle_goal {
+        move_idle_goals(host, now, &mut started).await;
+    }
     if status.has_removed_instance {
         let failed = host.store.fail_runs_of_removed_instances(now).await?;
         tracing::warn!(
@@ -57,6 +62,7 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<TickResult, Error> {
     if status.has_promotable
         || status.has_outdated_triggers
         || has_overdue_question
+        || has_due_goal
         || status.due.is_some_and(|at| at <= now)
     {
         // Read again, because firing has moved the next instants and promotion has ended backoffs.
@@ -65,6 +71,10 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<TickResult, Error> {
     // A question that cannot be written must not make the scheduler spin. The next tick tries it again.
     if questions_failed {
         status.question_deadline = None;
+    }
+    // The same for a goal that cannot be moved.
+    if goals_failed {
+        status.goal_deadline = None;
     }
     let next = match status.next_work_at() {
         _ if more => Some(now),
@@ -144,6 +154,39 @@ async fn expire_questions(host: &Host, now: Timestamp, started: &mut u32) -> boo
     }
 }
 
+/// Moves the goals whose deadline has passed, and adds their number to `started`. Returns `false` if one of them could not
+/// be moved. The error is only logged, because one goal must not delay the other work.
+async fn pass_goal_deadlines(host: &Host, now: Timestamp, started: &mut u32) -> bool {
+    match host.store.pass_goal_deadlines(now).await {
+        Ok(passed) => {
+            *started += passed;
+            true
+        }
+        Err(error) => {
+            let error: &(dyn std::error::Error + 'static) = &error;
+            tracing::error!(error, "cannot move goals at their deadlines");
+            host.metrics.record_loop_error(Scheduler::NAME);
+            false
+        }
+    }
+}
+
+/// Moves the active goals that nothing else would move, and adds their number to `started`. They are faults of this program,
+/// so they are logged as errors and counted. An error is only logged, because one goal must not delay the other work.
+async fn move_idle_goals(host: &Host, now: Timestamp, started: &mut u32) {
+    match host.store.move_idle_goals(now).await {
+        Ok(moved) => {
+            host.metrics.record_sweep_faults(moved);
+            *started += moved;
+        }
+        Err(error) => {
+            let error: &(dyn std::error::Error + 'static) = &error;
+            tracing::error!(error, "cannot move goals without an open turn");
+            host.metrics.record_loop_error(Scheduler::NAME);
+        }
+    }
+}
+
 /// Queues the runs whose backoff is over, and deferred runs that an earlier promotion has missed. Returns their
 /// number. Missed promotions are faults of this program, so they are logged as errors and counted.
 pub(crate) async fn promote(host: &Host, now: Timestamp) -> Result<u32, Error> {
@@ -163,10 +206,11 @@ pub(crate) async fn promote(host: &Host, now: Timestamp) -> Result<u32, Error> {
 #[derive(Debug, Clone, Copy)]
 pub struct TickResult {
     /// The number of occurrences that were fired plus the numbers of runs that were promoted, of questions that expired,
-    /// and of runs whose directory is there now. Some of these occurrences may have been skipped or deferred, so the
+    /// of goals that moved, and of runs whose directory is there now. Some of these occurrences may have been skipped or deferred, so the
     /// workers may be woken for nothing.
     pub started: u32,
-    /// The instant of the next tick. `None` if no trigger, no backoff and no question is pending.
+    /// The instant of the next tick. `None` if no trigger, no backoff, no question and no goal is
+    /// pending.
     pub next: Option<Timestamp>,
 }
 

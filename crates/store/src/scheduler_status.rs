@@ -13,6 +13,10 @@ pub struct SchedulerStatus {
     pub backoff: Option<Timestamp>,
     /// The deadline of the next question without an answer. It may be in the past.
     pub question_deadline: Option<Timestamp>,
+    /// The next deadline of a goal. It may be in the past.
+    pub goal_deadline: Option<Timestamp>,
+    /// `true` if nothing would ever move an active goal, which is a fault of this program.
+    pub has_idle_goal: bool,
     /// `true` if a waiting run could start, because its backoff has ended or a promotion has missed it.
     pub has_promotable: bool,
     /// `true` if a run waits for an instance that was removed.
@@ -45,10 +49,15 @@ pub struct QueueDepth {
 impl SchedulerStatus {
     /// Returns the instant of the next work.
     pub fn next_work_at(&self) -> Option<Timestamp> {
-        [self.due, self.backoff, self.question_deadline]
-            .into_iter()
-            .flatten()
-            .min()
+        [
+            self.due,
+            self.backoff,
+            self.question_deadline,
+            self.goal_deadline,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 }
 
@@ -67,6 +76,8 @@ impl Store {
             due: row.optional("due")?,
             backoff: row.optional("backoff")?,
             question_deadline: row.optional("question_deadline")?,
+            goal_deadline: row.optional("goal_deadline")?,
+            has_idle_goal: row.get("has_idle_goal")?,
             has_promotable: row.get("has_promotable")?,
             has_removed_instance: row.get("has_removed_instance")?,
             directory_refusal: row.optional("directory_refusal")?,

@@ -160,7 +160,7 @@ impl Metrics {
         let sweep_faults = Counter::default();
         registry.register(
             "sweep_faults",
-            "Inputs without a live run that the sweep found",
+            "Inputs without a live run, and active goals without an open turn, that the sweeps found",
             sweep_faults.clone(),
         );
         let loop_errors = Family::default();
@@ -239,9 +239,9 @@ impl Metrics {
         self.registered.stalls.inc_by(runs as u64);
     }
 
-    /// Records inputs without a live run that the sweep found.
-    pub fn record_sweep_faults(&self, inputs: u32) {
-        self.registered.sweep_faults.inc_by(inputs.into());
+    /// Records inputs without a live run, or active goals without an open turn, that a sweep found.
+    pub fn record_sweep_faults(&self, faults: u32) {
+        self.registered.sweep_faults.inc_by(faults.into());
     }
 
     /// Records a failed tick of the loop `of`.

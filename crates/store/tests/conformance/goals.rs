@@ -2,6 +2,7 @@
 
 mod failures;
 mod stage;
+mod sweeps;
 
 use futures::future::join_all;
 use model::{
@@ -35,6 +36,9 @@ pub(crate) use failures::{
     team_that_cannot_work_makes_nothing, tools_of_tasks_belong_to_their_turns,
     turn_without_report_is_reminded_once,
 };
+pub(crate) use sweeps::{
+    idle_goal_is_found_and_its_lost_turn_fails, idle_goal_whose_question_is_lost_goes_on,
+};
 
 behaviours! {
     both {
@@ -49,6 +53,7 @@ behaviours! {
             stuck_goal_is_given_up_at_its_deadline, team_that_cannot_work_makes_nothing,
             answer_starts_next_turn_of_task_that_asked, planner_cancels_tasks_with_its_next_plan,
             draft_starts_and_first_plan_waits_for_its_approval,
+            idle_goal_is_found_and_its_lost_turn_fails, idle_goal_whose_question_is_lost_goes_on,
         ]
     }
     sqlite {}

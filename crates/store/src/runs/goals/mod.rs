@@ -7,6 +7,7 @@
 mod answer;
 mod create;
 mod deadline;
+mod idle;
 mod people;
 mod prompts;
 mod starts;

@@ -1,6 +1,7 @@
 -- Returns the pending work of the scheduler in one query: the instant of the next due trigger, and the end of the
 -- next backoff. A backoff that has ended does not count, because its run waits for a seat and not for the time.
--- `question_deadline` is the next instant at which the default of a question counts.
+-- `question_deadline` is the next instant at which the default of a question counts, `goal_deadline` the next deadline of a
+-- goal. `has_idle_goal` is true if an active goal has no open run, question or deadline.
 -- `has_promotable` is true if a waiting run could start, although no promotion has found it. `has_removed_instance` is
 -- true if a run waits for a removed instance. `directory_refusal` is the instant of the oldest refusal of a run whose
 -- directory is not on a server. `has_outdated_triggers` is true if an older edition of the zone rules computed the next
@@ -22,6 +23,17 @@ select
     ) as due,
     (select min(not_before) from agent_runs where status = 'deferred' and not_before > $1) as backoff,
     (select min(deadline_at) from questions where state = 'pending' and needs_format <= $2) as question_deadline,
+    (select min(check_at) from goals where check_at is not null and needs_format <= $2) as goal_deadline,
+    exists (
+        select 1
+        from goals g
+        where g.state = 'active' and g.check_at is null and g.needs_format <= $2
+          and not exists (
+              select 1 from agent_runs r
+              where r.session_id = g.session_id and r.status in ('queued', 'deferred', 'delivered', 'running')
+          )
+          and not exists (select 1 from questions q where q.session_id = g.session_id and q.state = 'pending')
+    ) as has_idle_goal,
     exists (
         select 1
         from agent_runs r

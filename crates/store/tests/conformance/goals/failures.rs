@@ -209,6 +209,8 @@ pub(crate) async fn stuck_goal_is_given_up_at_its_deadline(db: &TestStore) {
     let view = stage.store.goal(stage.scope(), session).await.unwrap();
     assert_eq!(view.state, GoalState::Stuck(StuckCause::Idle));
     assert!(view.check_at.is_some());
+    let status = stage.store.scheduler_status(stage.now()).await.unwrap();
+    assert_eq!(status.next_work_at(), view.check_at);
     assert_eq!(
         stage.store.pass_goal_deadlines(stage.now()).await.unwrap(),
         0

@@ -1,0 +1,54 @@
+//! Goals that the scheduler moves.
+
+use model::goal::TaskStatus::{Failed, Running};
+use store::{Scope, params};
+
+use super::stage::{done, team, work};
+use crate::{fixtures::TestStore, stage::Stage};
+
+pub(crate) async fn idle_goal_is_found_and_its_lost_turn_fails(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage
+        .planned_goal(db, team(1, None), &[work("a", &[])])
+        .await;
+    let status = stage.store.scheduler_status(stage.now()).await.unwrap();
+    assert!(!status.has_idle_goal, "a turn is open");
+    assert_eq!(stage.store.move_idle_goals(stage.now()).await.unwrap(), 0);
+    for attempt in 1..=2 {
+        let lost = stage.open_run(db, session, "worker").await.unwrap();
+        // A fault of the program: the run of the turn is lost, and the graph still waits for its end.
+        let sql = "delete from agent_runs where id = $1";
+        db.run(Scope::System, sql, params![lost]).await.unwrap();
+        let status = stage.store.scheduler_status(stage.now()).await.unwrap();
+        assert!(status.has_idle_goal);
+        assert_eq!(stage.store.move_idle_goals(stage.now()).await.unwrap(), 1);
+        assert_eq!(stage.store.move_idle_goals(stage.now()).await.unwrap(), 0);
+        let view = stage.store.goal(stage.scope(), session).await.unwrap();
+        let expected = if attempt == 1 { Running } else { Failed };
+        assert_eq!(view.tasks[1].status, expected);
+    }
+    // The failed task requests a plan, so that the goal goes on.
+    let status = stage.store.scheduler_status(stage.now()).await.unwrap();
+    assert!(!status.has_idle_goal);
+    assert!(stage.open_run(db, session, "planner").await.is_some());
+}
+
+pub(crate) async fn idle_goal_whose_question_is_lost_goes_on(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage
+        .planned_goal(db, team(1, None), &[work("a", &[])])
+        .await;
+    let worker = stage.turn(db, session, "worker").await;
+    stage.ask_person(&worker, "Which colour?").await.unwrap();
+    stage.succeed(worker.run).await;
+    assert_eq!(stage.store.move_idle_goals(stage.now()).await.unwrap(), 0);
+    let sql = "delete from questions where session_id = $1";
+    db.run(Scope::System, sql, params![session]).await.unwrap();
+    assert_eq!(stage.store.move_idle_goals(stage.now()).await.unwrap(), 1);
+    let again = stage.turn(db, session, "worker").await;
+    stage.report(&again, &done("A")).await.unwrap();
+    stage.succeed(again.run).await;
+    let report = stage.turn(db, session, "planner").await;
+    stage.succeed(report.run).await;
+    assert_eq!(stage.store.move_idle_goals(stage.now()).await.unwrap(), 0);
+}
