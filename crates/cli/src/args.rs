@@ -8,7 +8,7 @@ use crate::{
     commands::{
         agent, approval, artifact, automation, completions, config, demo, demo_agent, doctor,
         endpoint, instance, login, man, mcp, memory, open, question, run, runtime, serve, session,
-        sign_in, status, tenant, token, trace,
+        sign_in, status, team, tenant, token, trace,
     },
     error::EXIT_CODES,
     global::Global,
@@ -34,6 +34,7 @@ pub(crate) enum Command {
     Login(login::Args),
     Logout(login::LogoutArgs),
     Config(config::Args),
+    Team(team::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
     Man(man::Args),

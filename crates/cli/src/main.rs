@@ -125,6 +125,7 @@ fn run(cli: Cli, output: Output) -> Result<Exit, CliError> {
             block_on(run_api_command(command, &config, output))
         }
         Command::Config(args) => commands::config::run(args, &global, output),
+        Command::Team(args) => commands::team::run(args, output),
         Command::Doctor(args) => block_on(commands::doctor::run(args, &global, output)),
         Command::Completions(args) => commands::completions::run(&args, Cli::command(), output),
         Command::Man(args) => commands::man::run(args, Cli::command(), output),

@@ -29,6 +29,7 @@ pub(crate) mod serve;
 pub(crate) mod session;
 pub(crate) mod sign_in;
 pub(crate) mod status;
+pub(crate) mod team;
 pub(crate) mod tenant;
 pub(crate) mod token;
 pub(crate) mod trace;

@@ -46,6 +46,7 @@ mod shared_database;
 mod standalone;
 mod starting_server;
 mod status;
+mod teams;
 mod test_installation;
 mod tools;
 mod traces;

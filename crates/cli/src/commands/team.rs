@@ -1,0 +1,244 @@
+//! `matins team`: shows the teams that ship, and checks team files.
+
+use std::{fs::File, io::Read as _, path::Path};
+
+use clap::Subcommand;
+use config::team::{
+    InvalidTeam, MAX_TEAM_FILE_BYTES, SHIPPED_TEAMS, ShippedTeam, TeamProblem, parse_team,
+};
+use model::{
+    nearest::nearest,
+    team::{LIMIT_FIELDS, SeatDefinition, TeamDefinition},
+};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    error::{CliError, Exit},
+    output::{Output, clean, field_row, one_line, table},
+};
+
+/// Show and check teams: the seats, the limits and the checks of a goal
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the teams that ship with Matins
+    List,
+    /// Show a team
+    Show {
+        /// The name of a team that ships, or the path of a TOML file, which has a slash or ends in .toml
+        #[arg(value_name = "NAME|FILE", value_hint = clap::ValueHint::FilePath)]
+        team: String,
+        /// Print the TOML file itself, as a beginning for a team of your own
+        #[arg(long)]
+        file: bool,
+    },
+    /// Report all problems of a team file
+    Check {
+        /// The TOML file
+        #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+        file: String,
+    },
+}
+
+pub(crate) fn run(args: Args, output: Output) -> Result<Exit, CliError> {
+    match args.command {
+        Command::List => list(output)?,
+        Command::Show { team, file } => show(&team, file, output)?,
+        Command::Check { file } => return check(&file, output),
+    }
+    Ok(Exit::Done)
+}
+
+/// A team with the text of its file.
+struct LoadedTeam {
+    text: String,
+    definition: Result<TeamDefinition, InvalidTeam>,
+}
+
+impl LoadedTeam {
+    /// Loads a team that ships, or a file.
+    fn load(team: &str) -> Result<Self, CliError> {
+        let is_toml = Path::new(team).extension() == Some("toml".as_ref());
+        if is_toml || team.contains('/') {
+            return Self::read(team);
+        }
+        let shipped = ShippedTeam::find(team).ok_or_else(|| {
+            let names = SHIPPED_TEAMS.map(|team| team.name);
+            let message = format!("there is no team `{}`", one_line(team));
+            let hint = match nearest(team, names) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!(
+                    "use {}, or the path of a file, such as ./team.toml",
+                    names.join(", ")
+                ),
+            };
+            CliError::message(Exit::NotFound, message).with_hint(hint)
+        })?;
+        Ok(Self {
+            text: shipped.file.to_owned(),
+            definition: shipped.definition(),
+        })
+    }
+
+    fn read(path: &str) -> Result<Self, CliError> {
+        let content = read_limited(Path::new(path)).map_err(|error| {
+            CliError::environment(format!("cannot read the file {}", one_line(path)), error)
+        })?;
+        Ok(Self {
+            definition: parse_team(path, &content),
+            text: String::from_utf8_lossy(&content).into_owned(),
+        })
+    }
+}
+
+/// Reads a file up to one byte more than accepted, so that the parser refuses a file that is too long.
+fn read_limited(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    let longest = MAX_TEAM_FILE_BYTES as u64 + 1;
+    File::open(path)?.take(longest).read_to_end(&mut content)?;
+    Ok(content)
+}
+
+fn list(output: Output) -> Result<(), CliError> {
+    let mut rows = Vec::new();
+    let mut documents = Vec::new();
+    for shipped in SHIPPED_TEAMS {
+        let team = shipped.definition().map_err(invalid)?;
+        if output.json {
+            documents.push(team_json(&team));
+        }
+        rows.push([
+            shipped.name.to_owned(),
+            team.seats().len().to_string(),
+            roles(&team),
+            shipped.about.to_owned(),
+        ]);
+    }
+    if output.json {
+        return Ok(output.document(&documents)?);
+    }
+    Ok(output.line(&table(["NAME", "SEATS", "ROLES", "FOR"], rows))?)
+}
+
+/// Returns the roles of a team, each with the number of its seats if it has several.
+fn roles(team: &TeamDefinition) -> String {
+    let role = |seat: &SeatDefinition| match seat.count {
+        1 => seat.role.clone(),
+        count => format!("{} ({count})", seat.role),
+    };
+    team.seats.iter().map(role).collect::<Vec<_>>().join(", ")
+}
+
+fn show(team: &str, file: bool, output: Output) -> Result<(), CliError> {
+    let LoadedTeam { text, definition } = LoadedTeam::load(team)?;
+    let team = definition.map_err(invalid)?;
+    match (file, output.json) {
+        (true, true) => Ok(output.document(&json!({ "file": text }))?),
+        (true, false) => Ok(output.piece(&clean(&text))?),
+        (false, true) => Ok(output.document(&team_json(&team))?),
+        (false, false) => Ok(output.line(&team_text(&team))?),
+    }
+}
+
+fn team_text(team: &TeamDefinition) -> String {
+    let mut lines = vec![field_row("name", &team.name)];
+    for (name, command) in &team.checks {
+        lines.push(field_row(
+            "check",
+            &format!("{name}: {}", one_line(command)),
+        ));
+    }
+    let seats = team.seats().into_iter().map(|seat| {
+        let definition = seat.definition;
+        [
+            seat.name,
+            definition.role.clone(),
+            definition.agent.clone().unwrap_or_default(),
+            definition.memory.to_string(),
+            definition.directory.to_string(),
+            definition.attempts.to_string(),
+        ]
+    });
+    let headings = ["SEAT", "ROLE", "AGENT", "MEMORY", "DIRECTORY", "ATTEMPTS"];
+    lines.push(String::new());
+    lines.push(table(headings, seats));
+    let limits = LIMIT_FIELDS.iter().map(|limit| {
+        [
+            limit.name.to_owned(),
+            (limit.get)(&team.limits).to_string(),
+            limit.about.to_owned(),
+        ]
+    });
+    lines.push(String::new());
+    lines.push(table(["LIMIT", "VALUE", "ABOUT"], limits));
+    for seat in &team.seats {
+        if let Some(instructions) = &seat.instructions {
+            lines.push(format!("\n{}:\n{}", seat.role, clean(instructions)));
+        }
+    }
+    lines.join("\n")
+}
+
+fn team_json(team: &TeamDefinition) -> Value {
+    let limits: Map<_, _> = LIMIT_FIELDS
+        .iter()
+        .map(|limit| (limit.name.to_owned(), json!((limit.get)(&team.limits))))
+        .collect();
+    let seats: Vec<_> = team
+        .seats()
+        .into_iter()
+        .map(|seat| {
+            let definition = seat.definition;
+            json!({
+                "name": seat.name,
+                "role": definition.role,
+                "entry": definition.is_entry,
+                "agent": definition.agent,
+                "instructions": definition.instructions,
+                "memory": definition.memory,
+                "mode": definition.mode,
+                "directory": definition.directory,
+                "writes": definition.writes,
+                "cron": definition.cron,
+                "reviews": definition.reviews,
+                "attempts": definition.attempts,
+                "accept_answers": definition.accept_answers,
+            })
+        })
+        .collect();
+    json!({ "name": team.name, "limits": limits, "checks": team.checks, "seats": seats })
+}
+
+fn check(file: &str, output: Output) -> Result<Exit, CliError> {
+    let problems = match LoadedTeam::read(file)?.definition {
+        Ok(_) => Vec::new(),
+        Err(error) => error.problems,
+    };
+    let exit = if problems.is_empty() {
+        Exit::Done
+    } else {
+        Exit::Usage
+    };
+    if output.json {
+        let problem = |problem: &TeamProblem| json!({ "line": problem.line, "column": problem.column, "message": problem.message });
+        let problems: Vec<_> = problems.iter().map(problem).collect();
+        output.document(&json!({ "problems": problems }))?;
+        return Ok(exit);
+    }
+    if problems.is_empty() {
+        output.line("The team is valid.")?;
+    }
+    for problem in &problems {
+        output.line(&clean(&problem.to_string()))?;
+    }
+    Ok(exit)
+}
+
+fn invalid(error: InvalidTeam) -> CliError {
+    CliError::new(Exit::Usage, error)
+}

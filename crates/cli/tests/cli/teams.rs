@@ -1,0 +1,119 @@
+//! `matins team`: the teams that ship, and team files.
+
+use std::{fs, path::Path};
+
+use serde_json::json;
+
+use crate::test_installation::TestInstallation;
+
+const VALID: &str = "name = \"mine\"\n\n[[seats]]\nrole = \"planner\"\nentry = true\n\n[[seats]]\nrole = \"worker\"\n";
+
+#[test]
+fn team_list_and_show_print_shipped_teams() {
+    let world = TestInstallation::new();
+    let listed = world.run(&["team", "list"]).expect_success();
+    for row in [
+        "research",
+        "planner, worker (3), judge",
+        "planner, worker (4)",
+    ] {
+        assert!(listed.contains(row), "{row}: {listed}");
+    }
+    let listed = world.json(&["team", "list"]);
+    assert_eq!(listed.as_array().unwrap().len(), 4);
+    assert_eq!(listed[0]["name"], "code");
+    let shown = world.json(&["team", "show", "inbox"]);
+    assert_eq!(shown["limits"]["plan"], 250);
+    assert_eq!(shown["limits"]["replans"], 5);
+    assert_eq!(shown["seats"][1]["name"], "worker-1");
+    assert_eq!(shown["seats"][1]["directory"], "own");
+    let text = world.run(&["team", "show", "research"]).expect_success();
+    assert!(text.contains("Source every claim."), "{text}");
+    assert!(!world.data_folder().exists(), "to show makes nothing");
+}
+
+#[test]
+fn shipped_file_is_beginning_of_own_team() {
+    let world = TestInstallation::new();
+    let file = world
+        .run(&["team", "show", "code", "--file"])
+        .expect_success();
+    let path = world.path().join("own.toml");
+    fs::write(&path, file.replace("name = \"code\"", "name = \"own\"")).unwrap();
+    let path = path.to_str().unwrap();
+    let checked = world.run(&["team", "check", path]).expect_success();
+    assert_eq!(checked.trim(), "The team is valid.");
+    assert_eq!(world.json(&["team", "show", path])["name"], "own");
+}
+
+#[test]
+fn team_check_reports_each_problem_with_its_location() {
+    let world = TestInstallation::new();
+    let path = world.path().join("team.toml");
+    fs::write(&path, format!("{VALID}count = 9\ncolour = 1\n")).unwrap();
+    let path = path.to_str().unwrap();
+    let checked = world.run(&["team", "check", path]);
+    assert_eq!(checked.code, 2);
+    let problems = world.run(&["team", "check", path, "--json"]);
+    assert_eq!(problems.code, 2);
+    let found: serde_json::Value = serde_json::from_str(&problems.stdout).unwrap();
+    assert_eq!(found["problems"][0]["line"], 10);
+    fs::write(path, format!("{VALID}count = 9\n")).unwrap();
+    let checked = world.run(&["team", "check", path]);
+    let expected = format!("{path}:9:1: invalid `seats[1].count = 9`: accepted are 1 to 8");
+    assert_eq!(checked.stdout.trim(), expected);
+    let shown = world.run(&["team", "show", path]);
+    assert_eq!(shown.code, 2);
+    assert!(shown.stderr.contains(&expected), "{}", shown.stderr);
+}
+
+#[test]
+fn unknown_team_is_refused_with_suggestion() {
+    let world = TestInstallation::new();
+    let shown = world.run(&["team", "show", "reserach"]);
+    assert_eq!(shown.code, 3);
+    assert!(
+        shown.stderr.contains("there is no team `reserach`"),
+        "{}",
+        shown.stderr
+    );
+    assert!(
+        shown.stderr.contains("did you mean `research`?"),
+        "{}",
+        shown.stderr
+    );
+    let shown = world.run(&["team", "show", "x"]);
+    assert!(
+        shown.stderr.contains("code, demo, inbox, research"),
+        "{}",
+        shown.stderr
+    );
+    let missing = world.run(&["team", "check", "absent.toml"]);
+    assert_eq!(missing.code, 6);
+    assert!(missing.stderr.contains("absent.toml"), "{}", missing.stderr);
+}
+
+#[test]
+fn valid_file_has_no_problems() {
+    let world = TestInstallation::new();
+    let path = world.path().join("team.toml");
+    fs::write(&path, VALID).unwrap();
+    let checked = world.json(&["team", "check", path.to_str().unwrap()]);
+    assert_eq!(checked, json!({ "problems": [] }));
+}
+
+#[test]
+fn reference_has_each_limit_with_its_default() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
+    let page = fs::read_to_string(root.unwrap().join("docs/reference/teams.md")).unwrap();
+    let shown = TestInstallation::new().json(&["team", "show", "code"]);
+    let limits = shown["limits"].as_object().unwrap();
+    assert_eq!(limits.len(), 15);
+    for (name, value) in limits {
+        let row = page
+            .lines()
+            .find(|line| line.starts_with(&format!("| `{name}` |")));
+        let row = row.unwrap_or_else(|| panic!("no row of {name}"));
+        assert!(row.contains(&format!(" | {value} | ")), "{row}");
+    }
+}
