@@ -25,6 +25,7 @@ mod automations;
 mod blocked_on;
 mod budgets;
 mod document;
+mod goals;
 mod instances;
 mod memory;
 mod messages;
@@ -47,6 +48,7 @@ mod session_target;
 mod sessions;
 mod settings;
 mod tagged;
+mod tasks;
 mod trace_event;
 mod triggers;
 
@@ -58,12 +60,14 @@ pub use automations::*;
 pub use blocked_on::*;
 pub use budgets::*;
 pub use document::Change;
+pub use goals::*;
 pub use instances::*;
 pub use memory::*;
 pub use messages::*;
 pub use model::{
     access::{Permission, Role, TokenKind},
     approval::{ApprovalStatus, OnUnmatched},
+    goal::{GoalStatus, Severity, Step, TaskKind, TaskStatus},
     notification::{DeliveryStatus, NotificationKind},
     question::{QuestionKind, QuestionStatus},
     seat_message::SeatMessageStatus,
@@ -85,6 +89,7 @@ pub use server::*;
 pub use session_target::{InvalidSessionTarget, SessionTarget};
 pub use sessions::*;
 pub use settings::*;
+pub use tasks::*;
 pub use trace_event::*;
 pub use triggers::*;
 

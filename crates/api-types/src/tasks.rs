@@ -1,0 +1,244 @@
+//! Tasks of goals.
+
+use model::{
+    RunId, SessionId, TaskId, Timestamp,
+    goal::{NewTask, Severity, Step, TaskKind, TaskStatus},
+    run::RunStatus,
+};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// The tasks of a goal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Tasks {
+    /// The version of the plan. A change of the plan names it.
+    #[schema(minimum = 0)]
+    pub plan_version: u32,
+    /// The tasks, in the order in which they were made.
+    pub tasks: Vec<Task>,
+}
+
+/// A task of a goal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Task {
+    /// The ID of the task.
+    pub id: TaskId,
+    /// The ID of the session of the goal.
+    pub goal_id: SessionId,
+    /// The key, unique in the goal.
+    pub key: String,
+    /// The title.
+    pub title: String,
+    /// The kind.
+    pub kind: TaskKind,
+    /// The role whose seats take the task.
+    pub role: String,
+    /// The status.
+    pub status: TaskStatus,
+    /// The step of a running task. Null otherwise.
+    #[serde(default)]
+    pub step: Option<Step>,
+    /// The name of the seat that has the turn, waits for it, or gets the answer. Null if there is none.
+    #[serde(default)]
+    pub seat: Option<String>,
+    /// The number of rounds in which checks or the judge sent the task back.
+    #[schema(minimum = 0)]
+    pub round: u32,
+    /// The number of rounds after which the task fails as `not accepted`.
+    #[schema(minimum = 0)]
+    pub round_limit: u32,
+    /// The number of failed attempts.
+    #[schema(minimum = 0)]
+    pub attempts: u32,
+    /// `true` if the goal can be done without the task.
+    pub optional: bool,
+    /// `true` if the planner marked the task for review.
+    pub review: bool,
+    /// The rank among tasks that are ready, from 0, which starts first, to 9.
+    #[schema(minimum = 0, maximum = 9)]
+    pub priority: u8,
+    /// The version of the plan that published the task.
+    #[schema(minimum = 0)]
+    pub plan_version: u32,
+    /// The keys of tasks that must be satisfied first.
+    pub depends_on: Vec<String>,
+    /// The thing for which the task waits, as a text. Null if it waits for nothing.
+    #[serde(default)]
+    pub waits_for: Option<String>,
+    /// The reason of a task that is over. Null otherwise.
+    #[serde(default)]
+    pub reason: Option<String>,
+    /// The result that the agent reported. Null until then.
+    #[serde(default)]
+    pub result: Option<String>,
+    /// The instant at which the task was published.
+    pub created_at: Timestamp,
+    /// The instant at which the task first got a seat. Null until then.
+    #[serde(default)]
+    pub started_at: Option<Timestamp>,
+    /// The instant at which the task was over. Null until then.
+    #[serde(default)]
+    pub ended_at: Option<Timestamp>,
+}
+
+/// A task with its texts, its findings and its runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TaskDetails {
+    /// The fields that lists show.
+    #[serde(flatten)]
+    pub task: Task,
+    /// The description.
+    pub description: String,
+    /// The lines by which the result is judged.
+    pub acceptance: Vec<String>,
+    /// The path prefixes that the task writes.
+    pub writes: Vec<String>,
+    /// The names of the checks that Matins runs after the work.
+    pub checks: Vec<String>,
+    /// The names of the artifacts of the result.
+    pub artifacts: Vec<String>,
+    /// The findings of the last round, of checks and of the judge.
+    pub findings: Vec<TaskFinding>,
+    /// The evidence of the judge that accepted the task.
+    pub evidence: Vec<String>,
+    /// The runs of the task, the oldest first.
+    pub runs: Vec<TaskRun>,
+}
+
+/// A finding about the result of a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TaskFinding {
+    /// The ID, which stays the same in each round.
+    pub id: String,
+    /// The text.
+    pub text: String,
+    /// The severity.
+    pub severity: Severity,
+    /// The name of the check, or `judge`.
+    pub from: String,
+}
+
+/// A run of a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TaskRun {
+    /// The ID of the run.
+    pub id: RunId,
+    /// The status.
+    pub status: RunStatus,
+    /// The kind of the prompt, such as `work` or `review`. Null for an input that is no turn of the task.
+    #[serde(default)]
+    pub prompt: Option<String>,
+    /// The name of the seat.
+    pub seat: String,
+    /// The instant at which the run began. Null until then.
+    #[serde(default)]
+    pub started_at: Option<Timestamp>,
+    /// The instant at which the run was over. Null until then.
+    #[serde(default)]
+    pub ended_at: Option<Timestamp>,
+}
+
+/// A change of the plan by a person.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlanRequest {
+    /// The version of the plan that the person has read.
+    #[schema(minimum = 0)]
+    pub plan_version: u32,
+    /// The new tasks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<NewTaskRequest>,
+    /// The keys of tasks to cancel or to drop.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cancel: Vec<String>,
+}
+
+/// A new task of a plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewTaskRequest {
+    /// The key, unique in the goal.
+    #[schema(min_length = 1, max_length = 40)]
+    pub key: String,
+    /// The title.
+    #[schema(min_length = 1)]
+    pub title: String,
+    /// The description, at most 16 KiB.
+    #[serde(default)]
+    pub description: String,
+    /// The role whose seats take the task.
+    pub role: String,
+    /// The keys of tasks that must be satisfied first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<String>,
+    /// The lines by which the result is judged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub acceptance: Vec<String>,
+    /// The names of checks of the team, which Matins runs after the work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<String>,
+    /// The path prefixes that the task writes. If absent, they are those of the role.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writes: Option<Vec<String>>,
+    /// The keys of tasks that this one replaces.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaces: Vec<String>,
+    /// The rank among tasks that are ready, from 0, which starts first, to 9. The default is 5.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0, maximum = 9)]
+    pub priority: Option<u8>,
+    /// `true` if the goal can be done without the task.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub optional: bool,
+    /// `true` if the judge has to review the result.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub review: bool,
+    /// The items. With items, each makes a task of its own, in whose texts and paths it replaces `{item}`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub each: Vec<String>,
+}
+
+impl From<NewTaskRequest> for NewTask {
+    fn from(request: NewTaskRequest) -> Self {
+        let NewTaskRequest {
+            key,
+            title,
+            description,
+            role,
+            depends_on,
+            acceptance,
+            checks,
+            writes,
+            replaces,
+            priority,
+            optional,
+            review,
+            each,
+        } = request;
+        let defaults = Self::new(&key, &role);
+        Self {
+            title,
+            description,
+            depends_on,
+            acceptance,
+            checks,
+            writes,
+            replaces,
+            priority: priority.unwrap_or(defaults.priority),
+            optional,
+            review,
+            each,
+            ..defaults
+        }
+    }
+}
+
+/// The comment of a person on a change of a task.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TaskCommentRequest {
+    /// The comment, which the agent of the task reads with its next prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 8192)]
+    pub comment: Option<String>,
+}
