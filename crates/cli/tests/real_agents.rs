@@ -5,7 +5,7 @@
 use std::{fs, path::Path, process::Command};
 
 use model::{
-    permission::{TEAM_TOOL_NAMES, TOOL_NAMES},
+    permission::{TASK_TOOL_NAMES, TEAM_TOOL_NAMES, TOOL_NAMES},
     tools::CALLS_PER_TURN,
 };
 use serde_json::{Value, json};
@@ -140,10 +140,10 @@ fn calls_of_each_tool(turn: &str) -> [(&'static str, Value); 12] {
     ]
 }
 
-/// Returns the names of the tools that an agent without other seats in its session gets.
+/// Returns the names of the tools that an agent without other seats and without a goal in its session gets.
 fn tools() -> impl Iterator<Item = &'static str> {
     let names = TOOL_NAMES.into_iter();
-    names.filter(|tool| !TEAM_TOOL_NAMES.contains(tool))
+    names.filter(|tool| !TEAM_TOOL_NAMES.contains(tool) && !TASK_TOOL_NAMES.contains(tool))
 }
 
 /// The way in which an agent offers the tools of MCP servers to its model.

@@ -41,6 +41,7 @@ mod review;
 mod seat;
 mod seat_changes;
 mod task;
+mod task_role;
 mod team;
 mod turn_end;
 mod waits_for;
@@ -90,12 +91,13 @@ pub use parts::{GoalProgress, PartsError, SeatProgress};
 pub use plan::validate;
 pub use plan_error::PlanError;
 pub use report::{ReportBody, ReportStatus, ReportedFinding};
-pub use review::counted_findings;
+pub use review::{counted_findings, needed_evidence};
 pub use seat::{Directory, Input, Memory, Presence, Prompt, Seat, SeatNo};
 pub use task::{
     Activity, CancelReason, DoneBy, FailReason, Progress, Step, Task, TaskEvent, TaskKind, TaskNo,
     TaskState, TaskStatus,
 };
+pub use task_role::TaskRole;
 pub use team::{
     JUDGE, MAX_SEATS, PLANNER, Reviews, Role, SEATS_PER_ROLE, SeatSpec, Team, TeamError, WORKER,
 };

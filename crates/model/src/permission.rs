@@ -14,7 +14,7 @@ use crate::text_enum::text_enum;
 
 pub use history::CallHistory;
 use history::EXECUTE;
-pub use own_tools::{OwnTools, TEAM_TOOL_NAMES, TOOL_NAMES, own_tools_problem};
+pub use own_tools::{OwnTools, TASK_TOOL_NAMES, TEAM_TOOL_NAMES, TOOL_NAMES, own_tools_problem};
 use wildcard::matches;
 
 /// The subject of a permission request, in the agent's words (ACP `ToolKind` and title).

@@ -82,8 +82,9 @@ pub use overview::LONGEST_PERIOD;
 pub use probe::{Probe, ProbeError, ProbeFuture};
 pub use questions::QuestionQuery;
 pub use run_tools::{
-    ArtifactCopy, ArtifactSave, ArtifactSource, CronAdd, CronAdded, CronItem, NeededFile,
-    PersonQuestion, ReadMessages, RunTools, RuntimeFiles, SentFile, ToolOffer,
+    ArtifactCopy, ArtifactSave, ArtifactSource, CronAdd, CronAdded, CronItem, JudgedTask,
+    ListedTask, NeededFile, PersonQuestion, ReadMessages, ReportedTask, RunTools, RuntimeFiles,
+    SentFile, TaskList, TaskQuery, TaskResult, TaskVerdict, ToolOffer,
 };
 pub use runs::RunQuery;
 pub use runtime::{Runtime, RuntimeClaim, RuntimePresence, RuntimeRegistration, RuntimeToolCaller};

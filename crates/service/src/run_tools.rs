@@ -7,6 +7,7 @@ mod agent_files;
 mod artifacts;
 mod ask_person;
 mod messages;
+mod tasks;
 
 use std::{sync::Arc, time::Duration};
 
@@ -31,6 +32,7 @@ pub use self::{
     artifacts::{ArtifactCopy, ArtifactSave, ArtifactSource},
     ask_person::PersonQuestion,
     messages::{ReadMessages, ToolOffer},
+    tasks::{JudgedTask, ListedTask, ReportedTask, TaskList, TaskQuery, TaskResult, TaskVerdict},
 };
 
 /// The number of next runs in an answer to an agent.

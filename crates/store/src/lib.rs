@@ -130,7 +130,8 @@ pub use store::Store;
 pub use tokens::{NewBrowserToken, NewToken, RevocationExtent, TokenRevocation};
 pub use tool_calls::{
     CallingTurn, MemorySearch, NewAgentAutomation, NewArtifact, NewQuestion, RecalledEntry,
-    TaskReport, ToolCaller, TurnTeam,
+    StagedCancellation, StagedTask, StoredTaskReport, TaskContent, TaskReport, ToolCaller,
+    TurnTask, TurnTasks, TurnTeam,
 };
 pub use trigger_files::{ClaimedTriggerFile, TriggerContent, TriggerFileWrite};
 pub use webhooks::WebhookTrigger;

@@ -7,17 +7,21 @@ use model::{
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use service::{ArtifactCopy, ArtifactSave, ArtifactSource, RunTools};
+use service::{ArtifactCopy, ArtifactSave, ArtifactSource, RunTools, ToolOffer};
 
 use crate::{
     reply::{self, Answer, ToolError, object},
-    tool::Tool,
+    tool::{Offered, Tool},
 };
 
 pub(crate) const SAVE: Tool = Tool {
     name: "save_artifact",
     title: "Hand in a file",
-    description: |_| {
+    description: |offer| {
+        if offer.task.is_some() {
+            return "Hands in a result: a file (`path`), a `text` or an address (`uri`). Other content under a name makes its \
+                    next version. Limits: 100 MiB for each file, 50 in one turn.";
+        }
         "Hands in a result for people and later turns: a file (`path`), a `text` or an address (`uri`). Other content \
          under a name makes its next version; the same content changes nothing. Limits: 100 MiB for each file, 50 in \
          one turn."
@@ -37,7 +41,7 @@ pub(crate) const SAVE: Tool = Tool {
         })
     },
     needs: ToolAccess::All,
-    needs_team: false,
+    offered: Offered::Always,
     is_read_only: |_| false,
     call: save,
 };
@@ -57,7 +61,7 @@ pub(crate) const LIST: Tool = Tool {
         })
     },
     needs: ToolAccess::Read,
-    needs_team: false,
+    offered: Offered::Always,
     is_read_only: |_| true,
     call: list,
 };
@@ -66,7 +70,7 @@ pub(crate) const GET: Tool = Tool {
     name: "get_artifact",
     title: "Get an artifact",
     description: |_| "Returns an artifact of this session. Text up to 64 KiB is in the answer.",
-    input: |access| {
+    input: |offer| {
         let mut input = json!({
             "type": "object",
             "properties": {
@@ -77,7 +81,7 @@ pub(crate) const GET: Tool = Tool {
             "additionalProperties": false,
         });
         // An agent that may only read writes no file.
-        if access == ToolAccess::All {
+        if offer.access == ToolAccess::All {
             input["properties"]["path"] = json!({
                 "type": "string",
                 "description": "A new file in the working directory for the content.",
@@ -86,8 +90,8 @@ pub(crate) const GET: Tool = Tool {
         input
     },
     needs: ToolAccess::Read,
-    needs_team: false,
-    is_read_only: |access| access != ToolAccess::All,
+    offered: Offered::Always,
+    is_read_only: |offer| offer.access != ToolAccess::All,
     call: get,
 };
 
@@ -124,7 +128,7 @@ struct GetInput {
     path: Option<String>,
 }
 
-fn save(tools: &RunTools, _: ToolAccess, input: Map<String, Value>) -> BoxFuture<'_, Answer> {
+fn save(tools: &RunTools, _: ToolOffer, input: Map<String, Value>) -> BoxFuture<'_, Answer> {
     async move {
         let input: SaveInput = reply::read(input)?;
         let source = match (input.path, input.text, input.uri) {
@@ -152,7 +156,7 @@ fn save(tools: &RunTools, _: ToolAccess, input: Map<String, Value>) -> BoxFuture
     .boxed()
 }
 
-fn list(tools: &RunTools, _: ToolAccess, input: Map<String, Value>) -> BoxFuture<'_, Answer> {
+fn list(tools: &RunTools, _: ToolOffer, input: Map<String, Value>) -> BoxFuture<'_, Answer> {
     async move {
         let ListInput { prefix, after } = reply::read(input)?;
         let page = tools
@@ -164,10 +168,10 @@ fn list(tools: &RunTools, _: ToolAccess, input: Map<String, Value>) -> BoxFuture
     .boxed()
 }
 
-fn get(tools: &RunTools, access: ToolAccess, input: Map<String, Value>) -> BoxFuture<'_, Answer> {
+fn get(tools: &RunTools, offer: ToolOffer, input: Map<String, Value>) -> BoxFuture<'_, Answer> {
     async move {
         let input: GetInput = reply::read(input)?;
-        if input.path.is_some() && access != ToolAccess::All {
+        if input.path.is_some() && offer.access != ToolAccess::All {
             return Err(ToolError {
                 error: "not_allowed",
                 message: "`path` is not accepted: this agent may only read".into(),

@@ -2,34 +2,42 @@
 
 use futures::future::{BoxFuture, FutureExt as _};
 use model::{
+    goal::TaskRole,
     question::{DEFAULT_HOURS, LONGEST_HOURS, MAX_OPTIONS, OPTION_BYTES, TEXT_BYTES},
     tools::ToolAccess,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use service::{PersonQuestion, RunTools};
+use service::{PersonQuestion, RunTools, ToolOffer};
 
 use crate::{
     reply::{self, Answer, ToolError},
-    tool::Tool,
+    tool::{Offered, Tool},
 };
 
 pub(crate) const ASK_PERSON: Tool = Tool {
     name: "ask_person",
     title: "Ask a person",
-    description: |_| {
-        "Asks a person. The call returns at once: end your turn if you need the answer. The answer comes as your next \
-         message; without an answer until the deadline, your `default` comes instead. Repeating the same question in a \
-         turn changes nothing. Limit: 3 questions in one turn."
-    },
+    description,
     input,
     needs: ToolAccess::All,
-    needs_team: false,
+    offered: Offered::Always,
     is_read_only: |_| false,
     call,
 };
 
-fn input(_: ToolAccess) -> Value {
+fn description(offer: ToolOffer) -> &'static str {
+    if offer.task.is_some() {
+        "Asks a person. The call returns at once: then end your turn without a report. The answer, or your `default` at the \
+         deadline, starts a later turn of your task. Limit: 3 questions in one turn."
+    } else {
+        "Asks a person. The call returns at once: end your turn if you need the answer. The answer comes as your next \
+         message; without an answer until the deadline, your `default` comes instead. Repeating the same question in a \
+         turn changes nothing. Limit: 3 questions in one turn."
+    }
+}
+
+fn input(_: ToolOffer) -> Value {
     json!({
         "type": "object",
         "properties": {
@@ -72,7 +80,7 @@ struct Input {
     hours: Option<u32>,
 }
 
-fn call(tools: &RunTools, _: ToolAccess, input: Map<String, Value>) -> BoxFuture<'_, Answer> {
+fn call(tools: &RunTools, offer: ToolOffer, input: Map<String, Value>) -> BoxFuture<'_, Answer> {
     async move {
         let Input {
             question,
@@ -97,6 +105,12 @@ fn call(tools: &RunTools, _: ToolAccess, input: Map<String, Value>) -> BoxFuture
         answer.insert("question".into(), asked.id.to_string().into());
         answer.insert("deadline".into(), asked.deadline_at.to_string().into());
         answer.insert("state".into(), asked.status().as_str().into());
+        // The task moves by the question only if the turn ends without a report.
+        if offer.task.is_some_and(|role| role != TaskRole::Reporter) {
+            let note =
+                "end your turn now, without a report: the answer starts a later turn of your task";
+            answer.insert("note".into(), note.into());
+        }
         Ok(answer)
     }
     .boxed()

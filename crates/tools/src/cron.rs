@@ -4,11 +4,11 @@ use futures::future::{BoxFuture, FutureExt as _};
 use model::tools::ToolAccess;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use service::{CronAdd, CronAdded, CronItem, RunTools};
+use service::{CronAdd, CronAdded, CronItem, RunTools, ToolOffer};
 
 use crate::{
     reply::{self, Answer, ToolError, object},
-    tool::Tool,
+    tool::{Offered, Tool},
 };
 
 pub(crate) const CRON: Tool = Tool {
@@ -17,13 +17,14 @@ pub(crate) const CRON: Tool = Tool {
     description,
     input,
     needs: ToolAccess::Read,
-    needs_team: false,
-    is_read_only: |access| access != ToolAccess::All,
+    // Turns of tasks make no automations, and their lists have no room for the tool.
+    offered: Offered::OutsideTasks,
+    is_read_only: |offer| offer.access != ToolAccess::All,
     call,
 };
 
-fn description(access: ToolAccess) -> &'static str {
-    if access == ToolAccess::All {
+fn description(offer: ToolOffer) -> &'static str {
+    if offer.access == ToolAccess::All {
         "Schedules messages to this session: each run sends `message` to you here, and you remember this conversation. \
          `add` needs `schedule` and `message`; the answer shows the next runs with their zone, so check them. Repeating \
          `add` with the same name and content changes nothing, not even `expires`. `list` shows what runs in this session. `remove` needs \
@@ -33,8 +34,8 @@ fn description(access: ToolAccess) -> &'static str {
     }
 }
 
-fn input(access: ToolAccess) -> Value {
-    if access != ToolAccess::All {
+fn input(offer: ToolOffer) -> Value {
+    if offer.access != ToolAccess::All {
         return json!({
             "type": "object",
             "properties": {
@@ -109,12 +110,12 @@ enum Action {
     Remove,
 }
 
-fn call(tools: &RunTools, access: ToolAccess, input: Map<String, Value>) -> BoxFuture<'_, Answer> {
+fn call(tools: &RunTools, offer: ToolOffer, input: Map<String, Value>) -> BoxFuture<'_, Answer> {
     async move {
         let input: Input = reply::read(input)?;
         match input.action {
             Action::List => list(tools).await,
-            _ if access != ToolAccess::All => Err(ToolError {
+            _ if offer.access != ToolAccess::All => Err(ToolError {
                 error: "not_allowed",
                 message: "this agent may only list".into(),
                 advice: "propose the change to a person in your answer".into(),

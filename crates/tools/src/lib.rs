@@ -18,6 +18,7 @@ mod messages;
 mod reply;
 mod server;
 mod table;
+mod tasks;
 mod tool;
 
 pub use definition::definitions;

@@ -9,13 +9,17 @@ use store::{MemorySearch, RecalledEntry};
 
 use crate::{
     reply::{self, Answer, object},
-    tool::Tool,
+    tool::{Offered, Tool},
 };
 
 pub(crate) const REMEMBER: Tool = Tool {
     name: "remember",
     title: "Remember a fact",
-    description: |_| {
+    description: |offer| {
+        if offer.task.is_some() {
+            return "Keeps a fact for all later turns of this goal. Writing a key again replaces its value. Keep results and \
+                    decisions, not whole documents. Limit: 50 entries in one turn.";
+        }
         "Keeps a fact for later turns, of other sessions of this automation too. Writing a key again replaces its value. \
          Keep results, decisions and preferences, not whole documents. Limits: 50 entries in one turn, 1,000 in all."
     },
@@ -47,7 +51,7 @@ pub(crate) const REMEMBER: Tool = Tool {
         })
     },
     needs: ToolAccess::All,
-    needs_team: false,
+    offered: Offered::Always,
     is_read_only: |_| false,
     call: |tools, _, input| remember(tools, input).boxed(),
 };
@@ -55,7 +59,11 @@ pub(crate) const REMEMBER: Tool = Tool {
 pub(crate) const RECALL: Tool = Tool {
     name: "recall",
     title: "Recall facts",
-    description: |_| {
+    description: |offer| {
+        if offer.task.is_some() {
+            return "Returns facts of this goal, the newest first; without input, the last 20. `unconfirmed` marks a fact of a \
+                    run that has not succeeded.";
+        }
         "Returns facts that were remembered for this session and for the automations that run in it, the newest first. \
          Without input, it returns the last 20. `unconfirmed` marks a fact of a run that has not succeeded."
     },
@@ -83,7 +91,7 @@ pub(crate) const RECALL: Tool = Tool {
         })
     },
     needs: ToolAccess::Read,
-    needs_team: false,
+    offered: Offered::Always,
     is_read_only: |_| true,
     call: |tools, _, input| recall(tools, input).boxed(),
 };
@@ -101,7 +109,7 @@ pub(crate) const FORGET: Tool = Tool {
         })
     },
     needs: ToolAccess::All,
-    needs_team: false,
+    offered: Offered::Always,
     is_read_only: |_| false,
     call: |tools, _, input| forget(tools, input).boxed(),
 };

@@ -7,17 +7,21 @@ use model::{
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use service::RunTools;
+use service::{RunTools, ToolOffer};
 
 use crate::{
     reply::{self, Answer, ToolError, object},
-    tool::Tool,
+    tool::{Offered, Tool},
 };
 
 pub(crate) const SEND: Tool = Tool {
     name: "send_message",
     title: "Send a message to another agent",
-    description: |_| {
+    description: |offer| {
+        if offer.task.is_some() {
+            return "Sends a message to other seats of the goal. It starts a turn of each; an answer comes in a later turn of \
+                    yours. Repeating it in a turn changes nothing. Limit: 20 messages in one turn.";
+        }
         "Sends a message to other seats of this session. It starts a turn of each of them; do not wait for an answer: it comes \
          as your next message. Repeating the same message in a turn changes nothing. Limit: 20 messages in one turn."
     },
@@ -40,7 +44,7 @@ pub(crate) const SEND: Tool = Tool {
         })
     },
     needs: ToolAccess::All,
-    needs_team: true,
+    offered: Offered::InTeam,
     is_read_only: |_| false,
     call: send,
 };
@@ -48,15 +52,15 @@ pub(crate) const SEND: Tool = Tool {
 pub(crate) const READ: Tool = Tool {
     name: "read_messages",
     title: "Read messages of other agents",
-    description: |access| {
-        if access == ToolAccess::All {
+    description: |offer| {
+        if offer.access == ToolAccess::All {
             "Returns messages to your seat, in order: those that wait, or those after `since`. `ack` takes the IDs of messages \
-             that you are done with, so that no later turn brings them."
+             that no later turn shall bring."
         } else {
             "Returns messages to your seat, in order: those that wait, or those after `since`."
         }
     },
-    input: |access| {
+    input: |offer| {
         let mut input = json!({
             "type": "object",
             "properties": {
@@ -67,7 +71,7 @@ pub(crate) const READ: Tool = Tool {
             },
             "additionalProperties": false,
         });
-        if access == ToolAccess::All {
+        if offer.access == ToolAccess::All {
             input["properties"]["ack"] = json!({
                 "type": "array",
                 "maxItems": CARRIED_PER_TURN,
@@ -78,8 +82,8 @@ pub(crate) const READ: Tool = Tool {
         input
     },
     needs: ToolAccess::Read,
-    needs_team: true,
-    is_read_only: |access| access != ToolAccess::All,
+    offered: Offered::InTeam,
+    is_read_only: |offer| offer.access != ToolAccess::All,
     call: read,
 };
 
@@ -99,7 +103,7 @@ struct ReadInput {
     ack: Vec<String>,
 }
 
-fn send(tools: &RunTools, _: ToolAccess, input: Map<String, Value>) -> BoxFuture<'_, Answer> {
+fn send(tools: &RunTools, _: ToolOffer, input: Map<String, Value>) -> BoxFuture<'_, Answer> {
     async move {
         let SendInput { to, text } = reply::read(input)?;
         let sent = tools.send_message(&to, &text).await.map_err(|error| {
@@ -124,10 +128,10 @@ fn send(tools: &RunTools, _: ToolAccess, input: Map<String, Value>) -> BoxFuture
     .boxed()
 }
 
-fn read(tools: &RunTools, access: ToolAccess, input: Map<String, Value>) -> BoxFuture<'_, Answer> {
+fn read(tools: &RunTools, offer: ToolOffer, input: Map<String, Value>) -> BoxFuture<'_, Answer> {
     async move {
         let ReadInput { since, ack } = reply::read(input)?;
-        if !ack.is_empty() && access != ToolAccess::All {
+        if !ack.is_empty() && offer.access != ToolAccess::All {
             return Err(ToolError {
                 error: "not_allowed",
                 message: "`ack` is not accepted: this agent may only read".into(),

@@ -1,6 +1,6 @@
 //! The answers of tools: one object, also as text, with `ok` and, for an error, its kind, a message and advice.
 
-use model::tools::CALLS_PER_TURN;
+use model::{goal::TaskRole, tools::CALLS_PER_TURN};
 use rmcp::model::CallToolResult;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -37,11 +37,17 @@ impl ToolError {
         }
     }
 
-    pub(crate) fn too_many_calls() -> Self {
+    /// Returns the refusal of a call beyond the limit of a turn. `task` is the part of the agent in the task of the turn.
+    pub(crate) fn too_many_calls(task: Option<TaskRole>) -> Self {
+        let advice = match task {
+            Some(TaskRole::Worker) => "call `update_task`, then end your turn",
+            Some(TaskRole::Judge) => "call `judge_task`, then end your turn",
+            Some(TaskRole::Planner | TaskRole::Reporter) | None => "end your turn",
+        };
         Self {
             error: "limit",
             message: format!("a turn has at most {CALLS_PER_TURN} calls of tools"),
-            advice: "end your turn".into(),
+            advice: advice.into(),
         }
     }
 }
@@ -114,9 +120,7 @@ pub(crate) fn object(value: Value) -> Map<String, Value> {
 ///
 /// Returns an error that names the field at fault. A text with U+0000 is refused, because PostgreSQL stores none.
 pub(crate) fn read<T: DeserializeOwned>(input: Map<String, Value>) -> Result<T, ToolError> {
-    let has_nul =
-        |(_, value): &(&String, &Value)| value.as_str().is_some_and(|text| text.contains('\0'));
-    if let Some((field, _)) = input.iter().find(has_nul) {
+    if let Some((field, _)) = input.iter().find(|(_, value)| has_nul(value)) {
         let message = format!(
             "invalid `{}`: it contains the character U+0000",
             field.escape_debug()
@@ -132,6 +136,18 @@ pub(crate) fn read<T: DeserializeOwned>(input: Map<String, Value>) -> Result<T, 
             format!("invalid `{path}`: {problem}")
         })
     })
+}
+
+/// Returns `true` if a text in a value contains U+0000. The values of agents are parsed, so that their depth is limited.
+fn has_nul(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains('\0'),
+        Value::Array(items) => items.iter().any(has_nul),
+        Value::Object(fields) => fields
+            .iter()
+            .any(|(field, value)| field.contains('\0') || has_nul(value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
 }
 
 /// Returns the result of a call, in the protocol's form. `unread` is the number of messages that wait for the agent, if its

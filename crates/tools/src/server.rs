@@ -5,10 +5,7 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-use model::{
-    access::secret_mask::SecretMask,
-    tools::{CALLS_PER_TURN, ToolAccess},
-};
+use model::{access::secret_mask::SecretMask, tools::CALLS_PER_TURN};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
@@ -27,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     definition::definitions,
     reply::{self, ToolError},
-    table,
+    table, tasks,
 };
 
 /// The longest message of an agent, in bytes. It holds the longest input of any tool, escaped.
@@ -170,20 +167,16 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let ToolOffer { access, unread } = match self.0.tools.offer().await {
+        let offer = match self.0.tools.offer().await {
             // A turn that is over has no tools.
-            Err(service::Error::Store(store::Error::RunOver { .. })) => ToolOffer {
-                access: ToolAccess::None,
-                unread: None,
-            },
+            Err(service::Error::Store(store::Error::RunOver { .. })) => ToolOffer::NONE,
             // An empty list would tell the agent for the whole turn that it has none.
             offer => offer.map_err(|error| {
                 let ToolError { message, .. } = error.into();
                 ErrorData::internal_error(message, None)
             })?,
         };
-        let definitions = definitions(access, unread.is_some());
-        Ok(ListToolsResult::with_all_items(definitions))
+        Ok(ListToolsResult::with_all_items(definitions(offer)))
     }
 
     async fn call_tool(
@@ -191,31 +184,38 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(calls_left) = self.count_call() else {
-            return Ok(reply::result(Err(ToolError::too_many_calls()), None, 0).into());
-        };
+        let counted = self.count_call();
+        let calls_left = counted.unwrap_or(0);
         let TurnTools { tools, mask, .. } = &self.0;
-        let ToolOffer { access, unread } = match tools.offer().await {
+        let offer = match tools.offer().await {
             Ok(offer) => offer,
             Err(error) => return Ok(reply::result(Err(error.into()), None, calls_left).into()),
         };
         let answer = async {
-            let in_team = unread.is_some();
-            let Some(tool) = table::find(&request.name, access, in_team) else {
-                let names: Vec<_> = table::offered(access, in_team)
-                    .map(|tool| tool.name)
-                    .collect();
-                return Err(ToolError::unknown(
-                    format!("there is no tool `{}`", request.name.escape_debug()),
-                    format!("the tools are {}", names.join(", ")),
-                ));
+            // A report passes always, because the work of the whole turn would be lost without it.
+            if counted.is_none() && !tasks::is_report(&request.name, offer) {
+                return Err(ToolError::too_many_calls(offer.task));
+            }
+            let Some(tool) = table::find(&request.name, offer) else {
+                return Err(unknown_tool(&request.name, offer));
             };
             let mut input = Value::Object(request.arguments.unwrap_or_default());
             mask.value(&mut input);
-            (tool.call)(tools, access, reply::object(input)).await
+            (tool.call)(tools, offer, reply::object(input)).await
         };
-        Ok(reply::result(answer.await, unread, calls_left).into())
+        Ok(reply::result(answer.await, offer.unread, calls_left).into())
     }
+}
+
+fn unknown_tool(name: &str, offer: ToolOffer) -> ToolError {
+    if let Some(refused) = tasks::refused_tool(name, offer) {
+        return refused;
+    }
+    let names: Vec<_> = table::offered(offer).map(|tool| tool.name).collect();
+    ToolError::unknown(
+        format!("there is no tool `{}`", name.escape_debug()),
+        format!("the tools are {}", names.join(", ")),
+    )
 }
 
 #[cfg(test)]

@@ -1,12 +1,17 @@
 //! The table of all tools.
 
 use model::tools::ToolAccess;
+use service::ToolOffer;
 
-use crate::{artifacts, ask_person, cron, memory, messages, tool::Tool};
+use crate::{artifacts, ask_person, cron, memory, messages, tasks, tool::Tool};
 
 /// All tools, in the order in which agents see them.
 pub(crate) static TOOLS: &[Tool] = &[
     cron::CRON,
+    tasks::CREATE,
+    tasks::UPDATE,
+    tasks::JUDGE,
+    tasks::LIST,
     ask_person::ASK_PERSON,
     messages::SEND,
     messages::READ,
@@ -18,15 +23,15 @@ pub(crate) static TOOLS: &[Tool] = &[
     artifacts::GET,
 ];
 
-/// Returns the tool of a name that an agent with this access gets. `in_team` is `true` in a session with several seats.
-pub(crate) fn find(name: &str, access: ToolAccess, in_team: bool) -> Option<&'static Tool> {
-    offered(access, in_team).find(|tool| tool.name == name)
+/// Returns the tool of a name that an agent with this offer gets.
+pub(crate) fn find(name: &str, offer: ToolOffer) -> Option<&'static Tool> {
+    offered(offer).find(|tool| tool.name == name)
 }
 
-/// Returns the tools that an agent with this access gets. `in_team` is `true` in a session with several seats.
-pub(crate) fn offered(access: ToolAccess, in_team: bool) -> impl Iterator<Item = &'static Tool> {
-    let gets_any = access != ToolAccess::None;
+/// Returns the tools that an agent with this offer gets.
+pub(crate) fn offered(offer: ToolOffer) -> impl Iterator<Item = &'static Tool> {
+    let gets_any = offer.access != ToolAccess::None;
     TOOLS
         .iter()
-        .filter(move |tool| gets_any && tool.needs <= access && (in_team || !tool.needs_team))
+        .filter(move |tool| gets_any && tool.needs <= offer.access && tool.offered.covers(offer))
 }

@@ -2,28 +2,67 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use std::{fs, path::PathBuf};
+use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use model::{
-    permission::{TEAM_TOOL_NAMES, TOOL_NAMES},
+    goal::TaskRole,
+    permission::{TASK_TOOL_NAMES, TEAM_TOOL_NAMES, TOOL_NAMES},
     tools::ToolAccess,
 };
 use serde_json::{Value, json};
+use service::ToolOffer;
 
 /// The longest list of tools, in bytes. Models read it at each turn.
 const MAX_BYTES: usize = 10 * 1024;
 
-/// Returns the tools in a session with several seats.
-fn definitions(access: ToolAccess) -> Value {
-    serde_json::to_value(tools::definitions(access, true)).unwrap()
+/// Returns the tools in a session with several seats, in a turn of a task if `task` is given.
+fn definitions(access: ToolAccess, task: Option<TaskRole>) -> Value {
+    let offer = ToolOffer {
+        access,
+        unread: Some(0),
+        task,
+    };
+    serde_json::to_value(tools::definitions(offer)).unwrap()
+}
+
+/// Returns the lists of tools of all turns.
+fn all_lists() -> Vec<Value> {
+    let tasks = TaskRole::ALL.iter().copied().map(Some);
+    let turns = [None].into_iter().chain(tasks);
+    let lists = turns.flat_map(|task| {
+        [ToolAccess::Read, ToolAccess::All].map(|access| definitions(access, task))
+    });
+    lists.collect()
+}
+
+fn names(list: &Value) -> Vec<&str> {
+    let tools = list.as_array().unwrap().iter();
+    tools.map(|tool| tool["name"].as_str().unwrap()).collect()
+}
+
+/// Returns the names of the tools of tasks in a list.
+fn task_tools(access: ToolAccess, task: Option<TaskRole>) -> Vec<String> {
+    let list = definitions(access, task);
+    let names = names(&list).into_iter();
+    let of_tasks = names.filter(|name| TASK_TOOL_NAMES.contains(name));
+    of_tasks.map(str::to_owned).collect()
 }
 
 #[test]
 fn definitions_equal_stored_ones() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/definitions.json");
+    let of_tasks = |role| {
+        let mut list = definitions(ToolAccess::All, Some(role));
+        let is_of_tasks = |tool: &Value| TASK_TOOL_NAMES.contains(&tool["name"].as_str().unwrap());
+        list.as_array_mut().unwrap().retain(is_of_tasks);
+        list
+    };
     let defined = json!({
-        "all": definitions(ToolAccess::All),
-        "read": definitions(ToolAccess::Read),
+        "all": definitions(ToolAccess::All, None),
+        "read": definitions(ToolAccess::Read, None),
+        "planner": of_tasks(TaskRole::Planner),
+        "worker": of_tasks(TaskRole::Worker),
+        "judge": of_tasks(TaskRole::Judge),
     });
     let text = format!("{}\n", serde_json::to_string_pretty(&defined).unwrap());
     if option_env!("MATINS_UPDATE").is_some() {
@@ -37,58 +76,96 @@ fn definitions_equal_stored_ones() {
     );
 }
 
+/// Returns a schema and those of its fields and entries.
+fn schemas(schema: &Value) -> Vec<&Value> {
+    let mut found = vec![schema];
+    if let Some(properties) = schema["properties"].as_object() {
+        found.extend(properties.values().flat_map(schemas));
+    }
+    if schema["items"].is_object() {
+        found.extend(schemas(&schema["items"]));
+    }
+    found
+}
+
 #[test]
 fn definitions_fit_every_agent() {
-    let all = definitions(ToolAccess::All);
-    assert!(all.to_string().len() <= MAX_BYTES);
-    let names: Vec<_> = all
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|tool| &tool["name"])
-        .collect();
-    assert_eq!(names, TOOL_NAMES);
-    assert_eq!(definitions(ToolAccess::None), json!([]));
-    for tool in all.as_array().unwrap() {
-        let input = &tool["inputSchema"];
-        // Some agents refuse these (google-gemini/gemini-cli#13326).
-        for word in ["$ref", "oneOf", "anyOf", "allOf"] {
-            assert!(!input.to_string().contains(word), "{word}");
+    assert_eq!(definitions(ToolAccess::None, None), json!([]));
+    for list in all_lists() {
+        let bytes = list.to_string().len();
+        assert!(bytes <= MAX_BYTES, "{bytes} bytes: {:?}", names(&list));
+        for tool in list.as_array().unwrap() {
+            let input = &tool["inputSchema"];
+            // Some agents refuse these (google-gemini/gemini-cli#13326).
+            for word in ["$ref", "oneOf", "anyOf", "allOf"] {
+                assert!(!input.to_string().contains(word), "{word}");
+            }
+            for schema in schemas(input) {
+                assert!(schema["type"].is_string(), "{schema}: one type");
+                if schema["type"] == "object" {
+                    assert_eq!(schema["additionalProperties"], false);
+                    for (name, property) in schema["properties"].as_object().unwrap() {
+                        assert!(property["description"].is_string(), "{name}");
+                    }
+                }
+            }
+            let hints = &tool["annotations"];
+            assert_eq!(
+                (&hints["destructiveHint"], &hints["openWorldHint"]),
+                (&json!(false), &json!(false))
+            );
         }
-        assert_eq!(input["additionalProperties"], false);
-        for (name, property) in input["properties"].as_object().unwrap() {
-            assert!(property["description"].is_string(), "{name}");
-            assert!(property["type"].is_string(), "{name}: one type");
-        }
-        let hints = &tool["annotations"];
-        assert_eq!(
-            (&hints["destructiveHint"], &hints["openWorldHint"]),
-            (&json!(false), &json!(false))
-        );
+    }
+}
+
+#[test]
+fn permission_rule_knows_every_tool() {
+    let lists = all_lists();
+    let defined: BTreeSet<&str> = lists.iter().flat_map(names).collect();
+    assert_eq!(defined, TOOL_NAMES.into_iter().collect());
+    // Each list has the order of the names.
+    for list in &lists {
+        let names = names(list);
+        let mut expected = TOOL_NAMES.to_vec();
+        expected.retain(|name| names.contains(name));
+        assert_eq!(names, expected);
+    }
+}
+
+#[test]
+fn tools_of_tasks_depend_on_part_in_task() {
+    let all = |task| task_tools(ToolAccess::All, Some(task));
+    let planner = all(TaskRole::Planner);
+    assert_eq!(planner, ["create_task", "update_task", "list_tasks"]);
+    assert_eq!(all(TaskRole::Worker), ["update_task", "list_tasks"]);
+    assert_eq!(all(TaskRole::Judge), ["judge_task", "list_tasks"]);
+    assert_eq!(all(TaskRole::Reporter), ["list_tasks"]);
+    assert_eq!(task_tools(ToolAccess::All, None), [""; 0]);
+    for role in TaskRole::ALL {
+        assert_eq!(task_tools(ToolAccess::Read, Some(*role)), ["list_tasks"]);
     }
 }
 
 #[test]
 fn agent_that_may_only_read_sees_read_only_tools() {
-    for tool in definitions(ToolAccess::Read).as_array().unwrap() {
-        assert_eq!(
-            tool["annotations"]["readOnlyHint"], true,
-            "{}",
-            tool["name"]
-        );
+    let turns = [None, Some(TaskRole::Planner), Some(TaskRole::Worker)];
+    for tool in turns.map(|task| definitions(ToolAccess::Read, task)) {
+        for tool in tool.as_array().unwrap() {
+            let hint = &tool["annotations"]["readOnlyHint"];
+            assert_eq!(hint, true, "{}", tool["name"]);
+        }
     }
 }
 
 #[test]
 fn agent_without_other_seats_gets_no_messages() {
-    let alone = serde_json::to_value(tools::definitions(ToolAccess::All, false)).unwrap();
-    let names: Vec<_> = alone
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|tool| tool["name"].as_str().unwrap())
-        .collect();
+    let offer = ToolOffer {
+        access: ToolAccess::All,
+        unread: None,
+        task: None,
+    };
+    let alone = serde_json::to_value(tools::definitions(offer)).unwrap();
     let mut expected = TOOL_NAMES.to_vec();
-    expected.retain(|name| !TEAM_TOOL_NAMES.contains(name));
-    assert_eq!(names, expected);
+    expected.retain(|name| !TEAM_TOOL_NAMES.contains(name) && !TASK_TOOL_NAMES.contains(name));
+    assert_eq!(names(&alone), expected);
 }

@@ -344,11 +344,11 @@ pub(crate) fn initialize(pipe: &mut Pipe) -> Value {
     began
 }
 
-/// Returns the names of the tools that an agent without other seats in its session gets.
+/// Returns the names of the tools that an agent without other seats and without a goal in its session gets.
 fn tools_without_team() -> Vec<&'static str> {
-    use model::permission::{TEAM_TOOL_NAMES, TOOL_NAMES};
+    use model::permission::{TASK_TOOL_NAMES, TEAM_TOOL_NAMES, TOOL_NAMES};
     let mut names = TOOL_NAMES.to_vec();
-    names.retain(|name| !TEAM_TOOL_NAMES.contains(name));
+    names.retain(|name| !TEAM_TOOL_NAMES.contains(name) && !TASK_TOOL_NAMES.contains(name));
     names
 }
 

@@ -422,6 +422,19 @@ pub enum Refusal {
     /// The plan cannot be published.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Plan(Vec<PlanError>),
+    /// A verdict accepts without enough evidence, so that it would count as none.
+    #[error(
+        "`evidence` has {given} entries; `accept` needs {needed}, one for each acceptance line"
+    )]
+    Evidence {
+        /// The number of pieces of evidence.
+        given: usize,
+        /// The number that is needed.
+        needed: usize,
+    },
+    /// A verdict sends the work back without a finding, so that it would count as none.
+    #[error("`findings` is empty; `send_back` needs at least one finding")]
+    NoFindings,
     /// A limit of the goal is reached.
     #[error("the goal has had {count} {what}; `limits.{limit}` accepts {count}")]
     Limit {

@@ -8,7 +8,7 @@ use crate::goal::{
     limits::REVIEW_ATTEMPTS,
     mover::Mover,
     seat::{Prompt, SeatNo},
-    task::{Activity, DoneBy, FailReason, Progress, TaskKind, TaskNo, TaskState},
+    task::{Activity, DoneBy, FailReason, Progress, Task, TaskKind, TaskNo, TaskState},
     team::{JUDGE, Reviews},
 };
 
@@ -23,6 +23,11 @@ pub fn counted_findings(progress: &Progress, findings: &[Finding]) -> BTreeSet<S
     };
     let counted = findings.iter().filter(counts);
     counted.map(|finding| finding.id.clone()).collect()
+}
+
+/// Returns the number of pieces of evidence that a verdict needs to accept a task: one for each acceptance line.
+pub fn needed_evidence(task: &Task) -> usize {
+    task.acceptance.max(1)
 }
 
 /// A verdict, after the rules for evidence and findings.
@@ -106,8 +111,7 @@ impl Mover<'_> {
     fn judgement(&self, no: TaskNo, verdict: &Verdict) -> Judgement {
         let task = self.task(no);
         match verdict {
-            // Evidence is named per acceptance line.
-            Verdict::Accept { evidence } if *evidence >= task.acceptance.max(1) => {
+            Verdict::Accept { evidence } if *evidence >= needed_evidence(task) => {
                 Judgement::Accepted
             }
             Verdict::SendBack(findings) if !findings.is_empty() => {

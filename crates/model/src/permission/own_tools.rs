@@ -11,8 +11,12 @@ const PLACEHOLDER: &str = "{tool}";
 /// The kinds of tools that are never tools of Matins.
 const FOREIGN_KINDS: [&str; 4] = [EXECUTE, "edit", "delete", "move"];
 /// The names of all tools of Matins.
-pub const TOOL_NAMES: [&str; 10] = [
+pub const TOOL_NAMES: [&str; 14] = [
     "cron",
+    "create_task",
+    "update_task",
+    "judge_task",
+    "list_tasks",
     "ask_person",
     "send_message",
     "read_messages",
@@ -26,6 +30,9 @@ pub const TOOL_NAMES: [&str; 10] = [
 
 /// The names of the tools that only agents in sessions with several seats get.
 pub const TEAM_TOOL_NAMES: [&str; 2] = ["send_message", "read_messages"];
+
+/// The names of the tools that only agents in turns of a goal's tasks get.
+pub const TASK_TOOL_NAMES: [&str; 4] = ["create_task", "update_task", "judge_task", "list_tasks"];
 
 /// The titles of an agent's requests for tools of Matins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -99,6 +106,12 @@ mod tests {
         let own = own(&["mcp__matins__{tool}", "matins: {tool}"], ToolAccess::All);
         for title in ["mcp__matins__cron", "matins: cron"] {
             assert!(own.cover(&request("other", title)), "{title}");
+        }
+        for tool in TOOL_NAMES {
+            assert!(
+                own.cover(&request("other", &format!("matins: {tool}"))),
+                "{tool}"
+            );
         }
         for (kind, title) in [
             ("execute", "matins: cron"),

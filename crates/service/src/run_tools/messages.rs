@@ -1,7 +1,7 @@
 //! Messages between the agents of a session.
 
 use api_types::SeatMessage;
-use model::{MessageId, seat_message::CARRIED_PER_TURN, tools::ToolAccess};
+use model::{MessageId, goal::TaskRole, seat_message::CARRIED_PER_TURN, tools::ToolAccess};
 use store::Recipients;
 
 use super::RunTools;
@@ -18,6 +18,17 @@ pub struct ToolOffer {
     /// The number of messages that wait for the agent, beside those that its turn carries. `None` if the session has no other
     /// seat.
     pub unread: Option<i64>,
+    /// The part of the agent in the goal's task whose turn it is. `None` for a turn of another input.
+    pub task: Option<TaskRole>,
+}
+
+impl ToolOffer {
+    /// The offer of a turn that has no tools.
+    pub const NONE: Self = Self {
+        access: ToolAccess::None,
+        unread: None,
+        task: None,
+    };
 }
 
 /// Messages to the seat of an agent.
@@ -39,9 +50,14 @@ impl RunTools {
     pub async fn offer(&self) -> Result<ToolOffer, Error> {
         let turn = self.turn(self.service.now()).await?;
         let team = self.service.store.turn_team(&turn).await?;
+        let task = match turn.task {
+            Some(_) => self.service.store.task_of_turn(&turn).await?,
+            None => None,
+        };
         Ok(ToolOffer {
             access: turn.tools(),
             unread: (team.seats > 1).then_some(team.unread),
+            task: task.map(|task| task.role),
         })
     }
 

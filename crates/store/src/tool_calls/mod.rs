@@ -30,7 +30,9 @@ pub use ask_person::NewQuestion;
 pub use cron::NewAgentAutomation;
 pub use memory::{MemorySearch, RecalledEntry};
 pub use messages::TurnTeam;
-pub use tasks::TaskReport;
+pub use tasks::{
+    StagedCancellation, StagedTask, StoredTaskReport, TaskContent, TaskReport, TurnTask, TurnTasks,
+};
 
 use crate::{
     Error, Scope, boxed,

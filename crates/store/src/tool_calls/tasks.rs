@@ -4,9 +4,9 @@
 
 use model::{
     SessionId, TaskId, Timestamp,
-    entity::Run,
     goal::{
-        NewTask, PlanError, Prompt, Refusal, ReportBody, ReportStatus, Task, TaskKind, validate,
+        Finding, Graph, NewTask, Plan, PlanError, Prompt, Refusal, ReportBody, ReportStatus, Step,
+        Task, TaskKind, TaskRole, TaskStatus, Verdict, counted_findings, needed_evidence, validate,
     },
     lifecycle::InvalidTransition,
 };
@@ -16,11 +16,38 @@ use crate::{
     Error, Scope, boxed,
     database::Tx,
     goals::{Goal, read_goal, read_staged, stage},
-    rows,
     runs::{GoalTask, task_views},
     store::Store,
     stored::{self, DOCUMENT_FORMAT, goals::StoredReport},
 };
+
+/// The task of a goal whose turn it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnTask {
+    /// The key.
+    pub key: String,
+    /// The part of the agent in the turn.
+    pub role: TaskRole,
+}
+
+/// A task that a planner has staged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StagedTask {
+    /// The number of staged changes of the plan.
+    pub staged: usize,
+    /// The faults of keys in `depends_on` that name no task yet. The plan is refused unless the planner stages these tasks.
+    pub unresolved: Vec<PlanError>,
+}
+
+/// The result of the cancellation of a task by a planner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StagedCancellation {
+    /// The publication of the plan will cancel the task. The number is that of the staged changes of the plan.
+    Staged(usize),
+    /// The plan has lost the staged task, or the cancellation of a task that has ended meanwhile. The number is that of the
+    /// staged changes that are left.
+    Withdrawn(usize),
+}
 
 /// The report of an agent about the task of its turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,21 +58,77 @@ pub struct TaskReport {
     pub body: ReportBody,
 }
 
+/// A report that is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredTaskReport {
+    /// The key of the task.
+    pub key: String,
+    /// The round of checks and reviews, from 1.
+    pub round: u32,
+    /// The IDs of the findings that count in this round.
+    pub counted: Vec<String>,
+}
+
+/// The tasks of a goal, as the agent of a turn sees them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnTasks {
+    /// The version of the plan.
+    pub plan_version: i64,
+    /// The tasks, in the order of their numbers.
+    pub tasks: Vec<GoalTask>,
+    /// The changes that a planner has staged. Other agents see none.
+    pub staged: Plan,
+}
+
+/// The content of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskContent {
+    /// The description.
+    pub description: String,
+    /// The lines by which the result is judged.
+    pub acceptance: Vec<String>,
+    /// The name of the role whose seats take the task.
+    pub role: String,
+    /// The keys of the tasks that must be satisfied first.
+    pub depends_on: Vec<String>,
+    /// The path prefixes that the task writes.
+    pub writes: Vec<String>,
+    /// The names of the checks that Matins runs after the work.
+    pub checks: Vec<String>,
+}
+
 /// The turn of a task whose agent calls a tool.
 struct TaskTurn {
     turn: CallingTurn,
     goal: Goal,
     task: TaskId,
     no: usize,
-    is_review: bool,
+    role: TaskRole,
 }
 
 impl TaskTurn {
-    /// Locks the seats of the session, and reads the turn and the goal.
+    /// Locks the seat of the turn, and reads the turn and the goal.
     async fn lock(tx: &mut Tx, caller: &ToolCaller, now: Timestamp) -> Result<Self, Error> {
         let turn = lock_turn(tx, caller, now).await?;
         check_session(&turn.session, "change its tasks")?;
-        Self::read(tx, turn).await
+        let turn = Self::read(tx, turn).await?;
+        let goal = turn.goal.graph.goal();
+        if goal.is_over() {
+            return Err(Error::Goal(Refusal::Closed(goal.status())));
+        }
+        // A person or a plan may have moved the task, so that the end of its turn changes nothing.
+        let status = turn.row().status();
+        if status != TaskStatus::Running {
+            return Err(Error::Goal(Refusal::Task {
+                task: turn.row().key.clone(),
+                status,
+                accepted: "calls about RUNNING tasks are accepted",
+            }));
+        }
+        if turn.turn.is_cancelled {
+            return Err(Error::RunOver { run: turn.turn.run });
+        }
+        Ok(turn)
     }
 
     async fn read(tx: &mut Tx, turn: CallingTurn) -> Result<Self, Error> {
@@ -53,22 +136,13 @@ impl TaskTurn {
         let task = turn.task.ok_or_else(no_task)?;
         let goal = read_goal(tx, turn.session.id).await?.ok_or_else(no_task)?;
         let no = goal.task_no(task).ok_or_else(no_task)?.0;
-        let run = vec![params![turn.run]];
-        let run = tx
-            .fetch_rows(sql!("runs/by_ids", rows::OPEN_RUN_COLUMNS), run, params![])
-            .await?;
-        let run: Option<Run> = match run.first() {
-            Some(row) => rows::open_run(row)?,
-            None => None,
-        };
-        let prompt = run.and_then(|run| run.task).and_then(|task| task.prompt);
-        let is_review = is_review(&goal.graph.tasks()[no], prompt);
+        let role = read_task(tx, &turn).await?.ok_or_else(no_task)?.role;
         Ok(Self {
             turn,
             goal,
             task,
             no,
-            is_review,
+            role,
         })
     }
 
@@ -86,21 +160,57 @@ impl TaskTurn {
         Error::Refused(InvalidTransition {
             what: "task",
             object: Some(object),
-            state: format!("the {} of this turn", self.row().kind),
+            state: format!("the task of this turn, whose agent is its {}", self.role),
             event: event.to_owned(),
         })
     }
+
+    /// Checks a verdict, and returns the IDs of the findings that count.
+    ///
+    /// # Errors
+    ///
+    /// Refuses a verdict that would count as none at the end of the turn.
+    fn check_verdict(&self, report: &TaskReport) -> Result<Vec<String>, Error> {
+        match report.body.verdict(report.status) {
+            Some(Verdict::Accept { evidence: given }) => {
+                let needed = needed_evidence(self.row());
+                if given < needed {
+                    return Err(Error::Goal(Refusal::Evidence { given, needed }));
+                }
+                Ok(Vec::new())
+            }
+            Some(Verdict::SendBack(findings)) if findings.is_empty() => {
+                Err(Error::Goal(Refusal::NoFindings))
+            }
+            Some(Verdict::SendBack(findings)) => Ok(self.counted(&findings)),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn counted(&self, findings: &[Finding]) -> Vec<String> {
+        let counted = counted_findings(&self.row().progress, findings);
+        counted.into_iter().collect()
+    }
 }
 
-/// Returns `true` if a turn with this prompt judges a task.
-fn is_review(task: &Task, prompt: Option<Prompt>) -> bool {
-    match prompt {
-        Some(Prompt::Review | Prompt::Check) => true,
-        Some(Prompt::Reminder | Prompt::Answer) => {
-            matches!(task.activity(), Some(model::goal::Activity::Review { .. }))
-        }
-        _ => false,
+/// Reads the task whose turn it is. Returns `None` if it is the turn of none.
+async fn read_task(tx: &mut Tx, turn: &CallingTurn) -> Result<Option<TurnTask>, Error> {
+    if turn.task.is_none() {
+        return Ok(None);
     }
+    let found = tx
+        .fetch_optional(sql!("tool_calls/task"), params![turn.run])
+        .await?;
+    let Some(row) = found else { return Ok(None) };
+    let kind: TaskKind = row.parse("kind")?;
+    let step: Option<Step> = row.parse_optional("step")?;
+    let prompt: Option<String> = row.optional("task_prompt")?;
+    // The prompt of a later version is unknown.
+    let prompt: Option<Prompt> = prompt.and_then(|prompt| prompt.parse().ok());
+    Ok(Some(TurnTask {
+        key: row.get("key")?,
+        role: TaskRole::of_turn(kind, step, prompt),
+    }))
 }
 
 fn not_in_task(turn: &CallingTurn, event: &str) -> Error {
@@ -113,24 +223,52 @@ fn not_in_task(turn: &CallingTurn, event: &str) -> Error {
 }
 
 impl Store {
-    /// Stages a task of a planner. A repeated call with the same key replaces the staged task. Returns the number of staged
-    /// tasks.
+    /// Returns the task of a goal whose turn it is. Returns `None` for a turn of another input, such as a message.
+    #[boxed]
+    pub async fn task_of_turn(&self, turn: &CallingTurn) -> Result<Option<TurnTask>, Error> {
+        let mut tx = self.db.begin_read(Scope::Tenant(turn.tenant)).await?;
+        read_task(&mut tx, turn).await
+    }
+
+    /// Stages a task of a planner. A repeated call with the same key replaces the staged task.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::RunOver`] as [`Store::calling_turn`], [`Error::Refused`] if the turn is none of a planner, and
-    /// [`Error::Goal`] with the faults of the task. Keys of other tasks are checked when the plan is published.
+    /// Returns [`Error::RunOver`] as [`Store::calling_turn`], [`Error::Refused`] if the turn is none of a planner or the session
+    /// is closed, and [`Error::Goal`] with the faults of the task. Cycles are found when the plan is published.
     #[boxed]
     pub async fn create_task(
         &self,
         caller: &ToolCaller,
         new: &NewTask,
         now: Timestamp,
-    ) -> Result<usize, Error> {
-        self.stage_change(caller, new, true, now).await
+    ) -> Result<StagedTask, Error> {
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                // 1. Lock.
+                let turn = TaskTurn::lock(tx, caller, now).await?;
+                if turn.role != TaskRole::Planner {
+                    return Err(turn.refuse("change the plan"));
+                }
+                // 2. Decide.
+                let mut plan = read_staged(tx, turn.session()).await?;
+                plan.tasks.retain(|task| task.key != new.key);
+                plan.drops.retain(|key| *key != new.key);
+                plan.tasks.push(new.clone());
+                let unresolved = check_new_task(&turn.goal.graph, &plan, new)?;
+                // 3. Write.
+                let target = (turn.turn.tenant, turn.session());
+                stage(tx, target, new, true, now).await?;
+                Ok(StagedTask {
+                    staged: plan.tasks.len() + plan.drops.len(),
+                    unresolved,
+                })
+            })
+        })
+        .await
     }
 
-    /// Stages the cancellation of the task with a key by a planner. Returns the number of staged changes.
+    /// Stages the cancellation of the task with a key by a planner. If the planner has staged the task itself, withdraws it.
     ///
     /// # Errors
     ///
@@ -141,76 +279,70 @@ impl Store {
         caller: &ToolCaller,
         key: &str,
         now: Timestamp,
-    ) -> Result<usize, Error> {
-        self.stage_change(caller, &NewTask::new(key, ""), false, now)
-            .await
-    }
-
-    async fn stage_change(
-        &self,
-        caller: &ToolCaller,
-        new: &NewTask,
-        is_new: bool,
-        now: Timestamp,
-    ) -> Result<usize, Error> {
+    ) -> Result<StagedCancellation, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
                 // 1. Lock.
                 let turn = TaskTurn::lock(tx, caller, now).await?;
-                if turn.row().kind != TaskKind::Plan {
+                if turn.role != TaskRole::Planner {
                     return Err(turn.refuse("change the plan"));
                 }
                 // 2. Decide.
-                let mut plan = read_staged(tx, turn.session()).await?;
-                plan.tasks.retain(|task| task.key != new.key);
-                plan.drops.retain(|key| *key != new.key);
-                if is_new {
-                    plan.tasks.push(new.clone());
-                } else {
-                    plan.drops.push(new.key.clone());
-                }
-                if let Err(mut faults) = validate(&turn.goal.graph, &plan) {
-                    // The planner may stage the other tasks later, and mend their faults.
-                    faults.retain(|fault| is_of_this_task(fault, &new.key));
-                    if !faults.is_empty() {
-                        return Err(Error::Goal(Refusal::Plan(faults)));
+                let plan = read_staged(tx, turn.session()).await?;
+                let staged = plan.tasks.len() + plan.drops.len();
+                let is_new = plan.tasks.iter().any(|task| task.key == key);
+                let is_cancelled = plan.drops.iter().any(|it| it == key);
+                let alone = Plan {
+                    tasks: Vec::new(),
+                    drops: vec![key.to_owned()],
+                };
+                let faults = validate(&turn.goal.graph, &alone).err();
+                match faults {
+                    // Without this, a cancelled task that has ended meanwhile would refuse each publication of the plan.
+                    Some(_) if is_new || is_cancelled => {
+                        let params = params![turn.session(), key];
+                        tx.execute(sql!("staged_tasks/delete_one"), params).await?;
+                        return Ok(StagedCancellation::Withdrawn(staged - 1));
                     }
+                    Some(faults) => return Err(Error::Goal(Refusal::Plan(faults))),
+                    None => {}
                 }
                 // 3. Write.
                 let target = (turn.turn.tenant, turn.session());
-                stage(tx, target, new, is_new, now).await?;
-                Ok(plan.tasks.len() + plan.drops.len())
+                stage(tx, target, &NewTask::new(key, ""), false, now).await?;
+                Ok(StagedCancellation::Staged(
+                    staged + usize::from(!is_cancelled),
+                ))
             })
         })
         .await
     }
 
     /// Stores the report of an agent about the task of its turn, or replaces it. It counts once the turn ends with success.
-    /// Returns the key of the task.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::RunOver`] as [`Store::calling_turn`], and [`Error::Refused`] if the turn gives no such report.
+    /// Returns [`Error::RunOver`] as [`Store::calling_turn`], [`Error::Refused`] if the turn gives no such report, and
+    /// [`Error::Goal`] if the verdict would count as none.
     #[boxed]
     pub async fn report_task(
         &self,
         caller: &ToolCaller,
         report: &TaskReport,
         now: Timestamp,
-    ) -> Result<String, Error> {
+    ) -> Result<StoredTaskReport, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
                 let turn = TaskTurn::lock(tx, caller, now).await?;
-                let is_verdict = report.status.is_verdict();
-                let may_report = turn.row().kind == TaskKind::Work || turn.is_review;
-                if !may_report || is_verdict != turn.is_review {
-                    let event = if is_verdict {
-                        "take a verdict"
-                    } else {
-                        "take a result"
-                    };
+                let (expected, kind, event) = if report.status.is_verdict() {
+                    (TaskRole::Judge, "verdict", "take a verdict")
+                } else {
+                    (TaskRole::Worker, "result", "take a result")
+                };
+                if turn.role != expected {
                     return Err(turn.refuse(event));
                 }
+                let counted = turn.check_verdict(report)?;
                 let body = stored::write::<StoredReport>(&report.body);
                 tx.execute(
                     sql!("task_reports/put"),
@@ -220,7 +352,7 @@ impl Store {
                         session: turn.session(),
                         task: turn.task,
                         run: turn.turn.run,
-                        kind: if is_verdict { "verdict" } else { "result" },
+                        kind: kind,
                         status: report.status.as_str(),
                         body: body.value,
                         format: DOCUMENT_FORMAT,
@@ -229,7 +361,12 @@ impl Store {
                     },
                 )
                 .await?;
-                Ok(turn.row().key.clone())
+                let task = turn.row();
+                Ok(StoredTaskReport {
+                    key: task.key.clone(),
+                    round: task.progress.rounds + 1,
+                    counted,
+                })
             })
         })
         .await
@@ -245,21 +382,116 @@ impl Store {
         &self,
         caller: &ToolCaller,
         now: Timestamp,
-    ) -> Result<Vec<GoalTask>, Error> {
+    ) -> Result<TurnTasks, Error> {
         let mut tx = self.db.begin_read(Scope::System).await?;
         let turn = super::read_turn(&mut tx, caller, now).await?;
-        if turn.task.is_none() {
-            return Err(not_in_task(&turn, "list tasks"));
-        }
-        task_views(&mut tx, Scope::Tenant(turn.tenant), turn.session.id).await
+        let task = read_task(&mut tx, &turn).await?;
+        let task = task.ok_or_else(|| not_in_task(&turn, "list tasks"))?;
+        let session = turn.session.id;
+        let tasks = task_views(&mut tx, Scope::Tenant(turn.tenant), session).await?;
+        let staged = if task.role == TaskRole::Planner {
+            read_staged(&mut tx, session).await?
+        } else {
+            Plan::default()
+        };
+        let row = tx
+            .fetch_one(sql!("goals/plan_version"), params![session])
+            .await?;
+        let plan_version: i64 = row.get("plan_version")?;
+        Ok(TurnTasks {
+            plan_version,
+            tasks,
+            staged,
+        })
+    }
+
+    /// Reads the content of a task of the goal of a turn.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`Store::list_tasks`], and a not-found error if the goal has no such task.
+    #[boxed]
+    pub async fn task_content(
+        &self,
+        caller: &ToolCaller,
+        task: TaskId,
+        now: Timestamp,
+    ) -> Result<TaskContent, Error> {
+        let mut tx = self.db.begin_read(Scope::System).await?;
+        let turn = super::read_turn(&mut tx, caller, now).await?;
+        let turn = TaskTurn::read(&mut tx, turn).await?;
+        let not_found = || Error::not_found("task", task);
+        let no = turn.goal.task_no(task).ok_or_else(not_found)?;
+        let rows = vec![params![task]];
+        let rows = tx.fetch_rows(sql!("tasks/texts"), rows, params![]).await?;
+        let texts = rows.first().ok_or_else(not_found)?;
+        let graph = &turn.goal.graph;
+        let row = &graph.tasks()[no.0];
+        let role = graph.team().roles.get(row.role);
+        let depends_on = row
+            .depends_on
+            .iter()
+            .map(|no| graph.tasks()[no.0].key.clone());
+        Ok(TaskContent {
+            description: texts.get("description")?,
+            acceptance: texts.json("acceptance")?,
+            role: role.map_or_else(String::new, |role| role.name.clone()),
+            depends_on: depends_on.collect(),
+            writes: row.writes.clone(),
+            checks: row.checks.clone(),
+        })
     }
 }
 
-/// Returns `true` if a fault of a plan is one of the task with this key by itself, or of the size of the plan.
-fn is_of_this_task(fault: &PlanError, key: &str) -> bool {
-    match fault {
-        PlanError::UnknownKey { .. } | PlanError::Cycle(_) => false,
-        PlanError::TooManyTasks { .. } | PlanError::Key(_) => true,
-        fault => fault.key().is_none_or(|of| of == key),
+/// Checks a new task of a plan. Returns the faults of keys that name no task yet, because the planner may stage these tasks
+/// later.
+///
+/// # Errors
+///
+/// Returns the faults of the task by itself, and of the size of the plan. The planner mends the faults of other tasks apart.
+fn check_new_task(graph: &Graph, plan: &Plan, new: &NewTask) -> Result<Vec<PlanError>, Error> {
+    // 1. The task alone, because the faults of other tasks can hide its own.
+    let mut alone = new.clone();
+    alone.depends_on.retain(|key| !graph.named(key).is_empty());
+    let alone = Plan {
+        tasks: vec![alone],
+        drops: Vec::new(),
+    };
+    let mut faults = validate(graph, &alone).err().unwrap_or_default();
+    // The size of the plan is that of the whole one.
+    faults.retain(|fault| !is_size(fault));
+    // 2. The whole plan.
+    let mut unresolved = Vec::new();
+    for fault in validate(graph, plan).err().unwrap_or_default() {
+        let is_own = fault.key().is_some_and(|key| is_of_task(key, &new.key));
+        match fault {
+            PlanError::UnknownKey {
+                field: "depends_on",
+                ..
+            } if is_own => unresolved.push(fault),
+            PlanError::UnknownKey { .. } | PlanError::Cycle(_) | PlanError::Status { .. } => {}
+            fault if (is_own || is_size(&fault)) && !faults.contains(&fault) => {
+                faults.push(fault);
+            }
+            _ => {}
+        }
     }
+    if faults.is_empty() {
+        Ok(unresolved)
+    } else {
+        Err(Error::Goal(Refusal::Plan(faults)))
+    }
+}
+
+const fn is_size(fault: &PlanError) -> bool {
+    matches!(
+        fault,
+        PlanError::TooManyTasks { .. } | PlanError::TooManyDependencies(..)
+    )
+}
+
+/// Returns `true` if a fault of the task with this key is one of the task `of`, or of one of its items.
+fn is_of_task(key: &str, of: &str) -> bool {
+    let rest = key.strip_prefix(of);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -3,6 +3,7 @@
 mod failures;
 mod stage;
 mod sweeps;
+mod tools;
 
 use futures::future::join_all;
 use model::{
@@ -39,6 +40,12 @@ pub(crate) use failures::{
 pub(crate) use sweeps::{
     idle_goal_is_found_and_its_lost_turn_fails, idle_goal_whose_question_is_lost_goes_on,
 };
+pub(crate) use tools::{
+    cancellation_of_task_that_ended_is_withdrawn, plan_over_limit_is_refused,
+    planner_mends_its_staged_plan, report_about_cancelled_task_is_refused,
+    seats_of_goal_send_messages, verdict_without_evidence_is_refused_and_changes_nothing,
+    worker_creating_tasks_is_refused,
+};
 
 behaviours! {
     both {
@@ -54,6 +61,9 @@ behaviours! {
             answer_starts_next_turn_of_task_that_asked, planner_cancels_tasks_with_its_next_plan,
             draft_starts_and_first_plan_waits_for_its_approval,
             idle_goal_is_found_and_its_lost_turn_fails, idle_goal_whose_question_is_lost_goes_on,
+            worker_creating_tasks_is_refused, plan_over_limit_is_refused, planner_mends_its_staged_plan,
+            cancellation_of_task_that_ended_is_withdrawn, report_about_cancelled_task_is_refused,
+            verdict_without_evidence_is_refused_and_changes_nothing, seats_of_goal_send_messages,
         ]
     }
     sqlite {}

@@ -9,7 +9,7 @@ use model::{
     run::RunStatus,
     session::SessionStatus,
 };
-use store::{Error, GoalChange};
+use store::{Error, GoalChange, StagedCancellation};
 
 use super::stage::{done, sent_back, team, verdict, work};
 use crate::{fixtures::TestStore, stage::Stage};
@@ -122,7 +122,12 @@ pub(crate) async fn tools_of_tasks_belong_to_their_turns(db: &TestStore) {
     assert!(matches!(staged, Err(Error::Refused(_))), "{staged:?}");
     let judged = stage.report(&worker, &verdict(&["read"])).await;
     assert!(matches!(judged, Err(Error::Refused(_))), "{judged:?}");
-    let tasks = stage.store.list_tasks(&worker, stage.now()).await.unwrap();
+    let tasks = stage
+        .store
+        .list_tasks(&worker, stage.now())
+        .await
+        .unwrap()
+        .tasks;
     assert_eq!(tasks.len(), 2);
     assert_eq!(tasks[1].id, stage.task_id(session, "a").await);
     // The last report of a turn counts.
@@ -285,7 +290,7 @@ pub(crate) async fn planner_cancels_tasks_with_its_next_plan(db: &TestStore) {
     let planner = stage.turn(db, session, "planner").await;
     let now = stage.now();
     let staged = stage.store.stage_cancellation(&planner, "b", now).await;
-    assert_eq!(staged.unwrap(), 1);
+    assert_eq!(staged.unwrap(), StagedCancellation::Staged(1));
     // Nothing has changed yet.
     assert_eq!(stage.task_status(session, "b").await, TaskStatus::Pending);
     stage.succeed(planner.run).await;

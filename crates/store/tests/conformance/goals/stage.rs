@@ -165,7 +165,8 @@ impl Stage {
         caller: &ToolCaller,
         task: &NewTask,
     ) -> Result<usize, Error> {
-        self.store.create_task(caller, task, self.now()).await
+        let staged = self.store.create_task(caller, task, self.now()).await;
+        Ok(staged?.staged)
     }
 
     pub(super) async fn report(
@@ -173,7 +174,8 @@ impl Stage {
         caller: &ToolCaller,
         report: &TaskReport,
     ) -> Result<String, Error> {
-        self.store.report_task(caller, report, self.now()).await
+        let stored = self.store.report_task(caller, report, self.now()).await;
+        Ok(stored?.key)
     }
 
     pub(super) async fn change(

@@ -1,0 +1,245 @@
+//! The tools of the tasks of a goal, as the service checks and answers their calls.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use model::{
+    InstanceId, RunId, SessionId, WorkerId,
+    entity::SeatSettings,
+    goal::{
+        GoalBudget, JUDGE, NewTask, PLANNER, ReportedFinding, Reviews, Severity, TaskRole,
+        TaskStatus, WORKER,
+    },
+    run::RunStatus,
+    schedule::Zone,
+    team::{SeatDefinition, TeamDefinition, TeamLimits},
+    turn::StartReply,
+};
+use service::{
+    ArtifactSave, ArtifactSource, Error, ErrorKind, RunTools, TaskQuery, TaskResult, TaskVerdict,
+};
+use store::{NewGoal, Scope, ToolCaller};
+use uuid::Uuid;
+
+use crate::world::World;
+
+fn here() -> InstanceId {
+    InstanceId::from_uuid(Uuid::from_u128(1))
+}
+
+fn task(key: &str, depends_on: &[&str]) -> NewTask {
+    NewTask {
+        title: format!("Do {key}"),
+        description: format!("Do {key} well."),
+        depends_on: depends_on.iter().map(|key| (*key).to_owned()).collect(),
+        ..NewTask::new(key, WORKER)
+    }
+}
+
+fn result(text: &str) -> TaskResult {
+    TaskResult {
+        task: None,
+        is_done: true,
+        result: Some(text.into()),
+        artifacts: Vec::new(),
+        follow_up: None,
+    }
+}
+
+/// A goal with a planner, a worker and a judge of all tasks.
+struct Goal {
+    world: World,
+}
+
+impl Goal {
+    async fn start() -> Self {
+        let world = World::new().await;
+        let now = world.clock_now();
+        let registered = world
+            .store
+            .register_instance(world.tenant, here(), "host", now);
+        registered.await.unwrap();
+        let mut planner = SeatDefinition::new(PLANNER);
+        planner.is_entry = true;
+        let mut judge = SeatDefinition::new(JUDGE);
+        judge.reviews = Some(Reviews::All);
+        let team = TeamDefinition {
+            name: "campaign".into(),
+            limits: TeamLimits::default(),
+            checks: BTreeMap::new(),
+            seats: vec![planner, SeatDefinition::new(WORKER), judge],
+        };
+        let agents = world
+            .store
+            .seats(Scope::System, world.conversation().await.id);
+        let agent = agents.await.unwrap()[0].agent_id;
+        let agents = team.seats().into_iter();
+        let agents = agents.map(|_| (agent, SeatSettings::default())).collect();
+        let new = NewGoal {
+            session: SessionId::from_uuid(Uuid::from_u128(7)),
+            text: "Draft the campaign.".into(),
+            key: None,
+            title: None,
+            cwd: None,
+            placed_on: None,
+            agents,
+            team,
+            approve_plan: false,
+            budget: GoalBudget::default(),
+            until: None,
+            draft: false,
+        };
+        let created = world.store.create_goal(world.tenant, &new, now);
+        created.await.unwrap();
+        Self { world }
+    }
+
+    /// Begins the only queued turn.
+    async fn turn(&self) -> (RunId, RunTools) {
+        let World { store, service, .. } = &self.world;
+        let worker = WorkerId::from_stored("host-1-aaaaaaaa".into());
+        let now = self.world.clock_now();
+        let claimed = store.claim(&worker, here(), 1, None, now).await.unwrap();
+        let [claimed] = &claimed[..] else {
+            panic!("one turn is queued")
+        };
+        let run = claimed.run;
+        let secret = [7; 32];
+        let begun = store.begin(run, &worker, here(), now, Some(secret));
+        assert!(matches!(begun.await.unwrap(), StartReply::Started(_)));
+        let caller = ToolCaller {
+            run,
+            secret,
+            worker,
+            stale_after: Duration::from_mins(3),
+        };
+        let (tools, _) = service.run_tools(caller, Zone::utc()).await.unwrap();
+        (run, tools)
+    }
+
+    async fn end(&self, run: RunId) {
+        self.world.finish_with_answer(run, "over").await;
+        let run = self.world.store.run(Scope::System, run).await.unwrap();
+        assert_eq!(run.state.status(), RunStatus::Succeeded);
+    }
+}
+
+#[tokio::test]
+async fn plan_is_made_done_and_judged_by_tools() {
+    let goal = Goal::start().await;
+    // 1. The planner.
+    let (run, tools) = goal.turn().await;
+    let offer = tools.offer().await.unwrap();
+    assert_eq!(
+        (offer.task, offer.unread),
+        (Some(TaskRole::Planner), Some(0))
+    );
+    let mut empty = task("a", &[]);
+    empty.description = " ".into();
+    let refused = tools.create_task(&empty).await.unwrap_err();
+    assert_eq!(refused.field(), Some("description"));
+    let items = NewTask {
+        each: vec!["x".into(), "y".into()],
+        ..task("b", &["a"])
+    };
+    tools.create_task(&items).await.unwrap();
+    let staged = tools.create_task(&task("a", &[])).await.unwrap();
+    assert_eq!((staged.staged, staged.unresolved.len()), (2, 0));
+    let listed = tools.list_tasks(&TaskQuery::default()).await.unwrap();
+    assert_eq!((listed.tasks.len(), listed.staged.len()), (1, 2));
+    goal.end(run).await;
+    // 2. The worker.
+    let (run, tools) = goal.turn().await;
+    assert_eq!(tools.offer().await.unwrap().task, Some(TaskRole::Worker));
+    let mut other = result("B");
+    other.task = Some("b/1".into());
+    let refused = tools.report_task(&other).await.unwrap_err();
+    assert!(matches!(refused, Error::NotAllowed { .. }), "{refused:?}");
+    let mut long = result("A");
+    long.follow_up = Some("x".repeat(2049));
+    let refused = tools.report_task(&long).await.unwrap_err();
+    assert_eq!(refused.field(), Some("follow_up"));
+    let mut invented = result("A");
+    invented.artifacts = vec!["mail".into()];
+    let refused = tools.report_task(&invented).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::NotFound);
+    let saved = ArtifactSave {
+        name: "mail".into(),
+        source: ArtifactSource::Uri("https://example.com/mail".into()),
+        media_type: None,
+    };
+    tools.save_artifact(&saved).await.unwrap();
+    invented.task = Some("a".into());
+    let reported = tools.report_task(&invented).await.unwrap();
+    assert_eq!(tools.report_task(&invented).await.unwrap(), reported);
+    assert_eq!(reported.key, "a");
+    goal.end(run).await;
+    // 3. The judge.
+    let (run, tools) = goal.turn().await;
+    assert_eq!(tools.offer().await.unwrap().task, Some(TaskRole::Judge));
+    let refused = tools.judge_task(&TaskVerdict::Accept(Vec::new())).await;
+    assert!(matches!(refused, Err(Error::Store(store::Error::Goal(_)))));
+    let finding = ReportedFinding {
+        id: "source".into(),
+        text: "There is no source.".into(),
+        severity: Severity::Blocker,
+        regression: false,
+        criterion: None,
+    };
+    let twice = TaskVerdict::SendBack(vec![finding.clone(), finding.clone()]);
+    let refused = tools.judge_task(&twice).await.unwrap_err();
+    assert_eq!(refused.field(), Some("findings.id"));
+    let judged = tools
+        .judge_task(&TaskVerdict::SendBack(vec![finding]))
+        .await;
+    let judged = judged.unwrap();
+    assert_eq!((judged.round, judged.accepts), (1, false));
+    assert_eq!(judged.counted, ["source"]);
+    let accept = TaskVerdict::Accept(vec!["read it".into()]);
+    assert!(tools.judge_task(&accept).await.unwrap().accepts);
+    goal.end(run).await;
+    // 4. The next worker lists the tasks.
+    let (_, tools) = goal.turn().await;
+    list_has_filters(&tools).await;
+}
+
+async fn list_has_filters(tools: &RunTools) {
+    let list = async |task: Option<&str>, status: Option<&str>, after: Option<&str>| {
+        let query = TaskQuery {
+            task: task.map(str::to_owned),
+            status: status.map(str::to_owned),
+            after: after.map(str::to_owned),
+        };
+        tools.list_tasks(&query).await
+    };
+    let keys = |list: service::TaskList| -> Vec<String> {
+        list.tasks.into_iter().map(|task| task.key).collect()
+    };
+    let all = list(None, None, None).await.unwrap();
+    assert_eq!((all.plan_version, all.next.as_deref()), (1, None));
+    assert_eq!(keys(all), ["plan#1", "b/1", "b/2", "a"]);
+    assert_eq!(
+        keys(list(Some("b"), None, None).await.unwrap()),
+        ["b/1", "b/2"]
+    );
+    let done = list(None, Some("done"), Some("plan#1")).await.unwrap();
+    assert_eq!(keys(done), ["a"]);
+    let single = list(Some("b/2"), None, None).await.unwrap();
+    let single = &single.tasks[0];
+    let content = single.content.as_ref().unwrap();
+    assert_eq!(content.depends_on, ["a"]);
+    assert_eq!(single.status, TaskStatus::Ready);
+    let waits_for = single.waits_for.as_deref().unwrap();
+    assert!(
+        waits_for.contains("worker") || waits_for.contains("b/1"),
+        "{waits_for}"
+    );
+    let unknown = list(Some("b/3"), None, None).await.unwrap_err();
+    assert!(unknown.to_string().contains("did you mean"), "{unknown}");
+    let unknown = list(None, Some("open"), None).await.unwrap_err();
+    assert!(
+        unknown.to_string().contains("use PENDING, READY"),
+        "{unknown}"
+    );
+    let unknown = list(None, None, Some("z")).await.unwrap_err();
+    assert_eq!(unknown.kind(), ErrorKind::NotFound);
+}

@@ -1,0 +1,3 @@
+-- Returns the version of the plan of a goal.
+-- $1 session
+select plan_version from goals where session_id = $1

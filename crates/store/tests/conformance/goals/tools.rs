@@ -1,0 +1,297 @@
+//! Calls of the tools of tasks: staged plans, refused plans, results and verdicts.
+
+use model::{
+    goal::{NewTask, PlanError, Refusal, Reviews, TaskRole, TaskStatus},
+    lifecycle::InvalidTransition,
+};
+use store::{Error, GoalChange, Recipients, StagedCancellation, ToolCaller};
+
+use super::stage::{done, sent_back, team, verdict, work};
+use crate::{fixtures::TestStore, stage::Stage};
+
+impl Stage {
+    async fn cancel_task(
+        &self,
+        caller: &ToolCaller,
+        key: &str,
+    ) -> Result<StagedCancellation, Error> {
+        let now = self.now();
+        self.store.stage_cancellation(caller, key, now).await
+    }
+
+    async fn task_role(&self, caller: &ToolCaller) -> TaskRole {
+        let turn = self.store.calling_turn(caller, self.now()).await.unwrap();
+        let task = self.store.task_of_turn(&turn).await.unwrap();
+        task.unwrap().role
+    }
+}
+
+/// Returns the faults for which a plan was refused.
+fn faults<T: std::fmt::Debug>(refused: Result<T, Error>) -> Vec<PlanError> {
+    match refused {
+        Err(Error::Goal(Refusal::Plan(faults))) => faults,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn is_refused_task<T>(refused: &Result<T, Error>) -> bool {
+    matches!(
+        refused,
+        Err(Error::Refused(InvalidTransition { what: "task", .. }))
+    )
+}
+
+pub(crate) async fn worker_creating_tasks_is_refused(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let plan = [work("a", &[]), work("b", &["a"])];
+    let session = stage
+        .planned_goal(db, team(1, Some(Reviews::All)), &plan)
+        .await;
+    let worker = stage.turn(db, session, "worker-1").await;
+    assert_eq!(stage.task_role(&worker).await, TaskRole::Worker);
+    let created = stage.stage_task(&worker, &work("c", &[])).await;
+    assert!(is_refused_task(&created), "{created:?}");
+    let cancelled = stage.cancel_task(&worker, "b").await;
+    assert!(is_refused_task(&cancelled), "{cancelled:?}");
+    stage.report(&worker, &done("A")).await.unwrap();
+    stage.succeed(worker.run).await;
+    // The judge is refused, too.
+    let judge = stage.turn(db, session, "judge").await;
+    assert_eq!(stage.task_role(&judge).await, TaskRole::Judge);
+    let created = stage.stage_task(&judge, &work("c", &[])).await;
+    assert!(is_refused_task(&created), "{created:?}");
+    let reported = stage.report(&judge, &done("A")).await;
+    assert!(is_refused_task(&reported), "{reported:?}");
+    stage.report(&judge, &verdict(&["read it"])).await.unwrap();
+    stage.succeed(judge.run).await;
+    assert_eq!(
+        stage.tasks(session).await,
+        ["plan#1 DONE nothing", "a DONE nothing", "b RUNNING nothing"]
+    );
+}
+
+pub(crate) async fn plan_over_limit_is_refused(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let mut new = stage.new_goal(team(1, None));
+    new.team.limits.graph.plan = 3;
+    let created = stage.store.create_goal(stage.tenant, &new, stage.now());
+    let session = created.await.unwrap();
+    let planner = stage.turn(db, session, "planner").await;
+    assert_eq!(stage.task_role(&planner).await, TaskRole::Planner);
+    for key in ["a", "b", "c"] {
+        stage.stage_task(&planner, &work(key, &[])).await.unwrap();
+    }
+    let is_limit =
+        |faults: &[PlanError]| matches!(faults, [PlanError::TooManyTasks { accepted: 3, .. }]);
+    let refused = faults(stage.stage_task(&planner, &work("d", &[])).await);
+    assert!(is_limit(&refused), "{refused:?}");
+    // The items of one task count, and a repeated key does not.
+    let items = NewTask {
+        each: (0..500).map(|no| format!("item {no}")).collect(),
+        ..work("a", &[])
+    };
+    let refused = faults(stage.stage_task(&planner, &items).await);
+    assert!(is_limit(&refused), "{refused:?}");
+    let staged = stage.stage_task(&planner, &work("c", &["a"])).await;
+    assert_eq!(staged.unwrap(), 3);
+    stage.succeed(planner.run).await;
+    assert_eq!(stage.tasks(session).await.len(), 4);
+}
+
+pub(crate) async fn planner_mends_its_staged_plan(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage.goal(team(1, None)).await;
+    let planner = stage.turn(db, session, "planner").await;
+    // A key that no task has yet is named at once, and refused only with the plan.
+    let now = stage.now();
+    let new = work("b", &["a"]);
+    let staged = stage.store.create_task(&planner, &new, now).await;
+    let unresolved = staged.unwrap().unresolved;
+    assert!(
+        matches!(&unresolved[..], [PlanError::UnknownKey { named, .. }] if named == "a"),
+        "{unresolved:?}"
+    );
+    let mut unknown = work("c", &["b"]);
+    unknown.replaces = vec!["z".into()];
+    let refused = faults(stage.stage_task(&planner, &unknown).await);
+    assert!(
+        matches!(
+            refused[..],
+            [PlanError::UnknownKey {
+                field: "replaces",
+                ..
+            }]
+        ),
+        "{refused:?}"
+    );
+    for key in ["a", "bad"] {
+        stage.stage_task(&planner, &work(key, &[])).await.unwrap();
+    }
+    let withdrawn = stage.cancel_task(&planner, "bad").await.unwrap();
+    assert_eq!(withdrawn, StagedCancellation::Withdrawn(2));
+    let refused = faults(stage.cancel_task(&planner, "bad").await);
+    assert!(
+        matches!(refused[..], [PlanError::UnknownKey { .. }]),
+        "{refused:?}"
+    );
+    let listed = stage.store.list_tasks(&planner, now).await.unwrap();
+    let keys: Vec<_> = listed
+        .staged
+        .tasks
+        .iter()
+        .map(|it| it.key.as_str())
+        .collect();
+    assert_eq!((listed.plan_version, keys), (0, vec!["b", "a"]));
+    stage.succeed(planner.run).await;
+    assert_eq!(
+        stage.tasks(session).await,
+        ["plan#1 DONE nothing", "b PENDING a", "a RUNNING nothing"]
+    );
+}
+
+pub(crate) async fn cancellation_of_task_that_ended_is_withdrawn(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let plan = [work("a", &[]), work("b", &[])];
+    let session = stage.planned_goal(db, team(2, None), &plan).await;
+    let worker = stage.turn(db, session, "worker-1").await;
+    stage.change(session, GoalChange::Replan).await.unwrap();
+    let planner = stage.turn(db, session, "planner").await;
+    let staged = stage.cancel_task(&planner, "a").await.unwrap();
+    assert_eq!(staged, StagedCancellation::Staged(1));
+    let again = stage.cancel_task(&planner, "a").await.unwrap();
+    assert_eq!(again, StagedCancellation::Staged(1));
+    stage.report(&worker, &done("A")).await.unwrap();
+    stage.succeed(worker.run).await;
+    // The task is DONE, so that the plan would be refused. Other calls do not fail for it.
+    let staged = stage.stage_task(&planner, &work("c", &[])).await;
+    assert_eq!(staged.unwrap(), 2);
+    let withdrawn = stage.cancel_task(&planner, "a").await.unwrap();
+    assert_eq!(withdrawn, StagedCancellation::Withdrawn(1));
+    let refused = faults(stage.cancel_task(&planner, "a").await);
+    assert!(
+        matches!(
+            refused[..],
+            [PlanError::Status {
+                status: TaskStatus::Done,
+                ..
+            }]
+        ),
+        "{refused:?}"
+    );
+    // A task that is equal to a finished one is refused.
+    let equal = NewTask {
+        key: "a2".into(),
+        ..work("a", &[])
+    };
+    let refused = faults(stage.stage_task(&planner, &equal).await);
+    assert!(
+        matches!(&refused[..], [PlanError::Duplicate { finished, .. }] if finished == "a"),
+        "{refused:?}"
+    );
+    stage.succeed(planner.run).await;
+    let tasks = stage.tasks(session).await;
+    assert!(tasks.contains(&"c RUNNING nothing".to_owned()), "{tasks:?}");
+}
+
+pub(crate) async fn verdict_without_evidence_is_refused_and_changes_nothing(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let mut task = work("a", &[]);
+    task.acceptance = vec!["It has a source.".into(), "It is short.".into()];
+    let session = stage
+        .planned_goal(db, team(1, Some(Reviews::All)), &[task])
+        .await;
+    let worker = stage.turn(db, session, "worker-1").await;
+    stage.report(&worker, &done("A")).await.unwrap();
+    stage.succeed(worker.run).await;
+    let judge = stage.turn(db, session, "judge").await;
+    let refused = stage.report(&judge, &verdict(&["read it"])).await;
+    let is_evidence = |refused: &Result<String, Error>| {
+        matches!(
+            refused,
+            Err(Error::Goal(Refusal::Evidence {
+                given: 1,
+                needed: 2
+            }))
+        )
+    };
+    assert!(is_evidence(&refused), "{refused:?}");
+    let mut empty = sent_back("source", "There is no source.");
+    empty.body.findings.clear();
+    let refused = stage.report(&judge, &empty).await;
+    assert!(
+        matches!(refused, Err(Error::Goal(Refusal::NoFindings))),
+        "{refused:?}"
+    );
+    // A refused verdict does not replace an earlier one.
+    let now = stage.now();
+    let finding = sent_back("source", "There is no source.");
+    let stored = stage.store.report_task(&judge, &finding, now).await;
+    let stored = stored.unwrap();
+    assert_eq!((stored.round, stored.counted), (1, vec!["source".into()]));
+    let refused = stage.report(&judge, &verdict(&["read it"])).await;
+    assert!(is_evidence(&refused), "{refused:?}");
+    stage.succeed(judge.run).await;
+    let worker = stage.turn(db, session, "worker-1").await;
+    stage.report(&worker, &done("A, B")).await.unwrap();
+    stage.succeed(worker.run).await;
+    // In the second round, a new finding is a note.
+    let judge = stage.turn(db, session, "judge").await;
+    let note = sent_back("length", "It is long.");
+    let stored = stage.store.report_task(&judge, &note, now).await.unwrap();
+    assert_eq!((stored.round, stored.counted), (2, Vec::new()));
+    let content = stage
+        .store
+        .task_content(&judge, stage.task_id(session, "a").await, now);
+    let content = content.await.unwrap();
+    assert_eq!(
+        (content.role.as_str(), content.acceptance.len()),
+        ("worker", 2)
+    );
+    stage.succeed(judge.run).await;
+    let tasks = stage.tasks(session).await;
+    assert_eq!(tasks[1], "a DONE nothing");
+}
+
+pub(crate) async fn report_about_cancelled_task_is_refused(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let plan = [work("a", &[]), work("b", &[])];
+    let session = stage.planned_goal(db, team(2, None), &plan).await;
+    let worker = stage.turn(db, session, "worker-1").await;
+    let cancel = GoalChange::CancelTask("a".into());
+    stage.change(session, cancel).await.unwrap();
+    let late = stage.report(&worker, &done("A")).await;
+    assert!(
+        matches!(
+            late,
+            Err(Error::Goal(Refusal::Task {
+                status: TaskStatus::Cancelled,
+                ..
+            }))
+        ),
+        "{late:?}"
+    );
+}
+
+pub(crate) async fn seats_of_goal_send_messages(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let plan = [work("a", &[]), work("b", &["a"])];
+    let session = stage.planned_goal(db, team(1, None), &plan).await;
+    let worker = stage.turn(db, session, "worker-1").await;
+    let seats = stage.store.seats(stage.scope(), session).await.unwrap();
+    let planner = seats.iter().find(|seat| seat.role == "planner").unwrap();
+    let to = Recipients::Seat(planner.id);
+    let now = stage.now();
+    let sent = stage
+        .store
+        .send_seat_message(&worker, to, "Which tone?", now);
+    assert_eq!(sent.await.unwrap().len(), 1);
+    let receiver = stage.turn(db, session, "planner").await;
+    let turn = stage.store.calling_turn(&receiver, now).await.unwrap();
+    // The turn of a message has no task, and its tools are none of tasks.
+    assert_eq!(stage.store.task_of_turn(&turn).await.unwrap(), None);
+    stage.succeed(receiver.run).await;
+    stage.report(&worker, &done("A")).await.unwrap();
+    stage.succeed(worker.run).await;
+    let tasks = stage.tasks(session).await;
+    assert_eq!(tasks[1..], ["a DONE nothing", "b RUNNING nothing"]);
+}

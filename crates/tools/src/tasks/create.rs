@@ -1,0 +1,162 @@
+//! The tool `create_task`.
+
+use futures::future::{BoxFuture, FutureExt as _};
+use model::{
+    goal::{NewTask, TaskRole},
+    tools::ToolAccess,
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use service::{RunTools, ToolOffer};
+
+use super::error::task_error;
+use crate::{
+    reply::{self, Answer, object},
+    tool::{Offered, Tool},
+};
+
+pub(crate) const CREATE: Tool = Tool {
+    name: "create_task",
+    title: "Create a task",
+    description: |_| {
+        "Adds a task to the plan, or replaces the one of this turn with the same `key`. The tasks start when your turn has ended \
+         with success."
+    },
+    input: |_| {
+        json!({
+            "type": "object",
+            "properties": {
+                "key": {
+                    "type": "string",
+                    "maxLength": 40,
+                    "description": "A short new name: letters, digits, `-`, `_` and `.`.",
+                },
+                "title": { "type": "string", "maxLength": 120, "description": "One line for lists." },
+                "description": {
+                    "type": "string",
+                    "maxLength": 16384,
+                    "description": "Objective, output, sources and boundary. The seat knows only this and the results of \
+                                    `depends_on`.",
+                },
+                "role": { "type": "string", "description": "The role that does it, such as `worker`." },
+                "depends_on": {
+                    "type": "array",
+                    "maxItems": 20,
+                    "items": { "type": "string" },
+                    "description": "Keys of tasks that must end first.",
+                },
+                "acceptance": {
+                    "type": "array",
+                    "maxItems": 10,
+                    "items": { "type": "string", "maxLength": 500 },
+                    "description": "Lines that the result must satisfy.",
+                },
+                "checks": {
+                    "type": "array",
+                    "maxItems": 5,
+                    "items": { "type": "string" },
+                    "description": "Names of the team's checks.",
+                },
+                "writes": {
+                    "type": "array",
+                    "maxItems": 20,
+                    "items": { "type": "string" },
+                    "description": "Paths that it writes. Tasks with common paths run one by one.",
+                },
+                "replaces": {
+                    "type": "array",
+                    "maxItems": 20,
+                    "items": { "type": "string" },
+                    "description": "Keys of open or failed tasks that it replaces.",
+                },
+                "priority": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "maximum": 9,
+                    "description": "0 starts first. Default: 5.",
+                },
+                "optional": { "type": "boolean", "description": "The goal can do without it." },
+                "review": { "type": "boolean", "description": "The judge must accept it." },
+                "each": {
+                    "type": "array",
+                    "maxItems": 500,
+                    "items": { "type": "string", "maxLength": 200 },
+                    "description": "One task for each item, which replaces `{item}` in the texts.",
+                },
+            },
+            "required": ["key", "title", "description", "role"],
+            "additionalProperties": false,
+        })
+    },
+    needs: ToolAccess::All,
+    offered: Offered::InTasks(&[TaskRole::Planner]),
+    is_read_only: |_| false,
+    call,
+};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    key: String,
+    title: String,
+    description: String,
+    role: String,
+    #[serde(default)]
+    depends_on: Vec<String>,
+    #[serde(default)]
+    acceptance: Vec<String>,
+    #[serde(default)]
+    checks: Vec<String>,
+    #[serde(default)]
+    writes: Option<Vec<String>>,
+    #[serde(default)]
+    replaces: Vec<String>,
+    #[serde(default)]
+    priority: Option<u8>,
+    #[serde(default)]
+    optional: bool,
+    #[serde(default)]
+    review: bool,
+    #[serde(default)]
+    each: Vec<String>,
+}
+
+impl Input {
+    fn into_task(self) -> NewTask {
+        let defaults = NewTask::new(&self.key, &self.role);
+        NewTask {
+            title: self.title,
+            description: self.description,
+            depends_on: self.depends_on,
+            acceptance: self.acceptance,
+            checks: self.checks,
+            writes: self.writes,
+            replaces: self.replaces,
+            priority: self.priority.unwrap_or(defaults.priority),
+            optional: self.optional,
+            review: self.review,
+            each: self.each,
+            ..defaults
+        }
+    }
+}
+
+fn call(tools: &RunTools, offer: ToolOffer, input: Map<String, Value>) -> BoxFuture<'_, Answer> {
+    async move {
+        let input: Input = reply::read(input)?;
+        let new = input.into_task();
+        let staged = tools.create_task(&new).await;
+        let staged = staged.map_err(|error| task_error(error, offer))?;
+        let mut answer = object(json!({ "key": new.key, "staged": staged.staged }));
+        if !staged.unresolved.is_empty() {
+            let unresolved: Vec<_> = staged.unresolved.iter().map(ToString::to_string).collect();
+            let note = format!(
+                "{}: the plan is refused unless this turn makes a task with that key",
+                unresolved.join("; ")
+            );
+            answer.insert("note".into(), note.into());
+        }
+        Ok(answer)
+    }
+    .boxed()
+}
