@@ -6,6 +6,10 @@ use crate::{Error, Scope, Store, boxed, database::Tx, stored::DOCUMENT_FORMAT};
 
 /// The pending work of the scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an independent answer of one statement"
+)]
 pub struct SchedulerStatus {
     /// The instant at which the next trigger is due. It may be in the past.
     pub due: Option<Timestamp>,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    goal::{self, Directory, Limits, Reviews},
+    goal::{Directory, Limits, Reviews},
     team::{MemoryScope, SeatDefinition, TeamDefinition, TeamLimits},
     tools::AgentCron,
 };
@@ -264,7 +264,7 @@ stored_limits!(
 
 #[cfg(test)]
 mod tests {
-    use model::team::LIMIT_FIELDS;
+    use model::{goal, team::LIMIT_FIELDS};
     use serde_json::{Value, json};
 
     use super::*;
