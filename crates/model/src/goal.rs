@@ -37,6 +37,7 @@ mod plan_error;
 mod plan_fields;
 mod publish;
 mod report;
+mod report_schema;
 mod review;
 mod seat;
 mod seat_changes;
@@ -91,6 +92,7 @@ pub use parts::{GoalProgress, PartsError, SeatProgress};
 pub use plan::validate;
 pub use plan_error::PlanError;
 pub use report::{ReportBody, ReportStatus, ReportedFinding};
+pub use report_schema::report_schema;
 pub use review::{counted_findings, needed_evidence};
 pub use seat::{Directory, Input, Memory, Presence, Prompt, Seat, SeatNo};
 pub use task::{
