@@ -308,6 +308,8 @@ pub struct RunTask {
     pub id: TaskId,
     /// The prompt. `None` if a later version has written another one.
     pub prompt: Option<goal::Prompt>,
+    /// `true` if the turn judges the task. The work and the reviews of a task have memories of their own.
+    pub is_review: bool,
 }
 
 impl Run {

@@ -92,7 +92,7 @@ pub use parts::{GoalProgress, PartsError, SeatProgress};
 pub use plan::validate;
 pub use plan_error::PlanError;
 pub use report::{ReportBody, ReportStatus, ReportedFinding};
-pub use report_schema::report_schema;
+pub use report_schema::{AnswerReport, ReportKind, report_in_answer, report_schema};
 pub use review::{counted_findings, needed_evidence};
 pub use seat::{Directory, Input, Memory, Presence, Prompt, Seat, SeatNo};
 pub use task::{

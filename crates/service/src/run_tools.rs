@@ -159,6 +159,21 @@ impl RunTools {
         Ok(self.turn(self.service.now()).await?.tools())
     }
 
+    /// Notes that the agent has listed its tools.
+    ///
+    /// # Errors
+    ///
+    /// As [`Service::run_tools`].
+    #[boxed]
+    pub async fn note_listed(&self) -> Result<(), Error> {
+        let now = self.service.now();
+        Ok(self
+            .service
+            .store
+            .note_listed_tools(&self.caller, now)
+            .await?)
+    }
+
     /// Creates an automation that is bound to the session. A repetition with the same content returns the existing one,
     /// unchanged.
     ///

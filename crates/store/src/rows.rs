@@ -253,7 +253,7 @@ fn cursor_origin(row: &Row) -> Result<Option<CursorOrigin>, Error> {
 macro_rules! open_run_columns {
     () => {
         "id, tenant_id, input_id, attempt, failures, status, origin, session_id, seat_id, automation_id, trigger_id, \
-         task_id, task_prompt, \
+         task_id, task_prompt, task_review, \
          scheduled_for, not_before, worker_id, started_at, cancel_requested_at, reason, message, usage, \
          interrupted_run_id, prompt_ref, input_at, created_at"
     };

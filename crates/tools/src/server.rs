@@ -176,7 +176,16 @@ impl ServerHandler for Handler {
                 ErrorData::internal_error(message, None)
             })?,
         };
-        Ok(ListToolsResult::with_all_items(definitions(offer)))
+        match self.0.tools.note_listed().await {
+            Ok(()) | Err(service::Error::Store(store::Error::RunOver { .. })) => {}
+            // Without the note, a task without a report would fail because its agent had no tools.
+            Err(error) => {
+                let ToolError { message, .. } = error.into();
+                return Err(ErrorData::internal_error(message, None));
+            }
+        }
+        let definitions = definitions(offer);
+        Ok(ListToolsResult::with_all_items(definitions))
     }
 
     async fn call_tool(

@@ -8,7 +8,7 @@ use model::{
         Deadline, GoalBudget, GoalState, Graph, Limits, PauseReason, SeatNo, Task, TaskNo, Team,
     },
     session::SessionStatus,
-    team::TeamDefinition,
+    team::{MemoryScope, TeamDefinition},
 };
 
 use super::task_row;
@@ -32,6 +32,8 @@ pub(crate) struct Goal {
     pub(crate) budget: GoalBudget,
     /// The instant from which no further turn starts.
     pub(crate) until: Option<Timestamp>,
+    /// `true` if the goal has moved since that instant.
+    until_passed: bool,
     /// The tasks, in the order of their numbers.
     pub(crate) tasks: Vec<TaskId>,
     /// The seats, in the order of the team.
@@ -52,6 +54,17 @@ impl Goal {
     /// Returns the number of a task.
     pub(crate) fn task_no(&self, task: TaskId) -> Option<TaskNo> {
         self.tasks.iter().position(|it| *it == task).map(TaskNo)
+    }
+
+    /// Returns the memory with which a seat takes the turns of tasks.
+    pub(crate) fn memory_scope(&self, no: SeatNo) -> Option<MemoryScope> {
+        let seats = self.definition.seats();
+        seats.get(no.0).map(|seat| seat.definition.memory)
+    }
+
+    /// Returns `true` if the time of the goal is over, and it has not moved since.
+    pub(crate) fn must_note_until(&self, now: Timestamp) -> bool {
+        !self.until_passed && self.until.is_some_and(|until| until <= now)
     }
 
     /// Returns the seat with a number.
@@ -96,6 +109,7 @@ pub(crate) async fn read_goal(tx: &mut Tx, session: SessionId) -> Result<Option<
         definition,
         budget: stored::read_optional::<StoredGoalBudget>(&row, "budget")?.unwrap_or_default(),
         until: row.optional("until_at")?,
+        until_passed: row.get("until_passed")?,
         tasks: ids,
         seats,
         session_status: row.parse("session_state")?,

@@ -13,5 +13,6 @@ pub(super) fn run_task(row: &Row) -> Result<Option<RunTask>, Error> {
     Ok(Some(RunTask {
         id,
         prompt: prompt.and_then(|prompt| prompt.parse().ok()),
+        is_review: row.get("task_review")?,
     }))
 }

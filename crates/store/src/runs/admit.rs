@@ -289,6 +289,7 @@ fn insert_params(
         trigger: attempt.trigger,
         task: attempt.task.map(|task| task.id),
         prompt: attempt.task.and_then(|task| task.prompt).map(Prompt::as_str),
+        review: attempt.task.is_some_and(|task| task.is_review),
         instant: attempt.scheduled_for,
         exclusive: attempt.exclusive,
         content: attempt.content,

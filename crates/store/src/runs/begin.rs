@@ -38,6 +38,7 @@ use crate::{
         run_report::add_run_reports,
         seat_opening::open_memories,
         start_candidate::StartCandidate,
+        task_memories::{TaskMemories, pin_memories},
         turn_context::{TurnContext, read_sessions_and_seats},
     },
     seat_message_rows::record_carried,
@@ -125,6 +126,7 @@ impl Store {
                 // 2. Read the rows on which the decisions depend.
                 let (sessions, seats) = read_sessions_and_seats(tx, &locked).await?;
                 let context = TurnContext::read(tx, &locked, &seats).await?;
+                let memories = TaskMemories::read(tx, locked.runs.values()).await?;
                 let automations = locked.automations.values();
                 let mut budgets = Budgets::read(tx, tenants, automations, &ids, now).await?;
                 let need_precheck = runs_needing_precheck(tx, &locked, &prechecked).await?;
@@ -142,9 +144,10 @@ impl Store {
                         let is_supported = !unsupported_tenants.contains(&run.tenant_id)
                             && context.supports_run(&run, &seat, owner);
                         Some(StartCandidate {
+                            memory: memories.key(&run),
+                            seat: memories.seat_of_turn(&run, seat.seat),
                             run,
                             session,
-                            seat: seat.seat,
                             secret: secrets.get(&id).copied(),
                             accounts,
                             directory_missing: without_directory.contains(&id),
@@ -338,7 +341,7 @@ impl Store {
         let started = set_running(tx, begins, worker, instance, now).await?;
 
         // 4. Collect the rows of each turn that has begun.
-        let mut pins = Vec::with_capacity(ready.len());
+        let (mut pins, mut memory_pins) = (Vec::with_capacity(ready.len()), Vec::new());
         let mut records = Vec::with_capacity(ready.len());
         let mut assignments = Vec::with_capacity(ready.len());
         let mut uses = Vec::with_capacity(ready.len());
@@ -347,6 +350,7 @@ impl Store {
             mut run,
             session,
             mut seat,
+            memory,
             secret,
             accounts,
             directory_missing,
@@ -368,8 +372,10 @@ impl Store {
                 cancel_requested_at: None,
             };
             run.prompt_ref = Some(prompt.prompt_ref.clone());
+            memory_pins.extend(memory);
             if seat.instance_id.is_none() {
-                pins.push(params![seat.id]);
+                let has_files = memory.is_none() || seat.own_folder().is_none();
+                pins.extend(has_files.then(|| params![seat.id]));
                 seat.instance_id = Some(instance);
             }
             let report = prompt.run_report.as_ref();
@@ -403,6 +409,7 @@ impl Store {
                 run,
                 session,
                 seat,
+                memory,
                 secret,
                 accounts,
                 directory_missing,
@@ -414,6 +421,7 @@ impl Store {
         // 5. Write the rows.
         tx.execute_rows(sql!("seats/pin"), pins, params![instance, now])
             .await?;
+        pin_memories(tx, memory_pins, instance, now).await?;
         tx.execute_rows(sql!("records/begin"), records, params![])
             .await?;
         record_carried(tx, carried.into_iter()).await?;

@@ -36,6 +36,7 @@ use crate::{
         goals::{EndedTurn, end_turns},
         run_usage,
         seat_input::wake_seats_after,
+        task_memories::{MemoryEnds, TaskMemories},
     },
     session_log::{EntryLocation, SessionLogWriter},
     store::Store,
@@ -262,9 +263,8 @@ pub(super) async fn end_runs(
     }
     // 5. Move the goals of tasks whose turns are over.
     let turns = ends.iter().zip(&follow_ups).filter_map(|(end, next)| {
-        let has_succeeded = end.finished.outcome.status() == RunStatus::Succeeded;
         let is_final = *next == FollowUp::Final;
-        EndedTurn::of(&end.run, has_succeeded).filter(|_| is_final)
+        EndedTurn::of(&end.run, &end.finished).filter(|_| is_final)
     });
     end_turns(store, tx, log, &turns.collect::<Vec<_>>(), now).await?;
     // 6. Promote last, so that the retry is in the queue of its seat when the promotion chooses the next run.
@@ -450,23 +450,32 @@ async fn store_results(
     let (mut records, mut remembered) = (Vec::new(), Vec::new());
     let mut unpinned = Vec::new();
     let mut readings = Vec::new();
+    let memories = TaskMemories::read(tx, ends.iter().map(|end| &end.run)).await?;
+    let mut of_tasks = MemoryEnds::default();
     for EndingRun { run, finished } in ends {
         let (id, tenant, error) = (run.id, run.tenant_id, finished.error.as_deref());
         records.push(params![id, tenant, &finished.diagnostics, error, now]);
         let (Some(session), Some(seat)) = (run.session_id, run.seat_id) else {
             continue;
         };
-        match &finished.acp_session_id {
-            Some(memory) if finished.turn_ended => {
+        let (memory, usage) = (finished.acp_session_id.as_ref(), finished.usage.as_ref());
+        let memory = memory.filter(|_| finished.turn_ended);
+        let key = memories.key(run);
+        match key {
+            Some(key) => of_tasks.add(key, memory, usage),
+            None => readings.extend(run_usage::usage_params(seat, usage)),
+        }
+        match (memory, key) {
+            (Some(memory), None) => {
                 let started = run.state.started_at();
                 let since = started.filter(|_| finished.outcome.status() == RunStatus::Succeeded);
                 remembered.push(params![seat, memory.as_str(), id, since]);
             }
+            (Some(_), Some(_)) => {}
             // Until a first turn has ended, the agent has no memory to restore. Unpin the seat, so that a retry may run
             // on another instance.
-            _ => unpinned.push(params![seat]),
+            (None, _) => unpinned.push(params![seat]),
         }
-        readings.extend(run_usage::usage_params(seat, finished.usage.as_ref()));
         if let Some(title) = &finished.title {
             let title: String = title.chars().take(limits::NAME_BYTES).collect();
             log.add_title(session, title);
@@ -482,6 +491,7 @@ async fn store_results(
         .await?;
     tx.execute_rows(sql!("seats/store_agent_session"), remembered, params![now])
         .await?;
+    of_tasks.write(tx, now).await?;
     tx.execute_rows(sql!("seats/set_usage"), readings, params![])
         .await?;
     tx.execute_rows(sql!("seats/unpin"), unpinned, params![now])

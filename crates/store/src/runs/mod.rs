@@ -32,6 +32,7 @@ pub(crate) mod seat_input;
 mod seat_opening;
 mod start_candidate;
 mod sweep;
+mod task_memories;
 mod turn_context;
 mod webhook;
 

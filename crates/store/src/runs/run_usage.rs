@@ -99,11 +99,14 @@ fn turn_time(run: &Run, policies: &Policies, now: Timestamp) -> Duration {
 
 /// Returns the parameters of `seats/set_usage`. Returns `None` if the agent reported no usage.
 pub(super) fn usage_params(seat: SeatId, usage: Option<&Value>) -> Option<Vec<Param>> {
-    let usage = usage?;
-    let reading = json!({
+    Some(params![seat, usage_reading(usage?)])
+}
+
+/// Returns the part of a turn's usage that the next turn of its memory needs.
+pub(super) fn usage_reading(usage: &Value) -> Value {
+    json!({
         "used": usage["used"], "size": usage["size"], "cost": usage["cost"], "costs": usage["costs"],
-    });
-    Some(params![seat, reading])
+    })
 }
 
 /// Pauses an enabled automation because of its budget, and requests attention with the reason. Changes nothing if the

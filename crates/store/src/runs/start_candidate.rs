@@ -9,13 +9,20 @@ use model::{
     turn::Assignment,
 };
 
-use crate::{Error, runs::turn_context::TurnContext, store::Store};
+use crate::{
+    Error,
+    runs::{task_memories::MemoryKey, turn_context::TurnContext},
+    store::Store,
+};
 
 /// A run that a worker has, with the rows on which the start of its turn depends.
 pub(super) struct StartCandidate {
     pub(super) run: Run,
     pub(super) session: Session,
+    /// The seat, with the memory of the turn.
     pub(super) seat: Seat,
+    /// The memory of the turn's task. `None` if the turn has the memory of its seat.
+    pub(super) memory: Option<MemoryKey>,
     /// SHA-256 of the run's secret. `None` if the start is never repeated.
     pub(super) secret: Option<[u8; 32]>,
     /// The budgets that apply to the run, with their usage so far.

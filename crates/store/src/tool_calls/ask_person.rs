@@ -16,6 +16,7 @@ use super::{CallingTurn, ToolCaller, check_session, lock_turn};
 use crate::{
     Error, Scope, boxed,
     database::Tx,
+    goals::read_goal,
     locks, question_log, questions,
     session_log::{EntryLocation, SessionLogWriter},
     store::Store,
@@ -34,6 +35,26 @@ pub struct NewQuestion {
 }
 
 impl Store {
+    /// Returns the time for the answer to a question that names none, in hours, if the team of the turn's goal sets it.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::RunOver`] as [`Store::calling_turn`].
+    #[boxed]
+    pub async fn question_hours(
+        &self,
+        caller: &ToolCaller,
+        now: Timestamp,
+    ) -> Result<Option<u32>, Error> {
+        let mut tx = self.db.begin_read(Scope::System).await?;
+        let turn = super::read_turn(&mut tx, caller, now).await?;
+        if turn.task.is_none() {
+            return Ok(None);
+        }
+        let goal = read_goal(&mut tx, turn.session.id).await?;
+        Ok(goal.map(|goal| goal.definition.limits.question_hours))
+    }
+
     /// Asks a question of an agent in its turn. If any attempt at the turn's input has asked the same text, returns that
     /// question.
     ///

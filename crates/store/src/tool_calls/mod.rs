@@ -133,6 +133,31 @@ impl Store {
         let mut tx = self.db.begin_read(Scope::System).await?;
         read_turn(&mut tx, caller, now).await
     }
+
+    /// Notes that the agent of a turn has listed its tools. The end of a task's turn without a report depends on it.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::RunOver`] as [`Store::calling_turn`].
+    #[boxed]
+    pub async fn note_listed_tools(
+        &self,
+        caller: &ToolCaller,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        if self.calling_turn(caller, now).await?.task.is_none() {
+            return Ok(());
+        }
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                lock_turn(tx, caller, now).await?;
+                tx.execute(sql!("runs/note_listed_tools"), params![caller.run])
+                    .await?;
+                Ok(())
+            })
+        })
+        .await
+    }
 }
 
 /// Locks the automation and the seat of the turn whose agent calls a tool, and returns the turn.

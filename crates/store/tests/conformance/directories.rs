@@ -115,8 +115,8 @@ pub(crate) async fn paths_of_own_folders_are_removed_by_migration(db: &TestStore
     let earlier = match db.dialect() {
         Dialect::Postgres => format!(
             "set matins.scope = 'system'; \
-             drop table automation.goals, automation.staged_tasks, automation.task_reports; \
-             alter table automation.agent_runs drop column task_prompt; \
+             drop table automation.task_memories, automation.goals, automation.staged_tasks, automation.task_reports; \
+             alter table automation.agent_runs drop column task_prompt, drop column task_review, drop column listed_tools; \
              alter table automation.agent_tasks drop column number, drop column key, drop column kind, \
              drop column plan_version, drop column unmet, drop column priority, drop column optional, drop column review, \
              drop column step, drop column seat_id, drop column reason, drop column acceptance, drop column checks, \
@@ -132,8 +132,9 @@ pub(crate) async fn paths_of_own_folders_are_removed_by_migration(db: &TestStore
              delete from automation.schema_versions where version >= {version}"
         ),
         Dialect::Sqlite => format!(
-            "drop table task_reports; drop table staged_tasks; drop table goals; \
-             alter table agent_runs drop column task_prompt; \
+            "drop table task_memories; drop table task_reports; drop table staged_tasks; drop table goals; \
+             alter table agent_runs drop column task_prompt; alter table agent_runs drop column task_review; \
+             alter table agent_runs drop column listed_tools; \
              drop table directory_refusals; drop table trigger_files; \
              drop index instances_one_per_folder; alter table instances drop column folder_key; \
              alter table agent_definitions drop column directory; \

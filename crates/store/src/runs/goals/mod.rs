@@ -15,6 +15,7 @@ mod step;
 mod stop;
 mod tick;
 mod turn_end;
+mod usage;
 mod view;
 
 pub(crate) use answer::answer_task;

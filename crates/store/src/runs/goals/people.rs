@@ -2,11 +2,17 @@
 
 use model::{
     SessionId, TenantId, Timestamp,
-    goal::{Event, GoalState, Limits, Plan, TaskNo},
+    goal::{Event, GoalBudget, GoalState, Limits, Plan, Refusal, TaskNo},
 };
 
 use super::step::{goal_step, lock_goal};
-use crate::{Error, Scope, boxed, database::Tx, store::Store};
+use crate::{
+    Error, Scope, boxed,
+    database::Tx,
+    goals::Goal,
+    store::Store,
+    stored::{self, goals::StoredGoalBudget},
+};
 
 /// A move of a goal by a person. Tasks are named by their keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +31,10 @@ pub enum GoalChange {
     Edit(String),
     /// Change the limits.
     Limits(Limits),
+    /// Change the budget. A goal that paused for its budget goes on if the new one is enough.
+    Budget(GoalBudget),
+    /// Change the instant from which no further turn starts. A goal that paused for its budget goes on if time is left.
+    Until(Timestamp),
     /// Add, replace or drop tasks.
     Publish {
         /// The version of the plan that the person has read.
@@ -63,8 +73,8 @@ impl Store {
                     .fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), session])
                     .await?;
                 row.ok_or_else(|| Error::not_found("goal", session))?;
-                let event = event_of(tx, session, change, now).await?;
-                let goal = goal_step(self, tx, session, event, now).await?;
+                let events = events_of(tx, session, change, now).await?;
+                let goal = goal_step(self, tx, session, events, now).await?;
                 Ok(goal.graph.goal())
             })
         })
@@ -72,13 +82,14 @@ impl Store {
     }
 }
 
-async fn event_of(
+/// Writes the facts that a change sets, and returns the events that follow from it.
+async fn events_of(
     tx: &mut Tx,
     session: SessionId,
     change: &GoalChange,
     now: Timestamp,
-) -> Result<Event, Error> {
-    Ok(match change {
+) -> Result<Vec<Event>, Error> {
+    let event = match change {
         GoalChange::Start => Event::Start,
         GoalChange::Pause => Event::Pause,
         GoalChange::Resume => Event::Resume,
@@ -92,6 +103,17 @@ async fn event_of(
             Event::Replan
         }
         GoalChange::Limits(limits) => Event::Limits(limits.clone()),
+        // The move finds the level of the new budget by itself.
+        GoalChange::Budget(budget) => {
+            let goal = locked(tx, session).await?;
+            set_budget(tx, &goal, budget, goal.until, now).await?;
+            return Ok(Vec::new());
+        }
+        GoalChange::Until(until) => {
+            let goal = locked(tx, session).await?;
+            set_budget(tx, &goal, &goal.budget, Some(*until), now).await?;
+            return Ok(Vec::new());
+        }
         GoalChange::Publish { version, plan } => Event::Publish {
             version: *version,
             plan: plan.clone(),
@@ -99,13 +121,39 @@ async fn event_of(
         GoalChange::Retry(key) => Event::Retry(task(tx, session, key).await?),
         GoalChange::Accept(key) => Event::Accept(task(tx, session, key).await?),
         GoalChange::CancelTask(key) => Event::CancelTask(task(tx, session, key).await?),
-    })
+    };
+    Ok(vec![event])
+}
+
+async fn locked(tx: &mut Tx, session: SessionId) -> Result<Goal, Error> {
+    let goal = lock_goal(tx, session).await?;
+    goal.ok_or_else(|| Error::not_found("goal", session))
+}
+
+async fn set_budget(
+    tx: &mut Tx,
+    goal: &Goal,
+    budget: &GoalBudget,
+    until: Option<Timestamp>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let status = goal.graph.goal().status();
+    if goal.graph.goal().is_over() {
+        return Err(Error::Goal(Refusal::Closed(status)));
+    }
+    let stored = stored::write::<StoredGoalBudget>(budget);
+    let stored = (!budget.is_none()).then_some(stored.value);
+    tx.execute(
+        sql!("goals/set_budget"),
+        params![goal.session, stored, until, now],
+    )
+    .await?;
+    Ok(())
 }
 
 /// Returns the number of the task with a key. Numbers and keys never change.
 async fn task(tx: &mut Tx, session: SessionId, key: &str) -> Result<TaskNo, Error> {
-    let locked = lock_goal(tx, session).await?;
-    let goal = locked.ok_or_else(|| Error::not_found("goal", session))?;
+    let goal = locked(tx, session).await?;
     let found = goal.graph.tasks().iter().position(|task| task.key == key);
     found
         .map(TaskNo)

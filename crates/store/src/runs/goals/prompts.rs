@@ -1,16 +1,19 @@
 //! The texts of the prompts of a goal's turns.
 
 mod contexts;
+mod facts;
 
 use std::collections::{BTreeSet, HashMap};
 
 use model::{
-    TaskId,
+    TaskId, Timestamp,
     goal::{Prompt, ReportBody, Severity, TaskNo, TaskStatus},
     prompt::goal::{FindingEntry, FindingSource, TaskEntry},
     question::QUESTIONS_PER_TURN,
 };
 use serde_json::Value;
+
+use self::facts::{GoalFacts, StoredArtifact, StoredQuestion};
 
 pub(super) use contexts::goal_input;
 
@@ -23,6 +26,17 @@ use crate::{
 
 /// The highest number of tasks that a prompt lists.
 const MAX_LISTED_TASKS: u32 = 100;
+
+/// A turn whose prompt is rendered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Turn {
+    pub(super) task: TaskNo,
+    pub(super) prompt: Prompt,
+    /// `true` if the turn judges the task.
+    pub(super) is_review: bool,
+    /// `true` if the memory of the earlier turns is lost, because its instance was removed.
+    pub(super) has_lost_memory: bool,
+}
 
 /// The texts of one task.
 #[derive(Default)]
@@ -92,7 +106,12 @@ pub(super) struct GoalTexts<'a> {
     findings: HashMap<TaskNo, Vec<StoredFinding>>,
     /// The newest answers to the questions of a task, the oldest first.
     answers: HashMap<TaskNo, Vec<StoredAnswer>>,
-    refusal: &'a str,
+    /// The number of tool calls of the work on a task.
+    tool_calls: HashMap<TaskNo, u32>,
+    /// The end of the attempt before.
+    last_errors: HashMap<TaskNo, String>,
+    facts: GoalFacts,
+    refusals: &'a [String],
 }
 
 impl<'a> GoalTexts<'a> {
@@ -100,14 +119,16 @@ impl<'a> GoalTexts<'a> {
     pub(super) async fn read(
         tx: &mut Tx,
         goal: &Goal,
-        turns: &[(TaskNo, Prompt)],
-        refusal: &'a str,
+        turns: &[Turn],
+        refusals: &'a [String],
+        now: Timestamp,
     ) -> Result<Self, Error> {
         // 1. The texts of the tasks and of those whose results they need.
         let mut wanted = BTreeSet::new();
-        for (no, _) in turns {
-            wanted.insert(no.0);
-            wanted.extend(goal.graph.tasks()[no.0].depends_on.iter().map(|no| no.0));
+        for Turn { task, .. } in turns {
+            wanted.insert(task.0);
+            let depends_on = &goal.graph.tasks()[task.0].depends_on;
+            wanted.extend(depends_on.iter().map(|no| no.0));
         }
         let rows = wanted.iter().map(|no| params![goal.tasks[*no]]).collect();
         let mut tasks = HashMap::new();
@@ -121,17 +142,13 @@ impl<'a> GoalTexts<'a> {
             tasks.insert(row.get("id")?, texts);
         }
         // 2. The lists of the planner, of the judge of the whole goal and of the report.
-        let lists = |(_, prompt): &(TaskNo, Prompt)| {
-            matches!(prompt, Prompt::Replan | Prompt::Check | Prompt::Report)
-        };
-        let summaries = if turns.iter().any(lists) {
+        let has = |prompts: &[Prompt]| turns.iter().any(|turn| prompts.contains(&turn.prompt));
+        let summaries = if has(&[Prompt::Replan, Prompt::Check, Prompt::Report]) {
             read_summaries(tx, goal).await?
         } else {
             Vec::new()
         };
-        let plans =
-            |(_, prompt): &(TaskNo, Prompt)| matches!(prompt, Prompt::Plan | Prompt::Replan);
-        let staged = if turns.iter().any(plans) {
+        let staged = if has(&[Prompt::Plan, Prompt::Replan]) {
             let plan = read_staged(tx, goal.session).await?;
             plan.tasks.into_iter().map(|task| task.key).collect()
         } else {
@@ -140,24 +157,33 @@ impl<'a> GoalTexts<'a> {
         // 3. The findings and the answers.
         let mut findings = HashMap::new();
         let mut answers = HashMap::new();
-        for (no, prompt) in turns {
-            match prompt {
-                Prompt::Rework | Prompt::Review => {
-                    findings.insert(*no, read_findings(tx, goal, *no).await?);
-                }
-                Prompt::Answer => {
-                    answers.insert(*no, read_answers(tx, goal, *no).await?);
-                }
-                _ => {}
+        let (mut tool_calls, mut last_errors) = (HashMap::new(), HashMap::new());
+        for turn in turns {
+            let no = turn.task;
+            if turn.is_review || turn.prompt == Prompt::Rework {
+                findings.insert(no, read_findings(tx, goal, no).await?);
+            }
+            if turn.is_review {
+                tool_calls.insert(no, facts::read_tool_calls(tx, goal.tasks[no.0]).await?);
+            }
+            if turn.prompt == Prompt::Answer {
+                answers.insert(no, read_answers(tx, goal, no).await?);
+            }
+            if turn.prompt == Prompt::Work && goal.graph.tasks()[no.0].progress.attempts > 0 {
+                let error = facts::read_last_error(tx, goal.tasks[no.0]).await?;
+                last_errors.extend(error.map(|error| (no, error)));
             }
         }
         Ok(Self {
+            facts: GoalFacts::read(tx, goal, has, now).await?,
+            tool_calls,
+            last_errors,
             tasks,
             summaries,
             staged,
             findings,
             answers,
-            refusal,
+            refusals,
         })
     }
 }

@@ -5,19 +5,40 @@ use std::collections::HashMap;
 use model::{
     InputId, TaskId, Timestamp,
     entity::RunTask,
-    goal::{Prompt, SeatNo, TaskNo},
+    goal::{Activity, Memory, Prompt, SeatNo, TaskNo},
     run::Origin,
+    team::MemoryScope,
 };
 
-use super::prompts::{GoalTexts, goal_input};
+use super::prompts::{GoalTexts, Turn, goal_input};
 use crate::{
     Error,
     database::Tx,
     goals::Goal,
-    runs::admit::{NewAttempt, Preloaded, insert_attempts},
+    runs::{
+        admit::{NewAttempt, Preloaded, insert_attempts},
+        task_memories::{MemoryKey, StartingMemory, prepare_memories},
+    },
     session_log::SessionLogWriter,
     store::Store,
 };
+
+/// A turn of a task that starts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Start {
+    pub(super) seat: SeatNo,
+    pub(super) task: TaskNo,
+    pub(super) prompt: Prompt,
+    pub(super) memory: Memory,
+}
+
+impl Start {
+    /// Returns `true` if the turn judges the task.
+    fn is_review(&self, goal: &Goal) -> bool {
+        let task = &goal.graph.tasks()[self.task.0];
+        matches!(task.activity(), Some(Activity::Review { .. }))
+    }
+}
 
 /// Inserts the runs of turns that start, on the path of all runs. A run waits if a person's message has its seat.
 pub(super) async fn insert_starts(
@@ -25,27 +46,49 @@ pub(super) async fn insert_starts(
     tx: &mut Tx,
     log: &mut SessionLogWriter,
     goal: &Goal,
-    starts: &[(SeatNo, (TaskNo, Prompt))],
-    refusal: &str,
+    starts: &[Start],
+    refusals: &[String],
     now: Timestamp,
 ) -> Result<(), Error> {
     if starts.is_empty() {
         return Ok(());
     }
-    // 1. Render the prompts.
-    let turns: Vec<(TaskNo, Prompt)> = starts.iter().map(|(_, turn)| *turn).collect();
-    let texts = GoalTexts::read(tx, goal, &turns, refusal).await?;
+    // 1. Prepare the memories. The run of a turn is pinned to the instance of its memory.
+    let memories = starts.iter().filter_map(|start| {
+        let scope = goal.memory_scope(start.seat)?;
+        let key = MemoryKey {
+            task: goal.tasks[start.task.0],
+            seat: goal.seat(start.seat)?,
+            is_review: start.is_review(goal),
+        };
+        (scope == MemoryScope::Task).then_some(StartingMemory {
+            key,
+            is_new: start.memory == Memory::New,
+        })
+    });
+    let memories: Vec<_> = memories.collect();
+    let owner = (goal.tenant, goal.session);
+    let lost = prepare_memories(tx, owner, &memories, now).await?;
+    // 2. Render the prompts.
+    let turns = starts.iter().map(|start| Turn {
+        task: start.task,
+        prompt: start.prompt,
+        is_review: start.is_review(goal),
+        has_lost_memory: lost.contains(&goal.tasks[start.task.0]),
+    });
+    let turns: Vec<Turn> = turns.collect();
+    let texts = GoalTexts::read(tx, goal, &turns, refusals, now).await?;
     let mut contents: HashMap<SeatNo, String> = HashMap::with_capacity(starts.len());
-    for (seat, (task, prompt)) in starts {
-        contents.insert(*seat, goal_input(goal, *task, *prompt, &texts)?);
+    for (start, turn) in starts.iter().zip(&turns) {
+        contents.insert(start.seat, goal_input(goal, *turn, &texts)?);
     }
-    // 2. Insert the runs.
+    // 3. Insert the runs.
     let mut attempts = Vec::with_capacity(starts.len());
-    for (seat_no, (task, prompt)) in starts {
-        let (Some(seat), Some(content)) = (goal.seat(*seat_no), contents.get(seat_no)) else {
+    for start in starts {
+        let (Some(seat), Some(content)) = (goal.seat(start.seat), contents.get(&start.seat)) else {
             continue;
         };
-        let id: TaskId = goal.tasks[task.0];
+        let id: TaskId = goal.tasks[start.task.0];
         attempts.push(NewAttempt {
             id: None,
             tenant: goal.tenant,
@@ -59,7 +102,8 @@ pub(super) async fn insert_starts(
             trigger: None,
             task: Some(RunTask {
                 id,
-                prompt: Some(*prompt),
+                prompt: Some(start.prompt),
+                is_review: start.is_review(goal),
             }),
             scheduled_for: None,
             exclusive: false,

@@ -4,10 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use model::{
     SeatId, SessionId, Timestamp,
-    goal::{Effect, Event, Input, Prompt, SeatNo, TaskNo, TurnEnd, advance},
+    goal::{Effect, Event, GoalState, Input, SeatNo, TurnEnd, advance},
 };
 
-use super::{deadline::deadline_after, starts, stop};
+use super::{
+    deadline::deadline_after,
+    starts::{self, Start},
+    stop,
+    usage::budget_event,
+};
 use crate::{
     Error,
     database::Tx,
@@ -29,22 +34,22 @@ pub(super) async fn lock_goal(tx: &mut Tx, session: SessionId) -> Result<Option<
     read_goal(tx, session).await
 }
 
-/// Moves the goal of a session by one event.
+/// Moves the goal of a session by events.
 ///
 /// # Errors
 ///
-/// Returns [`Error::Goal`] if the goal does not accept the event, and a not-found error if the session has no goal.
+/// Returns [`Error::Goal`] if the goal does not accept an event, and a not-found error if the session has no goal.
 pub(super) async fn goal_step(
     store: &Store,
     tx: &mut Tx,
     session: SessionId,
-    event: Event,
+    events: Vec<Event>,
     now: Timestamp,
 ) -> Result<Goal, Error> {
     let locked = lock_goal(tx, session).await?;
     let mut goal = locked.ok_or_else(|| Error::not_found("goal", session))?;
     let mut log = SessionLogWriter::default();
-    move_goal(store, tx, &mut log, &mut goal, vec![event], now).await?;
+    move_goal(store, tx, &mut log, &mut goal, events, now).await?;
     log.write(tx, now).await?;
     Ok(goal)
 }
@@ -71,11 +76,11 @@ pub(crate) async fn close_goal(
 #[derive(Default)]
 struct Consequences {
     /// The turns that start.
-    starts: BTreeMap<SeatNo, (TaskNo, Prompt)>,
+    starts: BTreeMap<SeatNo, Start>,
     /// The texts of new tasks by their keys.
     texts: HashMap<String, TaskText>,
     /// The reasons for which the plan was refused.
-    refusal: String,
+    refusals: Vec<String>,
     drop_staged: bool,
     /// The seats whose waiting runs were cancelled.
     freed: BTreeSet<SeatId>,
@@ -91,21 +96,33 @@ pub(super) async fn move_goal(
     events: Vec<Event>,
     now: Timestamp,
 ) -> Result<(), Error> {
-    // 1. Decide.
+    // 1. Decide. The usage of a turn that ended counts before the next turn starts.
     let tasks_before = goal.graph.tasks().to_vec();
     let state_before = goal.graph.goal();
     let mut found = Consequences::default();
-    let mut waiting = VecDeque::from(events);
+    let budget = budget_event(tx, goal, now).await?;
+    let mut waiting: VecDeque<Event> = budget.into_iter().chain(events).collect();
     while let Some(event) = waiting.pop_front() {
+        // A higher budget has resumed the goal already.
+        if event == Event::Resume && goal.graph.goal() == GoalState::Active {
+            continue;
+        }
         let is_plan_of_planner = keep_texts(&mut found.texts, &event);
         for effect in advance(&mut goal.graph, event)? {
             match effect {
                 Effect::Started {
                     seat,
                     input: Input::Task { task, prompt },
+                    memory,
                     ..
                 } => {
-                    found.starts.insert(seat, (task, prompt));
+                    let start = Start {
+                        seat,
+                        task,
+                        prompt,
+                        memory,
+                    };
+                    found.starts.insert(seat, start);
                 }
                 Effect::StopTurn(seat) => {
                     // A turn that has no run yet, or whose run no worker has, is over at once.
@@ -124,13 +141,13 @@ pub(super) async fn move_goal(
                     waiting.push_back(Event::CheckBroken { task, check });
                 }
                 Effect::PlanRefused(faults) => {
-                    let faults = faults.iter().map(ToString::to_string);
-                    found.refusal = faults.collect::<Vec<_>>().join("; ");
+                    found.refusals = faults.iter().map(ToString::to_string).collect();
                 }
                 Effect::Published { .. } => found.drop_staged |= is_plan_of_planner,
                 Effect::DropStaged => found.drop_staged = true,
                 Effect::SetDeadline(deadline) => {
-                    goal.deadline = Some((deadline, deadline_after(deadline, now)));
+                    let limits = &goal.definition.limits;
+                    goal.deadline = Some((deadline, deadline_after(deadline, limits, now)));
                 }
                 _ => {}
             }
@@ -143,8 +160,8 @@ pub(super) async fn move_goal(
             .await?;
     }
     // 3. Start the turns. Seats whose waiting run was cancelled may have other inputs.
-    let starts: Vec<_> = found.starts.into_iter().collect();
-    starts::insert_starts(store, tx, log, goal, &starts, &found.refusal, now).await?;
+    let starts: Vec<Start> = found.starts.into_values().collect();
+    starts::insert_starts(store, tx, log, goal, &starts, &found.refusals, now).await?;
     promote_after(tx, log, found.freed, BTreeSet::new(), now).await?;
     // 4. Close the session of a goal that is over.
     if goal.graph.goal().is_over() && !state_before.is_over() {

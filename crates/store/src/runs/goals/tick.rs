@@ -10,7 +10,7 @@ use crate::{
 /// The maximum number of goals that one call of [`Store::pass_goal_deadlines`] moves.
 const MAX_DUE_GOALS: u32 = 200;
 impl Store {
-    /// Moves goals whose deadline has passed, each in a transaction of its own. Returns the number of these goals.
+    /// Moves goals whose deadline has passed or whose time is over, each in a transaction of its own. Returns the number of these goals.
     ///
     /// # Errors
     ///
@@ -46,11 +46,13 @@ impl Store {
                 let Some(mut goal) = lock_goal(tx, session).await? else {
                     return Ok(false);
                 };
-                let Some((deadline, _)) = goal.deadline.take_if(|(_, at)| *at <= now) else {
+                let passed = goal.deadline.take_if(|(_, at)| *at <= now);
+                if passed.is_none() && !goal.must_note_until(now) {
                     return Ok(false);
-                };
+                }
                 let mut log = SessionLogWriter::default();
-                let events = vec![Event::DeadlinePassed(deadline)];
+                let passed = passed.map(|(deadline, _)| Event::DeadlinePassed(deadline));
+                let events = passed.into_iter().collect();
                 move_goal(self, tx, &mut log, &mut goal, events, now).await?;
                 log.write(tx, now).await?;
                 Ok(true)

@@ -3,45 +3,55 @@
 use std::collections::{BTreeMap, HashMap};
 
 use model::{
-    InputId, SeatId, SessionId, TaskId, Timestamp,
+    InputId, RunId, SeatId, SessionId, TaskId, Timestamp,
     entity::Run,
     goal::{
-        Activity, Event, Input, Plan, ReportBody, ReportStatus, SeatNo, Task, TaskKind, TurnEnd,
+        Activity, AnswerReport, Event, Input, Plan, ReportBody, ReportKind, ReportStatus, SeatNo,
+        Task, TaskKind, TurnEnd, report_in_answer,
     },
+    prompt::goal::GoalText,
+    run::RunStatus,
     session::Admission,
+    turn::TurnResult,
 };
 
 use super::step::{lock_goal, move_goal};
 use crate::{
     Error,
     database::Tx,
-    goals::{Goal, read_staged},
+    goals::{Goal, read_staged, stage},
     locks::lock_sessions,
     session_log::SessionLogWriter,
     store::Store,
-    stored::{self, goals::StoredReport},
+    stored::{self, DOCUMENT_FORMAT, goals::StoredReport},
 };
 
 /// A turn of a task that is over for good.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::runs) struct EndedTurn {
+pub(in crate::runs) struct EndedTurn<'a> {
     session: SessionId,
     seat: SeatId,
+    run: RunId,
     input: InputId,
     task: TaskId,
-    has_succeeded: bool,
+    finished: &'a TurnResult,
 }
 
-impl EndedTurn {
+impl<'a> EndedTurn<'a> {
     /// Returns the turn of a run. Returns `None` if the run is none of a task.
-    pub(in crate::runs) fn of(run: &Run, has_succeeded: bool) -> Option<Self> {
+    pub(in crate::runs) fn of(run: &Run, finished: &'a TurnResult) -> Option<Self> {
         Some(Self {
             session: run.session_id?,
             seat: run.seat_id?,
+            run: run.id,
             input: run.input_id,
             task: run.task?.id,
-            has_succeeded,
+            finished,
         })
+    }
+
+    fn has_succeeded(&self) -> bool {
+        self.finished.outcome.status() == RunStatus::Succeeded
     }
 }
 
@@ -56,19 +66,19 @@ pub(in crate::runs) async fn end_turns(
     store: &Store,
     tx: &mut Tx,
     log: &mut SessionLogWriter,
-    turns: &[EndedTurn],
+    turns: &[EndedTurn<'_>],
     now: Timestamp,
 ) -> Result<(), Error> {
     if turns.is_empty() {
         return Ok(());
     }
     // 1. Lock all sessions in their order, before the first goal moves.
-    let mut by_session: BTreeMap<SessionId, Vec<EndedTurn>> = BTreeMap::new();
+    let mut by_session: BTreeMap<SessionId, Vec<EndedTurn<'_>>> = BTreeMap::new();
     for turn in turns {
         by_session.entry(turn.session).or_default().push(*turn);
     }
     lock_sessions(tx, by_session.keys().copied()).await?;
-    let reports = read_reports(tx, turns).await?;
+    let mut reports = read_reports(tx, turns).await?;
     for (session, turns) in by_session {
         let Some(mut goal) = lock_goal(tx, session).await? else {
             continue;
@@ -83,15 +93,21 @@ pub(in crate::runs) async fn end_turns(
             let Some((seat, task)) = turn_of(&goal, &turn) else {
                 continue;
             };
-            let report = reports.get(&turn.input);
-            let end = decide_end(tx, &goal, &turn, task, report).await?;
-            store_result(tx, &turn, report, &end).await?;
+            let report = match reports.remove(&turn.input) {
+                None => report_of_answer(tx, &goal, &turn, task, now).await?,
+                report => report,
+            };
+            let end = decide_end(tx, &goal, &turn, task, report.as_ref()).await?;
+            store_result(tx, &goal, &turn, task, (report.as_ref(), &end)).await?;
             let has_follow_up = report.is_some_and(|report| report.body.follow_up.is_some());
+            let artifact = tx
+                .fetch_optional(sql!("artifacts/of_input"), params![turn.input])
+                .await?;
             events.push(Event::TurnEnded {
                 seat,
                 end,
-                follow_up: has_follow_up && turn.has_succeeded,
-                new_artifact: false,
+                follow_up: has_follow_up && turn.has_succeeded(),
+                new_artifact: artifact.is_some(),
             });
         }
         // 3. Move the goal.
@@ -102,34 +118,90 @@ pub(in crate::runs) async fn end_turns(
 
 /// Returns the seat and the task of a turn that the graph has under way. Returns `None` for another one, such as a turn whose
 /// seat was removed.
-fn turn_of<'a>(goal: &'a Goal, turn: &EndedTurn) -> Option<(SeatNo, &'a Task)> {
+fn turn_of<'a>(goal: &'a Goal, turn: &EndedTurn<'_>) -> Option<(SeatNo, &'a Task)> {
     let seat = goal.seat_no(turn.seat)?;
     let no = goal.task_no(turn.task)?;
     let under_way = goal.graph.seats().get(seat.0)?.turn.and_then(Input::task);
     (under_way == Some(no)).then(|| (seat, &goal.graph.tasks()[no.0]))
 }
 
+/// Returns the kind of the report that a turn owes. Returns `None` for the turn of the goal's report.
+fn report_kind(task: &Task) -> Option<ReportKind> {
+    match (task.kind, task.activity()) {
+        (_, Some(Activity::Review { .. })) => Some(ReportKind::Verdict),
+        (TaskKind::Plan, _) => Some(ReportKind::Plan),
+        (TaskKind::Work | TaskKind::Check, _) => Some(ReportKind::Result),
+        (TaskKind::Report, _) => None,
+    }
+}
+
+/// Stores the report that an agent without the tools has given in its answer. A task of the plan is staged.
+async fn report_of_answer(
+    tx: &mut Tx,
+    goal: &Goal,
+    turn: &EndedTurn<'_>,
+    task: &Task,
+    now: Timestamp,
+) -> Result<Option<Report>, Error> {
+    let Some(kind) = report_kind(task).filter(|_| turn.has_succeeded()) else {
+        return Ok(None);
+    };
+    match report_in_answer(kind, &turn.finished.answer) {
+        None => Ok(None),
+        Some(AnswerReport::Task(new)) => {
+            stage(tx, (goal.tenant, goal.session), &new, true, now).await?;
+            Ok(None)
+        }
+        Some(AnswerReport::Report(status, body)) => {
+            let document = stored::write::<StoredReport>(&body);
+            let kind = if status.is_verdict() {
+                "verdict"
+            } else {
+                "result"
+            };
+            tx.execute(
+                sql!("task_reports/put"),
+                params! { "task_reports/put";
+                    input: turn.input,
+                    tenant: goal.tenant,
+                    session: goal.session,
+                    task: turn.task,
+                    run: turn.run,
+                    kind: kind,
+                    status: status.as_str(),
+                    body: document.value,
+                    format: DOCUMENT_FORMAT,
+                    needs_format: document.needs_format,
+                    now: now,
+                },
+            )
+            .await?;
+            Ok(Some(Report { status, body }))
+        }
+    }
+}
+
 async fn decide_end(
     tx: &mut Tx,
     goal: &Goal,
-    turn: &EndedTurn,
+    turn: &EndedTurn<'_>,
     task: &Task,
     report: Option<&Report>,
 ) -> Result<TurnEnd, Error> {
-    if !turn.has_succeeded {
+    if !turn.has_succeeded() {
         return Ok(TurnEnd::Failed);
     }
-    let is_judge = matches!(task.activity(), Some(Activity::Review { .. }));
-    let reported = match task.kind {
-        TaskKind::Report => None,
-        _ if is_judge => report
+    let kind = report_kind(task);
+    let reported = match kind {
+        None => None,
+        Some(ReportKind::Verdict) => report
             .and_then(|report| report.body.verdict(report.status))
             .map(TurnEnd::Verdict),
-        TaskKind::Plan => {
+        Some(ReportKind::Plan) => {
             let plan = read_staged(tx, goal.session).await?;
             (!plan.is_empty()).then_some(TurnEnd::Planned(plan))
         }
-        TaskKind::Work | TaskKind::Check => report.and_then(|report| match report.status {
+        Some(ReportKind::Result) => report.and_then(|report| match report.status {
             ReportStatus::Done => Some(TurnEnd::Reported),
             ReportStatus::Failed => Some(TurnEnd::ReportedFailure),
             ReportStatus::Accept | ReportStatus::SendBack => None,
@@ -142,17 +214,26 @@ async fn decide_end(
         .fetch_one(sql!("goals/pending_questions"), params![turn.input])
         .await?;
     let open: i64 = row.get("open")?;
-    Ok(match (u32::try_from(open).unwrap_or(0), task.kind) {
-        (open @ 1.., TaskKind::Plan | TaskKind::Work | TaskKind::Check) => TurnEnd::Questions(open),
-        // A planner that changes nothing says so by no call.
-        (_, TaskKind::Plan) if !is_judge => TurnEnd::Planned(Plan::default()),
-        // An agent that lists no tools cannot be told apart yet.
-        _ => TurnEnd::WithoutReport { listed_tools: true },
-    })
+    let open = u32::try_from(open).unwrap_or(0);
+    if open > 0 && kind.is_some() {
+        return Ok(TurnEnd::Questions(open));
+    }
+    let listed = tx
+        .fetch_optional(sql!("runs/listed_tools"), params![turn.input])
+        .await?;
+    let listed_tools = listed.is_some();
+    // A planner that changes nothing says so by no call.
+    if kind == Some(ReportKind::Plan) && listed_tools {
+        return Ok(TurnEnd::Planned(Plan::default()));
+    }
+    Ok(TurnEnd::WithoutReport { listed_tools })
 }
 
-async fn read_reports(tx: &mut Tx, turns: &[EndedTurn]) -> Result<HashMap<InputId, Report>, Error> {
-    let inputs = turns.iter().filter(|turn| turn.has_succeeded);
+async fn read_reports(
+    tx: &mut Tx,
+    turns: &[EndedTurn<'_>],
+) -> Result<HashMap<InputId, Report>, Error> {
+    let inputs = turns.iter().filter(|turn| turn.has_succeeded());
     let rows = inputs.map(|turn| params![turn.input]).collect();
     let found = tx
         .fetch_rows(sql!("task_reports/of_inputs"), rows, params![])
@@ -168,18 +249,60 @@ async fn read_reports(tx: &mut Tx, turns: &[EndedTurn]) -> Result<HashMap<InputI
     Ok(reports)
 }
 
-/// Stores the result that the agent of a task reported, because the prompt of the judge and of later tasks has it.
+/// Stores the result of a turn, because the prompts of the judge and of later tasks have it: the reported one, or the answer
+/// of an agent that reported none. The answer of the report's turn is the prose of the goal's report.
 async fn store_result(
     tx: &mut Tx,
-    turn: &EndedTurn,
-    report: Option<&Report>,
-    end: &TurnEnd,
+    goal: &Goal,
+    turn: &EndedTurn<'_>,
+    task: &Task,
+    (report, end): (Option<&Report>, &TurnEnd),
 ) -> Result<(), Error> {
-    let is_result = matches!(end, TurnEnd::Reported | TurnEnd::ReportedFailure);
-    if let (true, Some(report)) = (is_result, report) {
-        let result = report.body.result.as_deref();
+    let answer = turn.finished.answer.trim();
+    let answer = Some(answer).filter(|answer| !answer.is_empty());
+    let role = goal.graph.team().roles.get(task.role);
+    let accepts_answers = role.is_some_and(|role| role.accept_answers);
+    let result = match (task.kind, end) {
+        (_, TurnEnd::Reported | TurnEnd::ReportedFailure) => {
+            report.map(|report| report.body.result.clone())
+        }
+        (TaskKind::Report, TurnEnd::WithoutReport { .. }) => answer.map(|it| Some(it.to_owned())),
+        (
+            TaskKind::Plan | TaskKind::Work,
+            TurnEnd::WithoutReport {
+                listed_tools: false,
+            },
+        ) if !accepts_answers && report_kind(task) != Some(ReportKind::Verdict) => {
+            Some(Some(unavailable_tools(tx, turn.seat).await?))
+        }
+        (TaskKind::Work, TurnEnd::WithoutReport { .. })
+            if report_kind(task) == Some(ReportKind::Result) =>
+        {
+            answer.map(|it| Some(beginning(it, GoalText::Result.max_bytes()).to_owned()))
+        }
+        _ => None,
+    };
+    if let Some(result) = result {
         tx.execute(sql!("tasks/set_result"), params![turn.task, result])
             .await?;
     }
     Ok(())
+}
+
+/// Returns the reason for which an agent without the tools cannot report, with the next step.
+async fn unavailable_tools(tx: &mut Tx, seat: SeatId) -> Result<String, Error> {
+    let row = tx
+        .fetch_one(sql!("goals/agent_of_seat"), params![seat])
+        .await?;
+    let agent: String = row.get("name")?;
+    Ok(format!(
+        "The agent `{agent}` has not listed the tools of Matins. Check them with `matins agent check {agent}`."
+    ))
+}
+
+/// Returns the longest beginning of a text with at most this many bytes.
+fn beginning(text: &str, bytes: usize) -> &str {
+    let mut ends = (0..=bytes.min(text.len())).rev();
+    let end = ends.find(|end| text.is_char_boundary(*end));
+    text.get(..end.unwrap_or(0)).unwrap_or_default()
 }

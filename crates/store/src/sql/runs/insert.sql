@@ -1,10 +1,20 @@
 -- Inserts an attempt that holds its seat or waits for it. The unique indexes refuse a second active run of a seat, a
--- second first attempt of an occurrence and a second row for one attempt.
+-- second first attempt of an occurrence and a second row for one attempt. The turn of a task is pinned to the instance of its
+-- memory, and to that of the files which it shares with other seats.
 -- :id, :tenant, :input, :attempt, :failures, :status, :origin, :priority, :session, :seat, :automation,
--- :trigger, :task, :prompt of the task, :instant, :exclusive, :content, :not_before, :interrupted_run, :input_at, :now
+-- :trigger, :task, :prompt of the task, :review of the task, :instant, :exclusive, :content, :not_before, :interrupted_run, :input_at, :now
 insert into agent_runs
     (id, tenant_id, input_id, attempt, failures, status, origin, priority, session_id, seat_id,
-     automation_id, trigger_id, task_id, task_prompt, scheduled_for, exclusive, content, not_before, interrupted_run_id,
+     automation_id, trigger_id, task_id, task_prompt, task_review, scheduled_for, exclusive, content, not_before, interrupted_run_id,
      input_at, created_at, instance_id)
-values /* row */ (:id, :tenant, :input, :attempt, :failures, :status, :origin, :priority, :session, :seat, :automation, :trigger, :task, :prompt, :instant, :exclusive, :content, :not_before, :interrupted_run, :input_at, :now,
-        (select coalesce(instance_id, placed_on) from agent_definitions where id = :seat))
+values /* row */ (:id, :tenant, :input, :attempt, :failures, :status, :origin, :priority, :session, :seat, :automation, :trigger, :task, :prompt, :review, :instant, :exclusive, :content, :not_before, :interrupted_run, :input_at, :now,
+        (select coalesce(
+                m.instance_id, case when m.task_id is null or d.directory = 'shared' then d.instance_id end, d.placed_on,
+                case when :task is not null and d.directory = 'shared' then (
+                    select x.instance_id from agent_definitions x
+                    where x.session_id = d.session_id and x.directory = 'shared' and x.instance_id is not null
+                    order by x.id limit 1
+                ) end)
+            from agent_definitions d
+            left join task_memories m on m.task_id = :task and m.seat_id = d.id and m.review = :review
+            where d.id = :seat))

@@ -4,6 +4,15 @@
 with item (id) as (values /* row */ ($1))
 update agent_runs
 set status = 'queued', not_before = null, reason = null, message = null,
-    instance_id = (select coalesce(instance_id, placed_on) from agent_definitions d where d.id = agent_runs.seat_id)
+    instance_id = (select coalesce(
+                m.instance_id, case when m.task_id is null or d.directory = 'shared' then d.instance_id end, d.placed_on,
+                case when agent_runs.task_id is not null and d.directory = 'shared' then (
+                    select x.instance_id from agent_definitions x
+                    where x.session_id = d.session_id and x.directory = 'shared' and x.instance_id is not null
+                    order by x.id limit 1
+                ) end)
+            from agent_definitions d
+            left join task_memories m on m.task_id = agent_runs.task_id and m.seat_id = d.id and m.review = agent_runs.task_review
+            where d.id = agent_runs.seat_id)
 where status = 'deferred' and id in (select id from item)
 returning id

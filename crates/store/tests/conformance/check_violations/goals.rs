@@ -66,6 +66,16 @@ pub(super) fn rows_breaking_checks_of_goals(world: &World) -> Vec<(&'static str,
             row("staged_tasks").with("needs_format", 2_i64),
         ),
         (
+            "task_memories_turns_counted",
+            row("task_memories").with("turns", -1_i64),
+        ),
+        (
+            "task_memories_is_on_an_instance",
+            row("task_memories")
+                .with("acp_session_id", "memory")
+                .without(&["instance_id"]),
+        ),
+        (
             "task_reports_status_of_kind",
             row("task_reports").with("status", "accept"),
         ),
@@ -77,6 +87,12 @@ pub(super) fn rows_breaking_checks_of_goals(world: &World) -> Vec<(&'static str,
             "agent_runs_prompt_is_of_task",
             row("agent_runs")
                 .with("task_prompt", "work")
+                .without(&["task_id"]),
+        ),
+        (
+            "agent_runs_review_is_of_task",
+            row("agent_runs")
+                .with("task_review", true)
                 .without(&["task_id"]),
         ),
     ]

@@ -12,7 +12,10 @@ use model::{
 use store::{Error, GoalChange, StagedCancellation};
 
 use super::stage::{done, sent_back, team, verdict, work};
-use crate::{fixtures::TestStore, stage::Stage};
+use crate::{
+    fixtures::TestStore,
+    stage::{Stage, answer},
+};
 
 impl Stage {
     async fn task_status(&self, session: model::SessionId, key: &str) -> TaskStatus {
@@ -153,14 +156,18 @@ pub(crate) async fn turn_without_report_is_reminded_once(db: &TestStore) {
         .planned_goal(db, team(1, None), &[work("a", &[])])
         .await;
     let worker = stage.turn(db, session, "worker-1").await;
+    stage.list_tools(&worker).await;
     stage.succeed(worker.run).await;
     let worker = stage.turn(db, session, "worker-1").await;
     let run = stage.run(worker.run).await;
     assert_eq!(run.prompt_ref.unwrap().id, "goal.reminder");
     assert!(run.content.contains("`update_task`"), "{}", run.content);
-    stage.succeed(worker.run).await;
+    stage.list_tools(&worker).await;
+    stage.end(worker.run, &answer("It is done.")).await;
     assert_eq!(stage.task_status(session, "a").await, Failed);
     // A person accepts the answer.
+    let view = stage.store.goal(stage.scope(), session).await.unwrap();
+    assert_eq!(view.tasks[1].result.as_deref(), Some("It is done."));
     stage
         .change(session, GoalChange::Accept("a".into()))
         .await
@@ -201,6 +208,7 @@ pub(crate) async fn stuck_goal_is_given_up_at_its_deadline(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let mut new = stage.new_goal(team(1, None));
     new.team.limits.graph.replans = 0;
+    new.team.limits.give_up_after_hours = 3;
     let session = stage.store.create_goal(stage.tenant, &new, stage.now());
     let session = session.await.unwrap();
     stage.plan(db, session, &[work("a", &[])]).await;
@@ -220,7 +228,7 @@ pub(crate) async fn stuck_goal_is_given_up_at_its_deadline(db: &TestStore) {
         stage.store.pass_goal_deadlines(stage.now()).await.unwrap(),
         0
     );
-    stage.advance_seconds(24 * 3600);
+    stage.advance_seconds(3 * 3600);
     assert_eq!(
         stage.store.pass_goal_deadlines(stage.now()).await.unwrap(),
         1

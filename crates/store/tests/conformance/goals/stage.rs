@@ -169,6 +169,12 @@ impl Stage {
         Ok(staged?.staged)
     }
 
+    /// Lists the tools, as each agent does at the beginning of its turn.
+    pub(super) async fn list_tools(&self, caller: &ToolCaller) {
+        let noted = self.store.note_listed_tools(caller, self.now());
+        noted.await.unwrap();
+    }
+
     pub(super) async fn report(
         &self,
         caller: &ToolCaller,

@@ -1,42 +1,82 @@
 //! The contexts of the prompts of a goal's turns.
 
 use model::{
-    escape::escape_line,
-    goal::{Activity, Graph, PLANNER, Prompt, Task, TaskKind, TaskNo, TaskStatus},
+    goal::{
+        Activity, Graph, PLANNER, Prompt, ReportKind, Task, TaskKind, TaskNo, TaskStatus,
+        report_schema,
+    },
     prompt::{
         self,
         goal::{
-            AnswerContext, AnswerSource, CheckContext, FindingEntry, InputEntry, MAX_LISTED,
-            PlanContext, PlanLimits, ReminderContext, ReplanContext, ReportContext, ReviewContext,
-            ReworkContext, RoleEntry, TaskEntry, WorkContext,
+            AnswerContext, AnswerSource, ArtifactEntry, CheckContext, FindingEntry, InputEntry,
+            MAX_LISTED, PlanContext, PlanLimits, ReminderContext, ReplanContext, ReportContext,
+            ReviewContext, ReworkContext, RoleEntry, TaskEntry, WorkContext,
         },
     },
 };
-use serde_json::json;
 
-use super::{GoalTexts, StoredFinding, TaskSummary, TaskTexts};
-use crate::{Error, goals::Goal};
+use super::{
+    GoalTexts, StoredArtifact, StoredFinding, StoredQuestion, TaskSummary, TaskTexts, Turn,
+};
+use crate::{
+    Error,
+    goals::Goal,
+    runs::goals::usage::{describe_budget_left, describe_usage},
+};
+
+/// The notice at the beginning of a memory that replaces a lost one.
+const LOST_MEMORY: &str = "The server with the memory and the files of the earlier turns of this task was removed. This \
+    memory is new: nothing of that work is here unless it is an artifact.";
 
 /// Renders the text of a turn's input.
 pub(in crate::runs::goals) fn goal_input(
     goal: &Goal,
-    no: TaskNo,
-    prompt: Prompt,
+    turn: Turn,
     texts: &GoalTexts<'_>,
 ) -> Result<String, Error> {
-    let rendered = match prompt {
+    let no = turn.task;
+    let rendered = match turn.prompt {
         Prompt::Plan => render_plan(goal, texts),
         Prompt::Replan => render_replan(goal, texts),
         Prompt::Work => render_work(goal, no, texts),
-        Prompt::Rework | Prompt::Review => render_judged(goal, no, prompt, texts),
+        Prompt::Rework => render_rework(goal, no, texts),
+        Prompt::Review => render_review(goal, no, texts),
         Prompt::Answer => render_answers(no, texts),
-        Prompt::Check | Prompt::Report => render_whole_goal(goal, prompt, texts),
+        Prompt::Check => render_check(goal, texts),
+        Prompt::Report => render_report(goal, texts),
         Prompt::Reminder => render_reminder(&goal.graph.tasks()[no.0], texts),
     };
+    let rendered = rendered.and_then(|text| {
+        if turn.has_lost_memory {
+            after_lost_memory(goal, turn, texts, &text)
+        } else {
+            Ok(text)
+        }
+    });
     rendered.map_err(|source| Error::GoalPrompt {
         task: goal.graph.tasks()[no.0].key.clone(),
         source,
     })
+}
+
+/// Returns the prompt of a turn whose memory is lost: the notice, the task, and the prompt itself.
+fn after_lost_memory(
+    goal: &Goal,
+    turn: Turn,
+    texts: &GoalTexts<'_>,
+    text: &str,
+) -> Result<String, prompt::Error> {
+    let no = turn.task;
+    let is_check = goal.graph.tasks()[no.0].kind == TaskKind::Check;
+    let task = match turn.prompt {
+        Prompt::Rework | Prompt::Answer | Prompt::Reminder if !turn.is_review => {
+            Some(render_work(goal, no, texts)?)
+        }
+        Prompt::Answer | Prompt::Reminder if !is_check => Some(render_review(goal, no, texts)?),
+        _ => None,
+    };
+    let task = task.map(|task| format!("{task}\n\n")).unwrap_or_default();
+    Ok(format!("{LOST_MEMORY}\n\n{task}{text}"))
 }
 
 fn render_plan(goal: &Goal, texts: &GoalTexts<'_>) -> Result<String, prompt::Error> {
@@ -51,6 +91,7 @@ fn render_plan(goal: &Goal, texts: &GoalTexts<'_>) -> Result<String, prompt::Err
         })
         .collect();
     let checks: Vec<_> = team.checks.iter().map(String::as_str).collect();
+    let budget_left = describe_budget_left(goal, &texts.facts.usage);
     let context = PlanContext {
         goal: &goal.text,
         roles: &roles,
@@ -60,10 +101,10 @@ fn render_plan(goal: &Goal, texts: &GoalTexts<'_>) -> Result<String, prompt::Err
             parallel: limits.parallel,
             replans: limits.replans,
         },
-        budget_left: None,
+        budget_left: budget_left.as_deref(),
         checks: &checks,
         staged: &strs(&texts.staged),
-        memory_keys: &[],
+        memory_keys: &strs(&texts.facts.memory_keys),
     };
     Ok(context.render()?.text)
 }
@@ -79,8 +120,8 @@ fn render_replan(goal: &Goal, texts: &GoalTexts<'_>) -> Result<String, prompt::E
         reason: replan_reason(&goal.graph, texts),
         ended: &ended,
         open: &open,
-        findings: &[],
-        follow_ups: &[],
+        findings: &findings(&texts.facts.rejected),
+        follow_ups: &strs(&texts.facts.follow_ups),
         replans_left: replans_left(&goal.graph),
     };
     Ok(context.render()?.text)
@@ -93,12 +134,12 @@ const fn has_ended(status: TaskStatus) -> bool {
     )
 }
 
-fn replan_reason<'a>(graph: &Graph, texts: &GoalTexts<'a>) -> &'a str {
+fn replan_reason(graph: &Graph, texts: &GoalTexts<'_>) -> &'static str {
     let has_failed = |task: &Task| task.status() == TaskStatus::Failed;
-    if !texts.refusal.is_empty() {
-        texts.refusal
-    } else if graph.tasks().iter().any(has_failed) {
+    if graph.tasks().iter().any(has_failed) {
         "a task has failed"
+    } else if !texts.facts.follow_ups.is_empty() {
+        "a worker has proposed further work"
     } else {
         "the goal or its tasks have changed"
     }
@@ -121,6 +162,7 @@ fn render_work(goal: &Goal, no: TaskNo, texts: &GoalTexts<'_>) -> Result<String,
         })
     });
     let inputs: Vec<_> = inputs.take(MAX_LISTED).collect();
+    let last_error = texts.last_errors.get(&no).map(String::as_str);
     let failed_before = task.progress.attempts > 0;
     let context = WorkContext {
         key: &task.key,
@@ -129,46 +171,60 @@ fn render_work(goal: &Goal, no: TaskNo, texts: &GoalTexts<'_>) -> Result<String,
         acceptance: &strs(&own.acceptance),
         writes: &strs(&task.writes),
         inputs: &inputs,
-        artifacts: &[],
+        artifacts: &artifacts(texts, |_| true),
         messages: &[],
         attempt: task.progress.attempts + 1,
-        last_error: failed_before.then_some("The attempt failed."),
+        last_error: failed_before.then_some(last_error.unwrap_or("The attempt failed.")),
     };
     Ok(context.render()?.text)
 }
 
-/// Renders the prompt of a judge, or of a task that was sent back.
-fn render_judged(
-    goal: &Goal,
-    no: TaskNo,
-    prompt: Prompt,
-    texts: &GoalTexts<'_>,
-) -> Result<String, prompt::Error> {
+fn render_rework(goal: &Goal, no: TaskNo, texts: &GoalTexts<'_>) -> Result<String, prompt::Error> {
     let task = &goal.graph.tasks()[no.0];
-    let findings = texts.findings.get(&no).map_or(&[][..], Vec::as_slice);
-    let findings: Vec<FindingEntry<'_>> = findings.iter().map(StoredFinding::entry).collect();
-    if prompt == Prompt::Rework {
-        let context = ReworkContext {
-            key: &task.key,
-            round: task.progress.rounds,
-            rounds: goal.graph.limits().rounds,
-            findings: &findings,
-        };
-        return Ok(context.render()?.text);
-    }
+    let context = ReworkContext {
+        key: &task.key,
+        round: task.progress.rounds,
+        rounds: goal.graph.limits().rounds,
+        findings: &findings(findings_of(no, texts)),
+    };
+    Ok(context.render()?.text)
+}
+
+fn render_review(goal: &Goal, no: TaskNo, texts: &GoalTexts<'_>) -> Result<String, prompt::Error> {
+    let task = &goal.graph.tasks()[no.0];
+    let id = goal.tasks[no.0];
     let empty = TaskTexts::default();
-    let own = texts.tasks.get(&goal.tasks[no.0]).unwrap_or(&empty);
+    let own = texts.tasks.get(&id).unwrap_or(&empty);
     let context = ReviewContext {
         key: &task.key,
         title: &own.title,
         acceptance: &strs(&own.acceptance),
         result: own.result.as_deref().unwrap_or_default(),
-        artifacts: &[],
-        tool_calls: 0,
+        artifacts: &artifacts(texts, |artifact| artifact.task == Some(id)),
+        tool_calls: texts.tool_calls.get(&no).copied().unwrap_or(0),
         round: task.progress.rounds + 1,
-        earlier_findings: &findings,
+        earlier_findings: &findings(findings_of(no, texts)),
     };
     Ok(context.render()?.text)
+}
+
+/// Returns the findings of the last round of a task.
+fn findings_of<'t>(no: TaskNo, texts: &'t GoalTexts<'_>) -> &'t [StoredFinding] {
+    texts.findings.get(&no).map_or(&[], Vec::as_slice)
+}
+
+fn findings(findings: &[StoredFinding]) -> Vec<FindingEntry<'_>> {
+    findings.iter().map(StoredFinding::entry).collect()
+}
+
+/// Returns the artifacts that a prompt lists.
+fn artifacts<'t>(
+    texts: &'t GoalTexts<'_>,
+    is_listed: impl Fn(&StoredArtifact) -> bool,
+) -> Vec<ArtifactEntry<'t>> {
+    let artifacts = texts.facts.artifacts.iter();
+    let listed = artifacts.filter(|artifact| is_listed(artifact));
+    listed.map(StoredArtifact::entry).collect()
 }
 
 fn render_answers(no: TaskNo, texts: &GoalTexts<'_>) -> Result<String, prompt::Error> {
@@ -186,54 +242,53 @@ fn render_answers(no: TaskNo, texts: &GoalTexts<'_>) -> Result<String, prompt::E
     Ok(prompts.join("\n\n"))
 }
 
-/// Renders the prompt of the judge of the whole goal, or of the report.
-fn render_whole_goal(
-    goal: &Goal,
-    prompt: Prompt,
-    texts: &GoalTexts<'_>,
-) -> Result<String, prompt::Error> {
+fn render_check(goal: &Goal, texts: &GoalTexts<'_>) -> Result<String, prompt::Error> {
     let tasks: Vec<TaskEntry<'_>> = texts.summaries.iter().map(TaskSummary::entry).collect();
-    if prompt == Prompt::Check {
-        let context = CheckContext {
-            goal: &goal.text,
-            tasks: &tasks,
-            artifacts: &[],
-        };
-        return Ok(context.render()?.text);
-    }
+    let context = CheckContext {
+        goal: &goal.text,
+        tasks: &tasks,
+        artifacts: &artifacts(texts, |_| true),
+    };
+    Ok(context.render()?.text)
+}
+
+fn render_report(goal: &Goal, texts: &GoalTexts<'_>) -> Result<String, prompt::Error> {
+    let tasks: Vec<TaskEntry<'_>> = texts.summaries.iter().map(TaskSummary::entry).collect();
+    let questions: Vec<_> = texts
+        .facts
+        .questions
+        .iter()
+        .map(StoredQuestion::entry)
+        .collect();
     let context = ReportContext {
         goal: &goal.text,
         tasks: &tasks,
-        rejected: &[],
-        questions: &[],
-        usage: &format!("{} turns", goal.graph.turns()),
+        rejected: &findings(&texts.facts.rejected),
+        questions: &questions,
+        usage: &describe_usage(&texts.facts.usage, goal.graph.turns()),
     };
     Ok(context.render()?.text)
 }
 
 fn render_reminder(task: &Task, texts: &GoalTexts<'_>) -> Result<String, prompt::Error> {
+    let kind = missing_report(task);
     let context = ReminderContext {
-        missing: missing_tool(task),
-        schema: &json!({ "type": "object" }),
+        missing: kind.tool(),
+        schema: &report_schema(kind),
+        refusals: &strs(texts.refusals),
     };
-    let text = context.render()?.text;
-    if texts.refusal.is_empty() {
-        return Ok(text);
-    }
-    // The planner cannot mend a refused plan without the reason, for which the template has no variable.
-    let refusal = escape_line(texts.refusal);
-    Ok(format!("The plan was refused: {refusal}\n\n{text}"))
+    Ok(context.render()?.text)
 }
 
 fn strs(texts: &[String]) -> Vec<&str> {
     texts.iter().map(String::as_str).collect()
 }
 
-/// Returns the tool with which a turn of a task has to end.
-const fn missing_tool(task: &Task) -> &'static str {
+/// Returns the kind of the report with which a turn of a task has to end.
+fn missing_report(task: &Task) -> ReportKind {
     match (task.kind, task.activity()) {
-        (_, Some(Activity::Review { .. })) | (TaskKind::Check, _) => "judge_task",
-        (TaskKind::Plan, _) => "create_task",
-        _ => "update_task",
+        (_, Some(Activity::Review { .. })) | (TaskKind::Check, _) => ReportKind::Verdict,
+        (TaskKind::Plan, _) => ReportKind::Plan,
+        _ => ReportKind::Result,
     }
 }

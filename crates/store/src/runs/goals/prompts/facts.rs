@@ -1,0 +1,264 @@
+//! The rows behind the lists and the counts of prompts.
+
+use std::collections::BTreeSet;
+
+use model::{
+    SessionId, TaskId, Timestamp,
+    budget::RunUsage,
+    goal::{Prompt, ReportBody, ReportStatus, Severity, TaskStatus},
+    prompt::goal::{ArtifactEntry, MAX_LISTED, QuestionEntry},
+    run::RunStatus,
+};
+use serde_json::Value;
+
+use super::StoredFinding;
+use crate::{
+    Error,
+    database::Tx,
+    goals::Goal,
+    runs::goals::usage::usage_of_session,
+    stored::{self, goals::StoredReport},
+};
+
+/// The highest number of artifacts of which a prompt counts those that it does not list.
+const MAX_COUNTED: u32 = 1000;
+/// The highest number of rows from which a prompt takes its 20 findings and proposals.
+const MAX_REPORTS: u32 = 100;
+
+/// The prompts of judges.
+const JUDGING: &[Prompt] = &[Prompt::Review, Prompt::Check];
+
+/// The newest version of an artifact.
+pub(super) struct StoredArtifact {
+    name: String,
+    version: i64,
+    /// The task whose turn saved it.
+    pub(super) task: Option<TaskId>,
+    key: Option<String>,
+}
+
+impl StoredArtifact {
+    pub(super) fn entry(&self) -> ArtifactEntry<'_> {
+        ArtifactEntry {
+            name: &self.name,
+            version: self.version,
+            task: self.key.as_deref(),
+        }
+    }
+}
+
+/// A question of a seat.
+pub(super) struct StoredQuestion {
+    seat: String,
+    question: String,
+    answer: Option<String>,
+}
+
+impl StoredQuestion {
+    pub(super) fn entry(&self) -> QuestionEntry<'_> {
+        QuestionEntry {
+            seat: &self.seat,
+            question: &self.question,
+            answer: self.answer.as_deref(),
+        }
+    }
+}
+
+/// The facts of a whole goal. Those that no prompt needs are empty.
+#[derive(Default)]
+pub(super) struct GoalFacts {
+    /// The newest version of each artifact of the session.
+    pub(super) artifacts: Vec<StoredArtifact>,
+    /// The findings for which tasks have failed.
+    pub(super) rejected: Vec<StoredFinding>,
+    /// The proposals of workers since the last plan.
+    pub(super) follow_ups: Vec<String>,
+    pub(super) questions: Vec<StoredQuestion>,
+    /// The first keys of the memory entries of the session.
+    pub(super) memory_keys: Vec<String>,
+    pub(super) usage: RunUsage,
+}
+
+impl GoalFacts {
+    /// Reads the facts for prompts. `has` returns `true` if one of the prompts is rendered.
+    pub(super) async fn read(
+        tx: &mut Tx,
+        goal: &Goal,
+        has: impl Fn(&[Prompt]) -> bool,
+        now: Timestamp,
+    ) -> Result<Self, Error> {
+        let session = goal.session;
+        let mut facts = Self::default();
+        if has(&[
+            Prompt::Work,
+            Prompt::Rework,
+            Prompt::Answer,
+            Prompt::Reminder,
+        ]) || has(JUDGING)
+        {
+            facts.artifacts = read_artifacts(tx, session).await?;
+        }
+        if has(&[Prompt::Replan, Prompt::Report]) {
+            facts.rejected = read_rejected(tx, goal).await?;
+        }
+        if has(&[Prompt::Replan]) {
+            facts.follow_ups = read_follow_ups(tx, session).await?;
+        }
+        if has(&[Prompt::Report]) {
+            facts.questions = read_questions(tx, session).await?;
+        }
+        if has(&[Prompt::Plan]) {
+            facts.memory_keys = read_memory_keys(tx, session, now).await?;
+        }
+        if has(&[Prompt::Report]) || has(&[Prompt::Plan]) && !goal.budget.is_none() {
+            facts.usage = usage_of_session(tx, session).await?;
+        }
+        Ok(facts)
+    }
+}
+
+/// Reads the newest version of each artifact of a session, the newest first.
+async fn read_artifacts(tx: &mut Tx, session: SessionId) -> Result<Vec<StoredArtifact>, Error> {
+    let rows = tx
+        .fetch_all(sql!("tasks/artifacts"), params![session, MAX_COUNTED])
+        .await?;
+    let mut artifacts = Vec::with_capacity(rows.len());
+    for row in &rows {
+        artifacts.push(StoredArtifact {
+            name: row.get("name")?,
+            version: row.get("version")?,
+            task: row.optional("task_id")?,
+            key: row.optional("key")?,
+        });
+    }
+    Ok(artifacts)
+}
+
+/// Counts the tool calls of the turns that have worked on a task.
+pub(super) async fn read_tool_calls(tx: &mut Tx, task: TaskId) -> Result<u32, Error> {
+    let row = tx
+        .fetch_one(sql!("tasks/tool_calls"), params![task])
+        .await?;
+    let calls: i64 = row.get("calls")?;
+    Ok(u32::try_from(calls).unwrap_or(u32::MAX))
+}
+
+/// Returns the end of the last turn that worked on a task. Returns `None` if the task has no turn that is over.
+pub(super) async fn read_last_error(tx: &mut Tx, task: TaskId) -> Result<Option<String>, Error> {
+    let row = tx
+        .fetch_optional(sql!("tasks/last_turn"), params![task])
+        .await?;
+    let Some(row) = row else {
+        return Ok(None);
+    };
+    let (message, reason, result): (Option<String>, Option<String>, Option<String>) = (
+        row.optional("message")?,
+        row.optional("reason")?,
+        row.optional("result")?,
+    );
+    // An agent that reports a failure ends its turn with success.
+    let status: RunStatus = row.parse("status")?;
+    Ok(match status {
+        RunStatus::Succeeded => result,
+        _ => message.or(reason),
+    })
+}
+
+/// Returns the findings for which tasks have failed, those of the newest verdicts first.
+async fn read_rejected(tx: &mut Tx, goal: &Goal) -> Result<Vec<StoredFinding>, Error> {
+    let mut findings = Vec::new();
+    for task in goal.graph.tasks() {
+        if let (TaskStatus::Failed, Some((check, lines))) =
+            (task.status(), &task.progress.failed_check)
+        {
+            findings.push(StoredFinding {
+                check: Some(check.clone()),
+                id: task.key.clone(),
+                severity: Severity::Blocker,
+                text: lines.clone(),
+            });
+        }
+    }
+    let rows = tx
+        .fetch_all(
+            sql!("task_reports/rejected"),
+            params![
+                goal.session,
+                ReportStatus::SendBack.as_str(),
+                TaskStatus::Failed.as_str(),
+                MAX_REPORTS
+            ],
+        )
+        .await?;
+    let mut tasks = BTreeSet::new();
+    for row in &rows {
+        // The newest verdict of a task has the findings that are still open.
+        let task: String = row.get("key")?;
+        if !tasks.insert(task.clone()) {
+            continue;
+        }
+        let body: ReportBody = stored::read::<StoredReport>(row, "body")?;
+        let found = body.findings.into_iter().map(|finding| StoredFinding {
+            check: None,
+            id: format!("{task}/{}", finding.id),
+            severity: finding.severity,
+            text: finding.text,
+        });
+        findings.extend(found);
+    }
+    findings.truncate(MAX_LISTED);
+    Ok(findings)
+}
+
+/// Returns the proposals of workers since the last plan, the newest first.
+async fn read_follow_ups(tx: &mut Tx, session: SessionId) -> Result<Vec<String>, Error> {
+    let rows = tx
+        .fetch_all(
+            sql!("task_reports/since_plan"),
+            params![session, MAX_REPORTS],
+        )
+        .await?;
+    let mut follow_ups = Vec::new();
+    for row in &rows {
+        let body: ReportBody = stored::read::<StoredReport>(row, "body")?;
+        follow_ups.extend(body.follow_up);
+    }
+    follow_ups.truncate(MAX_LISTED);
+    Ok(follow_ups)
+}
+
+/// Returns the newest questions of a session.
+async fn read_questions(tx: &mut Tx, session: SessionId) -> Result<Vec<StoredQuestion>, Error> {
+    let limit = u32::try_from(MAX_LISTED).unwrap_or(u32::MAX);
+    let rows = tx
+        .fetch_all(sql!("tasks/questions"), params![session, limit])
+        .await?;
+    let mut questions = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let answer: Option<Value> = row.optional("answer")?;
+        questions.push(StoredQuestion {
+            seat: row.get("seat")?,
+            question: row.get("text")?,
+            answer: match answer {
+                None | Some(Value::Null) => None,
+                Some(Value::String(text)) => Some(text),
+                Some(other) => Some(other.to_string()),
+            },
+        });
+    }
+    Ok(questions)
+}
+
+/// Returns the first keys of the memory entries of a session.
+async fn read_memory_keys(
+    tx: &mut Tx,
+    session: SessionId,
+    now: Timestamp,
+) -> Result<Vec<String>, Error> {
+    let limit = u32::try_from(MAX_LISTED).unwrap_or(u32::MAX);
+    let rows = tx
+        .fetch_all(sql!("tasks/memory_keys"), params![session, now, limit])
+        .await?;
+    let keys = rows.iter().map(|row| Ok(row.get("key")?));
+    keys.collect()
+}

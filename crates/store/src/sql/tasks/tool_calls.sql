@@ -1,0 +1,6 @@
+-- Counts the tool calls of the turns that have worked on a task.
+-- $1 task
+select count(*) as calls
+from agent_runs r
+join agent_messages m on m.run_id = r.id
+where r.task_id = $1 and not r.task_review and m.kind = 'tool_call'

@@ -1,0 +1,109 @@
+//! The budgets and the time of goals.
+
+use std::time::Duration;
+
+use model::goal::{GoalBudget, GoalState, PauseReason, TaskStatus};
+use store::GoalChange;
+
+use super::stage::{done, team, work};
+use crate::{budgets::answer_using, fixtures::TestStore, stage::Stage};
+
+const PAUSED: GoalState = GoalState::Paused(PauseReason::Budget);
+
+fn tokens(tokens: u64) -> GoalBudget {
+    GoalBudget {
+        tokens: Some(tokens),
+        cost: None,
+    }
+}
+
+pub(crate) async fn goal_reports_and_pauses_at_ninety_percent_of_budget(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let mut new = stage.new_goal(team(1, None));
+    new.budget = tokens(1000);
+    let session = stage.store.create_goal(stage.tenant, &new, stage.now());
+    let session = session.await.unwrap();
+    let planner = stage.turn(db, session, "planner").await;
+    let content = stage.run(planner.run).await.content;
+    assert!(content.contains("1000 tokens"), "{content}");
+    for task in [work("a", &[]), work("b", &["a"])] {
+        stage.stage_task(&planner, &task).await.unwrap();
+    }
+    stage.end(planner.run, &answer_using(100, 0)).await;
+    let worker = stage.turn(db, session, "worker-1").await;
+    stage.report(&worker, &done("A")).await.unwrap();
+    stage.end(worker.run, &answer_using(800, 0)).await;
+    // The reserve pays for the report, and no work starts.
+    assert!(stage.open_run(db, session, "worker-1").await.is_none());
+    let report = stage.turn(db, session, "planner").await;
+    let content = stage.run(report.run).await.content;
+    assert!(content.contains("900 tokens"), "{content}");
+    stage.end(report.run, &answer_using(50, 0)).await;
+    let view = stage.store.goal(stage.scope(), session).await.unwrap();
+    assert_eq!(view.state, PAUSED);
+    assert_eq!(view.budget, tokens(1000));
+    // A budget that is still too low changes nothing, and a higher one lets the goal go on.
+    let low = GoalChange::Budget(tokens(1001));
+    assert_eq!(stage.change(session, low).await.unwrap(), PAUSED);
+    let enough = GoalChange::Budget(tokens(5000));
+    let resumed = stage.change(session, enough).await.unwrap();
+    assert_eq!(resumed, GoalState::Active);
+    let again = stage.change(session, GoalChange::Resume).await.unwrap();
+    assert_eq!(again, GoalState::Active);
+    let worker = stage.turn(db, session, "worker-1").await;
+    stage.report(&worker, &done("B")).await.unwrap();
+    stage.end(worker.run, &answer_using(100, 0)).await;
+    let view = stage.store.goal(stage.scope(), session).await.unwrap();
+    assert_eq!(view.tasks[2].status, TaskStatus::Done);
+}
+
+pub(crate) async fn goal_reports_and_pauses_at_end_of_its_time(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let mut new = stage.new_goal(team(1, None));
+    new.team.limits.hours = 2;
+    let session = stage.store.create_goal(stage.tenant, &new, stage.now());
+    let session = session.await.unwrap();
+    stage
+        .plan(db, session, &[work("a", &[]), work("b", &["a"])])
+        .await;
+    let view = stage.store.goal(stage.scope(), session).await.unwrap();
+    let until = view.until.unwrap();
+    assert_eq!(until.since(stage.now()), Duration::from_hours(2));
+    let passed = stage.store.pass_goal_deadlines(stage.now()).await.unwrap();
+    assert_eq!(passed, 0);
+    stage.advance_seconds(2 * 3600);
+    let passed = stage.store.pass_goal_deadlines(stage.now()).await.unwrap();
+    assert_eq!(passed, 1);
+    let passed = stage.store.pass_goal_deadlines(stage.now()).await.unwrap();
+    assert_eq!(passed, 0, "the goal has noted the end of its time");
+    // The turn that had started may run, and the next one does not start.
+    let worker = stage.turn(db, session, "worker-1").await;
+    stage.report(&worker, &done("A")).await.unwrap();
+    stage.succeed(worker.run).await;
+    let report = stage.turn(db, session, "planner").await;
+    stage.succeed(report.run).await;
+    let view = stage.store.goal(stage.scope(), session).await.unwrap();
+    assert_eq!(view.state, PAUSED);
+    let later = stage.now() + Duration::from_hours(1);
+    let resumed = stage.change(session, GoalChange::Until(later)).await;
+    assert_eq!(resumed.unwrap(), GoalState::Active);
+    assert!(stage.open_run(db, session, "worker-1").await.is_some());
+    stage.advance_seconds(3600);
+    let passed = stage.store.pass_goal_deadlines(stage.now()).await.unwrap();
+    assert_eq!(passed, 1);
+}
+
+pub(crate) async fn question_without_time_has_that_of_team(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let mut new = stage.new_goal(team(1, None));
+    new.team.limits.question_hours = 3;
+    let session = stage.store.create_goal(stage.tenant, &new, stage.now());
+    let session = session.await.unwrap();
+    let planner = stage.turn(db, session, "planner").await;
+    let hours = stage.store.question_hours(&planner, stage.now()).await;
+    assert_eq!(hours.unwrap(), Some(3));
+    let chat = stage.session().await;
+    let caller = crate::tool_calls::start_message(&stage, chat).await;
+    let hours = stage.store.question_hours(&caller, stage.now()).await;
+    assert_eq!(hours.unwrap(), None);
+}

@@ -1,0 +1,169 @@
+//! The memories of tasks.
+
+use model::{
+    AcpSessionId, SessionId,
+    goal::{Directory, GoalState, Reviews, TaskStatus},
+    turn::{Assignment, StartReply, TurnResult},
+};
+use store::{GoalChange, ToolCaller};
+
+use super::stage::{done, sent_back, team, verdict, work};
+use crate::{
+    fixtures::TestStore,
+    stage::{Stage, answer, instance},
+};
+
+/// Returns the end of a turn in an agent session.
+fn in_session(session: &str) -> TurnResult {
+    TurnResult {
+        acp_session_id: Some(AcpSessionId::new(session)),
+        ..answer("Done.")
+    }
+}
+
+/// Returns the agent session that a turn resumes.
+fn resumed(assignment: &Assignment) -> Option<&str> {
+    let session = assignment.seat.acp_session_id.as_ref();
+    session.map(AcpSessionId::as_str)
+}
+
+impl Stage {
+    /// Begins the turn that holds a seat. Returns its agent as a caller of tools, and the assignment.
+    async fn begin_turn(
+        &self,
+        db: &TestStore,
+        session: SessionId,
+        seat: &str,
+    ) -> (ToolCaller, Assignment) {
+        let run = self.open_run(db, session, seat).await;
+        let run = run.unwrap_or_else(|| panic!("no turn of {seat}"));
+        let claimed = self
+            .store
+            .claim(&self.worker, self.instance, 1, Some(run), self.now());
+        assert_eq!(claimed.await.unwrap().len(), 1, "{run} cannot be claimed");
+        let caller = ToolCaller {
+            run,
+            secret: [7; 32],
+            worker: self.worker.clone(),
+            stale_after: std::time::Duration::from_secs(600),
+        };
+        let (instance, now) = (self.instance, self.now());
+        let begun = self
+            .store
+            .begin(run, &self.worker, instance, now, Some(caller.secret));
+        match begun.await.unwrap() {
+            StartReply::Started(assignment) => (caller, *assignment),
+            other => panic!("{run} did not begin: {other:?}"),
+        }
+    }
+}
+
+pub(crate) async fn each_task_has_memory_that_its_later_turns_resume(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let mut new = stage.new_goal(team(1, Some(Reviews::All)));
+    new.team.seats[1].instructions = Some("Source every claim.".into());
+    let session = stage.store.create_goal(stage.tenant, &new, stage.now());
+    let session = session.await.unwrap();
+    stage
+        .plan(db, session, &[work("a", &[]), work("b", &[])])
+        .await;
+    // 1. Each task begins a memory with the instructions.
+    for (key, memory) in [("a", "work-a"), ("b", "work-b")] {
+        let (worker, assignment) = stage.begin_turn(db, session, "worker").await;
+        assert_eq!(resumed(&assignment), None, "{key}");
+        let text = &assignment.prompt.text;
+        assert!(text.contains("Source every claim."), "{text}");
+        assert!(text.contains(&format!("Do {key} well.")), "{text}");
+        stage.report(&worker, &done("Draft")).await.unwrap();
+        stage.end(worker.run, &in_session(memory)).await;
+    }
+    // 2. The judge has a memory of each task, and the rework resumes that of the worker.
+    let (judge, assignment) = stage.begin_turn(db, session, "judge").await;
+    assert_eq!(resumed(&assignment), None);
+    let finding = sent_back("source", "There is no source.");
+    stage.report(&judge, &finding).await.unwrap();
+    stage.end(judge.run, &in_session("judge-a")).await;
+    let (worker, assignment) = stage.begin_turn(db, session, "worker").await;
+    assert_eq!(resumed(&assignment), Some("work-a"));
+    assert_eq!(assignment.seat.turns, 1);
+    let text = &assignment.prompt.text;
+    assert!(!text.contains("Source every claim."), "{text}");
+    stage.report(&worker, &done("Mended")).await.unwrap();
+    stage.end(worker.run, &in_session("work-a")).await;
+    let (judge, assignment) = stage.begin_turn(db, session, "judge").await;
+    assert_eq!(resumed(&assignment), None, "the review of b");
+    stage.report(&judge, &verdict(&["read"])).await.unwrap();
+    stage.end(judge.run, &in_session("judge-b")).await;
+    let (judge, assignment) = stage.begin_turn(db, session, "judge").await;
+    assert_eq!(resumed(&assignment), Some("judge-a"));
+    stage.report(&judge, &verdict(&["read"])).await.unwrap();
+    stage.end(judge.run, &in_session("judge-a")).await;
+    // 3. The planner has one memory for all turns.
+    stage.change(session, GoalChange::Replan).await.unwrap();
+    let (_, assignment) = stage.begin_turn(db, session, "planner").await;
+    assert_eq!(resumed(&assignment), Some("memory-1"));
+}
+
+pub(crate) async fn retry_of_task_resumes_its_memory(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage
+        .planned_goal(db, team(1, None), &[work("a", &[])])
+        .await;
+    // A turn that the agent did not end leaves no memory.
+    let (worker, _) = stage.begin_turn(db, session, "worker").await;
+    let failure = model::outcome::FailureKind::AgentError;
+    stage.fail(worker.run, failure).await;
+    let (worker, assignment) = stage.begin_turn(db, session, "worker").await;
+    assert_eq!(resumed(&assignment), None);
+    let text = &assignment.prompt.text;
+    assert!(text.contains("it broke"), "the reason of the end: {text}");
+    let asked = stage.ask_person(&worker, "Which colour?").await.unwrap();
+    stage.end(worker.run, &in_session("work-a")).await;
+    stage.answer_question(asked.id, "blue").await.unwrap();
+    let (worker, assignment) = stage.begin_turn(db, session, "worker").await;
+    assert_eq!(resumed(&assignment), Some("work-a"));
+    stage.list_tools(&worker).await;
+    stage.end(worker.run, &in_session("work-a")).await;
+    let (_, assignment) = stage.begin_turn(db, session, "worker").await;
+    assert_eq!(resumed(&assignment), Some("work-a"), "the reminder");
+}
+
+pub(crate) async fn memory_of_removed_instance_is_replaced_and_named(db: &TestStore) {
+    let mut stage = Stage::setup(db).await;
+    let mut new = stage.new_goal(team(1, Some(Reviews::All)));
+    new.team.seats[1].directory = Directory::Own;
+    let session = stage.store.create_goal(stage.tenant, &new, stage.now());
+    let session = session.await.unwrap();
+    stage.plan(db, session, &[work("a", &[])]).await;
+    // 1. Another server takes the turn of the worker, which has a folder of its own.
+    let (home, other) = (stage.instance, instance(77));
+    let host = stage
+        .store
+        .register_instance(stage.tenant, other, "host 77", stage.now());
+    host.await.unwrap();
+    stage.instance = other;
+    let (worker, _) = stage.begin_turn(db, session, "worker").await;
+    stage.report(&worker, &done("Draft")).await.unwrap();
+    stage.end(worker.run, &in_session("work-a")).await;
+    stage.instance = home;
+    let removed = stage
+        .store
+        .remove_instance(stage.tenant, other, stage.now());
+    removed.await.unwrap();
+    // 2. The rework begins a new memory with the whole task.
+    let (judge, _) = stage.begin_turn(db, session, "judge").await;
+    let finding = sent_back("source", "There is no source.");
+    stage.report(&judge, &finding).await.unwrap();
+    stage.end(judge.run, &in_session("judge-a")).await;
+    let (worker, assignment) = stage.begin_turn(db, session, "worker").await;
+    assert_eq!(resumed(&assignment), None);
+    let text = &assignment.prompt.text;
+    for part in ["was removed", "Do a well.", "There is no source."] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    stage.report(&worker, &done("Mended")).await.unwrap();
+    stage.end(worker.run, &in_session("work-a2")).await;
+    let view = stage.store.goal(stage.scope(), session).await.unwrap();
+    assert_eq!(view.state, GoalState::Active);
+    assert_eq!(view.tasks[1].status, TaskStatus::Running);
+}

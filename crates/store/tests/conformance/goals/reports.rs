@@ -1,0 +1,127 @@
+//! The reports of agents: their absence, those in answers, and the facts that prompts have of them.
+
+use model::{
+    MessageId,
+    artifact::ArtifactContent,
+    goal::{GoalState, Reviews, StuckCause, TaskStatus},
+    turn::{Entry, EntryKind, Role, WriteOutcome},
+};
+use serde_json::json;
+use store::NewArtifact;
+
+use super::stage::{done, team, verdict, work};
+use crate::{
+    fixtures::TestStore,
+    stage::{Stage, answer},
+};
+
+pub(crate) async fn agent_without_tools_fails_as_unavailable(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage
+        .planned_goal(db, team(1, None), &[work("a", &[])])
+        .await;
+    let worker = stage.turn(db, session, "worker-1").await;
+    stage.succeed(worker.run).await;
+    let view = stage.store.goal(stage.scope(), session).await.unwrap();
+    assert_eq!(view.tasks[1].status, TaskStatus::Failed);
+    let result = view.tasks[1].result.as_deref().unwrap();
+    assert!(result.contains("`matins agent check "), "{result}");
+    // The planner gets no reminder either.
+    let session = stage.goal(team(1, None)).await;
+    let planner = stage.turn(db, session, "planner").await;
+    stage.succeed(planner.run).await;
+    let report = stage.turn(db, session, "planner").await;
+    stage.succeed(report.run).await;
+    let view = stage.store.goal(stage.scope(), session).await.unwrap();
+    assert_eq!(view.state, GoalState::Stuck(StuckCause::NoPlan));
+}
+
+pub(crate) async fn report_in_answer_counts_as_call(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage.goal(team(1, Some(Reviews::All))).await;
+    let block = |json: &str| answer(&format!("Done.\n\n```json\n{json}\n```\n"));
+    let planner = stage.turn(db, session, "planner").await;
+    let task = json!({ "key": "a", "title": "A", "description": "Do a.", "role": "worker" });
+    stage.end(planner.run, &block(&task.to_string())).await;
+    // Two blocks are no report.
+    let worker = stage.turn(db, session, "worker-1").await;
+    stage.list_tools(&worker).await;
+    let result = r#"{"status":"done","result":"The result."}"#;
+    let twice = format!("```json\n{result}\n```\n```json\n{result}\n```");
+    stage.end(worker.run, &answer(&twice)).await;
+    let worker = stage.turn(db, session, "worker-1").await;
+    let run = stage.run(worker.run).await;
+    assert_eq!(run.prompt_ref.unwrap().id, "goal.reminder");
+    assert!(run.content.contains(r#""additionalProperties":false"#));
+    stage.end(worker.run, &block(result)).await;
+    let judge = stage.turn(db, session, "judge").await;
+    assert!(stage.run(judge.run).await.content.contains("The result."));
+    let verdict = r#"{"verdict":"accept","evidence":["read it"]}"#;
+    stage.end(judge.run, &block(verdict)).await;
+    let view = stage.store.goal(stage.scope(), session).await.unwrap();
+    assert_eq!(view.tasks[1].status, TaskStatus::Done);
+}
+
+pub(crate) async fn judge_learns_tool_calls_and_artifacts_of_work(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage
+        .planned_goal(db, team(1, Some(Reviews::All)), &[work("a", &[])])
+        .await;
+    let worker = stage.turn(db, session, "worker-1").await;
+    let call = || Entry {
+        id: MessageId::from_uuid(crate::fixtures::id()),
+        role: Role::Tool,
+        kind: EntryKind::ToolCall,
+        content: "Read mail".into(),
+        metadata: json!({ "state": "completed" }),
+    };
+    let calls = [call(), call(), call()];
+    let recorded = stage
+        .store
+        .record(worker.run, &stage.worker, &calls, stage.now());
+    assert_eq!(recorded.await.unwrap(), WriteOutcome::Committed);
+    let artifact = NewArtifact {
+        name: "mail.md".into(),
+        media_type: "text/markdown".into(),
+        content: ArtifactContent::Uri("https://example.org/mail.md".into()),
+    };
+    let saved = stage.store.save_artifact(&worker, &artifact, stage.now());
+    saved.await.unwrap();
+    stage.report(&worker, &done("The mail.")).await.unwrap();
+    stage.succeed(worker.run).await;
+    let judge = stage.turn(db, session, "judge").await;
+    let content = stage.run(judge.run).await.content;
+    assert!(content.contains("mail.md version 1, of a"), "{content}");
+    assert!(content.contains("called 3 tools"), "{content}");
+    stage.report(&judge, &verdict(&["read"])).await.unwrap();
+    stage.succeed(judge.run).await;
+    // The check of the whole goal has the artifact too, and the answer of the report's turn is kept.
+    let check = stage.turn(db, session, "judge").await;
+    let content = stage.run(check.run).await.content;
+    assert!(content.contains("mail.md version 1, of a"), "{content}");
+    stage.report(&check, &verdict(&["read"])).await.unwrap();
+    stage.succeed(check.run).await;
+    let report = stage.turn(db, session, "planner").await;
+    stage.end(report.run, &answer("One mail is ready.")).await;
+    let view = stage.store.goal(stage.scope(), session).await.unwrap();
+    assert_eq!(view.state, GoalState::Done);
+    let report = view.tasks.iter().find(|task| task.key == "report#1");
+    let prose = report.unwrap().result.as_deref();
+    assert_eq!(prose, Some("One mail is ready."));
+}
+
+pub(crate) async fn proposal_of_worker_reaches_planner(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage
+        .planned_goal(db, team(1, None), &[work("a", &[])])
+        .await;
+    let worker = stage.turn(db, session, "worker-1").await;
+    let mut report = done("The mail.");
+    report.body.follow_up = Some("Translate the mail.".into());
+    stage.report(&worker, &report).await.unwrap();
+    stage.succeed(worker.run).await;
+    let planner = stage.turn(db, session, "planner").await;
+    let content = stage.run(planner.run).await.content;
+    assert!(content.contains("Translate the mail."), "{content}");
+    assert!(content.contains("proposed further work"), "{content}");
+}
