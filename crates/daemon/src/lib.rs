@@ -6,6 +6,7 @@
 //!        |-> watchdog       gives up runs of lost workers
 //!        |-> notifier       sends notifications to endpoints
 //!        |-> dispatcher     writes trigger files into the folders of instances
+//!        |-> checks         runs the checks of tasks whose directory is on this server
 //!        |-> housekeeping   removes old rows
 //!        |-> presence       shows other servers that this server is online
 //!        `-> clock          follows the database's clock (PostgreSQL only)
@@ -28,6 +29,7 @@
 
 mod approval_request;
 mod approval_waits;
+pub mod checks;
 mod content_sweep;
 mod deliveries;
 mod direct_turn_store;
@@ -71,6 +73,7 @@ pub use standalone::take_standalone_turn;
 pub use turn_store::WorkerTurnStore;
 
 use crate::{
+    checks::ChecksRunner,
     deliveries::Deliveries,
     dispatcher::Dispatcher,
     housekeeping::{Housekeeper, TrimProgress},
@@ -96,12 +99,12 @@ pub struct Daemon {
     upkeep_stop: CancellationToken,
     /// Cancelled as soon as any loop has ended, whether by a stop or by a panic.
     loop_ended: CancellationToken,
-    /// The loops that end with `stop`: scheduler, watchdog, housekeeping, notifier and dispatcher.
+    /// The loops that end with `stop`: scheduler, watchdog, housekeeping, notifier, dispatcher and checks.
     loops: Vec<JoinHandle<()>>,
     /// The tasks that running turns depend on; these tasks end with `upkeep_stop`.
     upkeep: Vec<JoinHandle<()>>,
     pool: JoinHandle<StopSummary>,
-    /// The notification requests and the deliveries of trigger files under way.
+    /// The notification requests, the deliveries of trigger files and the checks under way.
     delivery_tasks: TaskTracker,
     host: Host,
 }
@@ -157,6 +160,12 @@ impl Daemon {
             tasks: delivery_tasks.clone(),
             requeue: requeue.clone(),
         };
+        let checks = ChecksRunner::new(
+            host.clone(),
+            delivery_tasks.clone(),
+            stop.clone(),
+            Arc::clone(&signals.checks),
+        );
         // Nothing notifies `never`: the watchdog polls, because a missing heartbeat produces no event, and
         // housekeeping is never urgent.
         let never = Arc::new(Notify::new());
@@ -175,6 +184,7 @@ impl Daemon {
             ),
             spawn_loop(&host, notifier, tick, &signals.notifier, end),
             spawn_loop(&host, dispatcher, tick, &signals.dispatcher, end),
+            spawn_loop(&host, checks, tick, &signals.checks, end),
         ];
         // 3. Start the tasks that running turns depend on. These tasks end with `upkeep_stop` and not with `stop`,
         // because a server that stops may wait for hours for its last turn. Without presence, other servers would take

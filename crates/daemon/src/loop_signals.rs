@@ -13,6 +13,7 @@ pub struct LoopSignals {
     pub(crate) heartbeats: Arc<Notify>,
     pub(crate) notifier: Arc<Notify>,
     pub(crate) dispatcher: Arc<Notify>,
+    pub(crate) checks: Arc<Notify>,
 }
 
 impl Default for LoopSignals {
@@ -23,6 +24,7 @@ impl Default for LoopSignals {
             heartbeats: Arc::new(Notify::new()),
             notifier: Arc::new(Notify::new()),
             dispatcher: Arc::new(Notify::new()),
+            checks: Arc::new(Notify::new()),
         }
     }
 }
@@ -34,6 +36,7 @@ impl LoopSignals {
         self.wake_queue();
         self.heartbeats.notify_one();
         self.notifier.notify_one();
+        self.checks.notify_one();
     }
 
     /// Wakes the loops that take queued runs.
@@ -49,6 +52,7 @@ impl LoopSignals {
             let calls = work.next().await;
             if calls.schedule {
                 self.scheduler.notify_one();
+                self.checks.notify_one();
             }
             if calls.queue {
                 self.wake_queue();

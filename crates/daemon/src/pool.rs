@@ -256,6 +256,8 @@ impl RunningTurns {
         self.turns_by_task.remove(&id);
         // The end of the run may have queued a retry with a backoff, which the scheduler must wait for.
         self.signals.scheduler.notify_one();
+        // The turn may have been the work of a task with checks.
+        self.signals.checks.notify_one();
         ended
     }
 

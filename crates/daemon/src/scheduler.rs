@@ -1,5 +1,6 @@
 //! The scheduler: fires due triggers, promotes runs whose backoff is over, lets the defaults of unanswered questions
-//! count, moves goals at their deadlines, and fails runs whose instance was removed or whose directory no server has.
+//! count, moves goals at their deadlines and when their seats come or go, and fails runs whose instance was removed or whose
+//! directory no server has.
 //!
 //! **Invariants:** an idle tick is one SQL statement. Several servers may run schedulers at the same time: each
 //! trigger is locked while it fires, and locked triggers are skipped. [`tick`] does nothing while the time is
@@ -45,6 +46,13 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<TickResult, Error> {
     let goals_failed = has_due_goal && !pass_goal_deadlines(host, now, &mut started).await;
     if status.has_idle_goal {
         move_idle_goals(host, now, &mut started).await;
+    }
+    // Before the runs of removed instances fail: a seat that is lost with its instance is no failed attempt of its task.
+    if status.has_seat_change {
+        started += note_seat_presence(host, now).await;
+    }
+    if status.has_lost_checks {
+        started += host.store.break_checks_of_removed_instances(now).await?;
     }
     if status.has_removed_instance {
         let failed = host.store.fail_runs_of_removed_instances(now).await?;
@@ -183,6 +191,20 @@ async fn move_idle_goals(host: &Host, now: Timestamp, started: &mut u32) {
             let error: &(dyn std::error::Error + 'static) = &error;
             tracing::error!(error, "cannot move goals without an open turn");
             host.metrics.record_loop_error(Scheduler::NAME);
+        }
+    }
+}
+
+/// Moves the goals whose seats came, went or were removed with their instances. Returns their number. An error is only
+/// logged, because one goal must not delay the other work.
+async fn note_seat_presence(host: &Host, now: Timestamp) -> u32 {
+    match host.store.note_seat_presence(host.instance, now).await {
+        Ok(moved) => moved,
+        Err(error) => {
+            let error: &(dyn std::error::Error + 'static) = &error;
+            tracing::error!(error, "cannot move goals whose seats came or went");
+            host.metrics.record_loop_error(Scheduler::NAME);
+            0
         }
     }
 }

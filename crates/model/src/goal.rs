@@ -21,6 +21,7 @@
 
 mod advance;
 mod budget;
+mod checks;
 mod cycle;
 mod dispatch;
 mod ending;
@@ -81,6 +82,7 @@ mod tests_support;
 
 pub use advance::advance;
 pub use budget::GoalBudget;
+pub use checks::{ChecksEnd, ChecksJob, EVIDENCE_LINES, NamedCheck, last_lines};
 pub use event::{
     BudgetLevel, Deadline, Effect, Event, Finding, GoalEvent, GoalState, GoalStatus, PauseReason,
     Plan, Refusal, Severity, StuckCause, TurnEnd, Verdict,

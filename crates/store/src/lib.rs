@@ -117,7 +117,7 @@ pub use reported_turns::ReportedTurns;
 pub use retention::LogsTrimmed;
 pub use runs::{
     DirectoryRefusal, FireReport, GoalChange, GoalTask, GoalView, NewGoal, PromotionReport,
-    RunFilter, RunNames, WebhookReceipt,
+    RunFilter, RunNames, TaskChecks, WebhookReceipt,
 };
 pub use scheduler_status::{QueueDepth, SchedulerStatus};
 pub use seat_message_rows::SeatMessage;

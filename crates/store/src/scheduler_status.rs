@@ -1,6 +1,6 @@
 //! Summaries of the pending work, each of which takes one statement.
 
-use model::{AutomationId, Timestamp, schedule::zone_rules_edition};
+use model::{AutomationId, Timestamp, limits, schedule::zone_rules_edition};
 
 use crate::{Error, Scope, Store, boxed, database::Tx, stored::DOCUMENT_FORMAT};
 
@@ -21,6 +21,10 @@ pub struct SchedulerStatus {
     pub goal_deadline: Option<Timestamp>,
     /// `true` if nothing would ever move an active goal, which is a fault of this program.
     pub has_idle_goal: bool,
+    /// `true` if the presence of a seat of a goal may have changed.
+    pub has_seat_change: bool,
+    /// `true` if checks of a task wait for an instance that was removed.
+    pub has_lost_checks: bool,
     /// `true` if a waiting run could start, because its backoff has ended or a promotion has missed it.
     pub has_promotable: bool,
     /// `true` if a run waits for an instance that was removed.
@@ -69,11 +73,12 @@ impl Store {
     /// Reads the pending work of the scheduler. It is a single statement, because an idle server runs nothing else.
     #[boxed]
     pub async fn scheduler_status(&self, now: Timestamp) -> Result<SchedulerStatus, Error> {
+        let online_since = now.saturating_sub(limits::SERVER_OFFLINE_AFTER);
         let mut tx = self.db.begin_read(Scope::System).await?;
         let row = tx
             .fetch_one(
                 sql!("scheduler_status/pending_work"),
-                params![now, DOCUMENT_FORMAT, zone_rules_edition()],
+                params![now, DOCUMENT_FORMAT, zone_rules_edition(), online_since],
             )
             .await?;
         Ok(SchedulerStatus {
@@ -82,6 +87,8 @@ impl Store {
             question_deadline: row.optional("question_deadline")?,
             goal_deadline: row.optional("goal_deadline")?,
             has_idle_goal: row.get("has_idle_goal")?,
+            has_seat_change: row.get("has_seat_change")?,
+            has_lost_checks: row.get("has_lost_checks")?,
             has_promotable: row.get("has_promotable")?,
             has_removed_instance: row.get("has_removed_instance")?,
             directory_refusal: row.optional("directory_refusal")?,

@@ -55,6 +55,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(30, "0030_seat_messages", works_with 10),
     migration!(31, "0031_goals", works_with 10),
     migration!(32, "0032_task_memories", works_with 10),
+    migration!(33, "0033_checks", works_with 10),
 ];
 
 /// The schema to which `db` brings a database.

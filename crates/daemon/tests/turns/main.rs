@@ -19,6 +19,7 @@ mod content_sweep;
 mod deliveries;
 mod failures;
 mod fences;
+mod goals;
 mod hostile_agents;
 mod invariants;
 mod limits;

@@ -115,7 +115,7 @@ pub(crate) async fn paths_of_own_folders_are_removed_by_migration(db: &TestStore
     let earlier = match db.dialect() {
         Dialect::Postgres => format!(
             "set matins.scope = 'system'; \
-             drop table automation.task_memories, automation.goals, automation.staged_tasks, automation.task_reports; \
+             drop table automation.task_checks, automation.task_memories, automation.goals, automation.staged_tasks, automation.task_reports; \
              alter table automation.agent_runs drop column task_prompt, drop column task_review, drop column listed_tools; \
              alter table automation.agent_tasks drop column number, drop column key, drop column kind, \
              drop column plan_version, drop column unmet, drop column priority, drop column optional, drop column review, \
@@ -124,7 +124,7 @@ pub(crate) async fn paths_of_own_folders_are_removed_by_migration(db: &TestStore
              create index agent_tasks_by_session on automation.agent_tasks (session_id, created_at); \
              drop table automation.directory_refusals; \
              drop table automation.trigger_files; alter table automation.instances drop column folder_key; \
-             alter table automation.agent_definitions drop column directory; \
+             alter table automation.agent_definitions drop column directory, drop column presence; \
              drop index automation.agent_definitions_one_name_per_session; \
              create index agent_definitions_by_session on automation.agent_definitions (session_id, id); \
              drop index automation.agent_messages_undelivered_by_seat, automation.agent_runs_one_message_input_per_seat; \
@@ -132,12 +132,12 @@ pub(crate) async fn paths_of_own_folders_are_removed_by_migration(db: &TestStore
              delete from automation.schema_versions where version >= {version}"
         ),
         Dialect::Sqlite => format!(
-            "drop table task_memories; drop table task_reports; drop table staged_tasks; drop table goals; \
+            "drop table task_checks; drop table task_memories; drop table task_reports; drop table staged_tasks; drop table goals; \
              alter table agent_runs drop column task_prompt; alter table agent_runs drop column task_review; \
              alter table agent_runs drop column listed_tools; \
              drop table directory_refusals; drop table trigger_files; \
              drop index instances_one_per_folder; alter table instances drop column folder_key; \
-             alter table agent_definitions drop column directory; \
+             alter table agent_definitions drop column directory; alter table agent_definitions drop column presence; \
              drop index agent_definitions_one_name_per_session; \
              create index agent_definitions_by_session on agent_definitions (session_id, id); \
              drop index agent_messages_undelivered_by_seat; drop index agent_runs_one_message_input_per_seat; \

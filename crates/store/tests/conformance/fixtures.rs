@@ -184,6 +184,7 @@ pub(crate) const TABLES: &[&str] = &[
     "task_dependencies",
     "staged_tasks",
     "task_memories",
+    "task_checks",
     "agent_runs",
     "task_reports",
     "agent_messages",
@@ -319,6 +320,11 @@ impl World {
                 task_id: self.other_task, seat_id: self.id("agent_definitions"), review: self.rows.contains_key("task_memories"),
                 tenant_id: tenant_id, session_id: self.id("agent_sessions"), instance_id: self.id("instances"),
                 turns: 0_i64, created_at: at, updated_at: at,
+            },
+            "task_checks" => values! {
+                task_id: self.id("agent_tasks"), tenant_id: tenant_id, session_id: self.id("agent_sessions"),
+                seat_id: self.id("agent_definitions"), instance_id: self.id("instances"), status: "waiting",
+                attempt: 0_i64, evidence: json!([]), created_at: at, updated_at: at,
             },
             "task_reports" => values! {
                 input_id: id(), tenant_id: tenant_id, session_id: self.id("agent_sessions"),

@@ -1,8 +1,10 @@
 //! Goals: the tasks of a goal run as turns of its seats, each is done once, and the goal ends.
 
 mod budgets;
+mod checks;
 mod failures;
 mod memories;
+mod presence;
 mod reports;
 mod stage;
 mod sweeps;
@@ -36,6 +38,13 @@ pub(crate) use budgets::{
     goal_reports_and_pauses_at_end_of_its_time,
     goal_reports_and_pauses_at_ninety_percent_of_budget, question_without_time_has_that_of_team,
 };
+pub(crate) use checks::{
+    broken_check_waits_for_person_and_is_repeated, cancelled_goal_stops_its_checks,
+    checks_of_lost_server_are_claimed_after_its_lease, checks_of_removed_instance_are_broken,
+    failed_check_reaches_worker_and_next_round_is_fenced,
+    passed_checks_complete_task_and_keep_evidence, requeued_checks_are_claimed_at_once,
+    servers_without_locks_claim_checks_once,
+};
 pub(crate) use failures::{
     answer_starts_next_turn_of_task_that_asked, draft_starts_and_first_plan_waits_for_its_approval,
     failed_task_is_attempted_twice_and_then_replanned, planner_cancels_tasks_with_its_next_plan,
@@ -47,6 +56,9 @@ pub(crate) use failures::{
 pub(crate) use memories::{
     each_task_has_memory_that_its_later_turns_resume,
     memory_of_removed_instance_is_replaced_and_named, retry_of_task_resumes_its_memory,
+};
+pub(crate) use presence::{
+    task_of_removed_instance_moves_to_another_seat, task_waits_for_seat_whose_server_is_offline,
 };
 pub(crate) use reports::{
     agent_without_tools_fails_as_unavailable, judge_learns_tool_calls_and_artifacts_of_work,
@@ -85,6 +97,11 @@ behaviours! {
             question_without_time_has_that_of_team, agent_without_tools_fails_as_unavailable,
             report_in_answer_counts_as_call, judge_learns_tool_calls_and_artifacts_of_work,
             proposal_of_worker_reaches_planner,
+            passed_checks_complete_task_and_keep_evidence, failed_check_reaches_worker_and_next_round_is_fenced,
+            checks_of_lost_server_are_claimed_after_its_lease, requeued_checks_are_claimed_at_once,
+            cancelled_goal_stops_its_checks, broken_check_waits_for_person_and_is_repeated,
+            servers_without_locks_claim_checks_once, checks_of_removed_instance_are_broken,
+            task_waits_for_seat_whose_server_is_offline, task_of_removed_instance_moves_to_another_seat,
         ]
     }
     sqlite {}

@@ -352,8 +352,8 @@ pub(crate) async fn outdated_triggers_are_found_by_index(db: &TestStore) {
     for (name, types, values) in [
         (
             "scheduler_status/pending_work",
-            "(timestamptz, bigint, text)",
-            "('2026-11-02', 1, '2026e')",
+            "(timestamptz, bigint, text, timestamptz)",
+            "('2026-11-02', 1, '2026e', '2026-11-02')",
         ),
         (
             "triggers/outdated",

@@ -16,6 +16,8 @@ pub(crate) async fn scheduler_status_returns_next_due_work(db: &TestStore) {
         question_deadline: None,
         goal_deadline: None,
         has_idle_goal: false,
+        has_seat_change: false,
+        has_lost_checks: false,
         has_promotable: false,
         has_removed_instance: false,
         directory_refusal: None,

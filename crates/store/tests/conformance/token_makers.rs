@@ -352,7 +352,7 @@ pub(crate) async fn tokens_of_earlier_schema_stay_valid(db: &TestStore) {
         alter table automation.agent_runs drop column secret_hash; \
         alter table automation.automations drop column made_by_session_id, drop column made_by_run_id, \
         drop column made_by_turn, drop column made_by_name, drop column expires_at, drop column placed_on; \
-        drop table automation.task_memories, automation.goals, automation.staged_tasks, automation.task_reports; \
+        drop table automation.task_checks, automation.task_memories, automation.goals, automation.staged_tasks, automation.task_reports; \
         alter table automation.agent_runs drop column task_prompt, drop column task_review, drop column listed_tools; \
         alter table automation.agent_tasks drop column number, drop column key, drop column kind, \
         drop column plan_version, drop column unmet, drop column priority, drop column optional, drop column review, \
@@ -362,7 +362,7 @@ pub(crate) async fn tokens_of_earlier_schema_stay_valid(db: &TestStore) {
         drop table automation.questions; drop table automation.directory_refusals; \
         drop table automation.trigger_files; alter table automation.instances drop column folder_key; \
         alter table automation.agent_definitions drop column runs_reported_until, drop column placed_on, \
-        drop column directory; drop index automation.agent_definitions_one_name_per_session; \
+        drop column directory, drop column presence; drop index automation.agent_definitions_one_name_per_session; \
         create index agent_definitions_by_session on automation.agent_definitions (session_id, id); \
         alter table automation.run_records drop column run_report_version, drop column run_report; \
         alter table automation.agent_messages drop column input_id, drop column chain_length; \

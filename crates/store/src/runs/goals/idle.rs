@@ -9,7 +9,10 @@ use model::{
     goal::{Activity, Deadline, Event, SeatNo, TaskNo},
 };
 
-use super::step::{failed_turn, lock_goal, move_goal};
+use super::{
+    checks::broken,
+    step::{failed_turn, lock_goal, move_goal},
+};
 use crate::{
     Error, Scope, boxed, goals::Goal, session_log::SessionLogWriter, store::Store,
     stored::DOCUMENT_FORMAT,
@@ -88,8 +91,12 @@ fn lost_ends(goal: &Goal) -> Vec<Event> {
         }
     }
     for (no, task) in graph.tasks().iter().enumerate() {
-        if let Some(Activity::Question { open, .. }) = task.activity() {
-            events.extend((0..*open).map(|_| Event::Answered(TaskNo(no))));
+        match task.activity() {
+            Some(Activity::Question { open, .. }) => {
+                events.extend((0..*open).map(|_| Event::Answered(TaskNo(no))));
+            }
+            Some(Activity::Checks) => events.push(broken(goal, TaskNo(no))),
+            _ => {}
         }
     }
     if events.is_empty() {

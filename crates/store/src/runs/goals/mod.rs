@@ -5,10 +5,13 @@
 //! transaction. A task becomes DONE once, because the update of a task compares its status.
 
 mod answer;
+mod checks;
+mod checks_work;
 mod create;
 mod deadline;
 mod idle;
 mod people;
+mod presence;
 mod prompts;
 mod starts;
 mod step;
@@ -19,6 +22,7 @@ mod usage;
 mod view;
 
 pub(crate) use answer::answer_task;
+pub use checks_work::TaskChecks;
 pub use create::NewGoal;
 pub use people::GoalChange;
 pub(crate) use step::close_goal;

@@ -8,6 +8,7 @@ use model::{
 };
 
 use super::{
+    checks,
     deadline::deadline_after,
     starts::{self, Start},
     stop,
@@ -133,12 +134,11 @@ pub(super) async fn move_goal(
                         waiting.push_back(failed_turn(seat));
                     }
                 }
-                // No program runs checks yet. Such a task waits for a person.
                 Effect::RunChecks(task) => {
-                    let checks = goal.graph.tasks().get(task.0).map(|task| &task.checks);
-                    let check = checks.and_then(|checks| checks.first()).cloned();
-                    let check = check.unwrap_or_default();
-                    waiting.push_back(Event::CheckBroken { task, check });
+                    waiting.extend(checks::start_checks(tx, goal, task, now).await?);
+                }
+                Effect::StopChecks(task) => {
+                    waiting.extend(checks::stop_checks(tx, goal, task, now).await?);
                 }
                 Effect::PlanRefused(faults) => {
                     found.refusals = faults.iter().map(ToString::to_string).collect();

@@ -1,13 +1,15 @@
 -- Returns the pending work of the scheduler in one query: the instant of the next due trigger, and the end of the
 -- next backoff. A backoff that has ended does not count, because its run waits for a seat and not for the time.
 -- `question_deadline` is the next instant at which the default of a question counts, `goal_deadline` the next deadline of a
--- goal. `has_idle_goal` is true if an active goal has no open run, question or deadline.
+-- goal. `has_idle_goal` is true if an active goal has no open run, question, check or
+-- deadline. `has_seat_change` may be true for the seats of this server although nothing has changed: it is a hint.
+-- `has_lost_checks` is true if checks wait for a removed instance.
 -- `has_promotable` is true if a waiting run could start, although no promotion has found it. `has_removed_instance` is
 -- true if a run waits for a removed instance. `directory_refusal` is the instant of the oldest refusal of a run whose
 -- directory is not on a server. `has_outdated_triggers` is true if an older edition of the zone rules computed the next
 -- instant of a trigger that is not due yet.
 -- $1 now, $2 the highest format that this server supports: it fires nothing that needs a later one, $3 edition of the
--- zone rules of this server
+-- zone rules of this server, $4 oldest heartbeat of a server that is online
 select
     (
         select t.next_fire_at from automation_triggers t
@@ -27,13 +29,35 @@ select
     exists (
         select 1
         from goals g
-        where g.state = 'active' and g.check_at is null and g.needs_format <= $2
+        where g.state in ('active', 'paused') and g.state = 'active' and g.check_at is null and g.needs_format <= $2
           and not exists (
               select 1 from agent_runs r
               where r.session_id = g.session_id and r.status in ('queued', 'deferred', 'delivered', 'running')
           )
           and not exists (select 1 from questions q where q.session_id = g.session_id and q.state = 'pending')
+          and not exists (
+              select 1 from task_checks c where c.session_id = g.session_id and c.status in ('waiting', 'running')
+          )
     ) as has_idle_goal,
+    exists (
+        select 1
+        from goals g
+        join agent_definitions d on d.session_id = g.session_id
+        left join instances i on i.tenant_id = d.tenant_id and i.id = d.instance_id
+        left join servers v on v.instance_id = i.id
+        where g.state in ('active', 'paused') and g.needs_format <= $2 and d.presence <> 'removed'
+          and d.presence <> case
+              when i.state = 'gone' then 'removed'
+              when v.stopped_at is not null or v.seen_at < $4 then 'offline'
+              else 'online'
+          end
+    ) as has_seat_change,
+    exists (
+        select 1
+        from task_checks c
+        join instances i on i.tenant_id = c.tenant_id and i.id = c.instance_id and i.state = 'gone'
+        where c.status in ('waiting', 'running')
+    ) as has_lost_checks,
     exists (
         select 1
         from agent_runs r

@@ -76,6 +76,30 @@ pub(super) fn rows_breaking_checks_of_goals(world: &World) -> Vec<(&'static str,
                 .without(&["instance_id"]),
         ),
         (
+            "task_checks_status_known",
+            row("task_checks").with("status", "x"),
+        ),
+        (
+            "task_checks_running_has_a_worker",
+            row("task_checks").with("status", "running"),
+        ),
+        (
+            "task_checks_worker_has_a_lease",
+            row("task_checks").with("lease_until", instant()),
+        ),
+        (
+            "task_checks_over_has_an_end",
+            row("task_checks").with("ended_at", instant()),
+        ),
+        (
+            "task_checks_attempts_counted",
+            row("task_checks").with("attempt", -1_i64),
+        ),
+        (
+            "agent_definitions_presence_known",
+            row("agent_definitions").with("presence", "x"),
+        ),
+        (
             "task_reports_status_of_kind",
             row("task_reports").with("status", "accept"),
         ),
