@@ -144,7 +144,7 @@ pub fn report_in_answer(kind: ReportKind, answer: &str) -> Option<AnswerReport> 
     }
 }
 
-/// Returns the content of the only block that begins with the line "```json".
+/// Returns the content of the only fenced block whose language is `json`.
 fn only_json_block(answer: &str) -> Option<&str> {
     const FENCE: &str = "```";
     let is_opening = |line: &str| line.trim() == "```json";

@@ -33,12 +33,11 @@ impl RunTools {
     #[boxed]
     pub async fn ask_person(&self, request: &PersonQuestion) -> Result<Question, Error> {
         let now = self.service.now();
-        let hours = match request.hours {
-            Some(hours) => hours,
-            None => {
-                let of_team = self.service.store.question_hours(&self.caller, now).await?;
-                of_team.unwrap_or(DEFAULT_HOURS)
-            }
+        let hours = if let Some(hours) = request.hours {
+            hours
+        } else {
+            let of_team = self.service.store.question_hours(&self.caller, now).await?;
+            of_team.unwrap_or(DEFAULT_HOURS)
         };
         if !(1..=LONGEST_HOURS).contains(&hours) {
             let problem = format!("accepted are 1 to {LONGEST_HOURS}");

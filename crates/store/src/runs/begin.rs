@@ -197,16 +197,9 @@ impl Store {
                     .begin_ready_turns(tx, &mut log, ready, rows, (worker, instance), now)
                     .await?;
                 started.extend(begin_again(self, tx, begun, rows, worker, now).await?);
-                for assignment in started {
-                    let id = assignment.run.id;
-                    replies.insert(id, StartReply::Started(Box::new(assignment)));
-                }
                 log.write(tx, now).await?;
-                // 5. Reply. The worker has lost each run that has no reply.
-                let replies = all.iter().map(|request| replies.remove(&request.run));
-                Ok(replies
-                    .map(|reply| reply.unwrap_or(StartReply::Fenced))
-                    .collect())
+                // 5. Reply.
+                Ok(replies_in_order(all, replies, started))
             })
         })
         .await
@@ -346,18 +339,14 @@ impl Store {
         let mut assignments = Vec::with_capacity(ready.len());
         let mut uses = Vec::with_capacity(ready.len());
         let mut carried = Vec::new();
-        for StartCandidate {
-            mut run,
-            session,
-            mut seat,
-            memory,
-            secret,
-            accounts,
-            directory_missing,
-            is_supported: _,
-            has_message,
-        } in ready
-        {
+        for turn in ready {
+            let StartCandidate {
+                mut run,
+                session,
+                mut seat,
+                memory,
+                ..
+            } = turn;
             // Fence: `runs/begin` returned only the runs that are still `delivered` to this worker.
             let prompt = prompts.remove(&run.id);
             let Some(prompt) = prompt.filter(|_| started.contains(&run.id)) else {
@@ -409,12 +398,7 @@ impl Store {
                 run,
                 session,
                 seat,
-                memory,
-                secret,
-                accounts,
-                directory_missing,
-                is_supported: true,
-                has_message,
+                ..turn
             };
             assignments.push(turn.assign(self, context, owner, prompt)?);
         }
@@ -494,4 +478,20 @@ async fn requeue(tx: &mut Tx, log: &mut SessionLogWriter, run: &Run) -> Result<(
         log.add_run_change(session, run.id, RunChange::Queued { input: None });
     }
     Ok(())
+}
+
+/// Returns the replies to requests, in their order. The worker has lost each run that has no reply.
+fn replies_in_order(
+    all: &[StartRequest],
+    mut replies: HashMap<RunId, StartReply>,
+    started: Vec<Assignment>,
+) -> Vec<StartReply> {
+    for assignment in started {
+        let id = assignment.run.id;
+        replies.insert(id, StartReply::Started(Box::new(assignment)));
+    }
+    let replies = all.iter().map(|request| replies.remove(&request.run));
+    replies
+        .map(|reply| reply.unwrap_or(StartReply::Fenced))
+        .collect()
 }

@@ -11,6 +11,7 @@ pub(crate) fn rows_breaking_checks(world: &World) -> Vec<(&'static str, Values)>
     let queued = || world.queued_run();
     let row = |table| world.row(table);
     let mut rows = goals::rows_breaking_checks_of_goals(world);
+    rows.extend(goals::rows_breaking_checks_of_tasks(world));
     rows.extend(vec![
         (
             "automations_format",

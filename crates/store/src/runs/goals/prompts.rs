@@ -13,7 +13,7 @@ use model::{
 };
 use serde_json::Value;
 
-use self::facts::{GoalFacts, StoredArtifact, StoredQuestion};
+use self::facts::GoalFacts;
 
 pub(super) use contexts::goal_input;
 
@@ -142,13 +142,12 @@ impl<'a> GoalTexts<'a> {
             tasks.insert(row.get("id")?, texts);
         }
         // 2. The lists of the planner, of the judge of the whole goal and of the report.
-        let has = |prompts: &[Prompt]| turns.iter().any(|turn| prompts.contains(&turn.prompt));
-        let summaries = if has(&[Prompt::Replan, Prompt::Check, Prompt::Report]) {
+        let summaries = if has_prompt(turns, &[Prompt::Replan, Prompt::Check, Prompt::Report]) {
             read_summaries(tx, goal).await?
         } else {
             Vec::new()
         };
-        let staged = if has(&[Prompt::Plan, Prompt::Replan]) {
+        let staged = if has_prompt(turns, &[Prompt::Plan, Prompt::Replan]) {
             let plan = read_staged(tx, goal.session).await?;
             plan.tasks.into_iter().map(|task| task.key).collect()
         } else {
@@ -175,7 +174,7 @@ impl<'a> GoalTexts<'a> {
             }
         }
         Ok(Self {
-            facts: GoalFacts::read(tx, goal, has, now).await?,
+            facts: GoalFacts::read(tx, goal, turns, now).await?,
             tool_calls,
             last_errors,
             tasks,
@@ -186,6 +185,11 @@ impl<'a> GoalTexts<'a> {
             refusals,
         })
     }
+}
+
+/// Returns `true` if one of the prompts is rendered.
+fn has_prompt(turns: &[Turn], prompts: &[Prompt]) -> bool {
+    turns.iter().any(|turn| prompts.contains(&turn.prompt))
 }
 
 async fn read_summaries(tx: &mut Tx, goal: &Goal) -> Result<Vec<TaskSummary>, Error> {

@@ -57,6 +57,13 @@ pub(super) fn rows_breaking_checks_of_goals(world: &World) -> Vec<(&'static str,
             "agent_tasks_counted",
             row("agent_tasks").with("priority", 10_i64),
         ),
+    ]
+}
+
+/// Returns the same for plans, checks, memories and reports of tasks.
+pub(super) fn rows_breaking_checks_of_tasks(world: &World) -> Vec<(&'static str, Values)> {
+    let row = |table| world.row(table);
+    vec![
         (
             "staged_tasks_kind_known",
             row("staged_tasks").with("kind", "x"),

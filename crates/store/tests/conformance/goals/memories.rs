@@ -45,7 +45,7 @@ impl Stage {
             run,
             secret: [7; 32],
             worker: self.worker.clone(),
-            stale_after: std::time::Duration::from_secs(600),
+            stale_after: std::time::Duration::from_mins(10),
         };
         let (instance, now) = (self.instance, self.now());
         let begun = self

@@ -16,7 +16,8 @@ use model::{
 };
 
 use super::{
-    GoalTexts, StoredArtifact, StoredFinding, StoredQuestion, TaskSummary, TaskTexts, Turn,
+    GoalTexts, StoredFinding, TaskSummary, TaskTexts, Turn,
+    facts::{StoredArtifact, StoredQuestion},
 };
 use crate::{
     Error,

@@ -11,7 +11,7 @@ use model::{
 };
 use serde_json::Value;
 
-use super::StoredFinding;
+use super::{StoredFinding, Turn, has_prompt};
 use crate::{
     Error,
     database::Tx,
@@ -25,8 +25,15 @@ const MAX_COUNTED: u32 = 1000;
 /// The highest number of rows from which a prompt takes its 20 findings and proposals.
 const MAX_REPORTS: u32 = 100;
 
-/// The prompts of judges.
-const JUDGING: &[Prompt] = &[Prompt::Review, Prompt::Check];
+/// The prompts that list artifacts, by themselves or with the task of a lost memory.
+const LISTING_ARTIFACTS: &[Prompt] = &[
+    Prompt::Work,
+    Prompt::Rework,
+    Prompt::Answer,
+    Prompt::Reminder,
+    Prompt::Review,
+    Prompt::Check,
+];
 
 /// The newest version of an artifact.
 pub(super) struct StoredArtifact {
@@ -80,37 +87,33 @@ pub(super) struct GoalFacts {
 }
 
 impl GoalFacts {
-    /// Reads the facts for prompts. `has` returns `true` if one of the prompts is rendered.
+    /// Reads the facts for the prompts of turns.
     pub(super) async fn read(
         tx: &mut Tx,
         goal: &Goal,
-        has: impl Fn(&[Prompt]) -> bool,
+        turns: &[Turn],
         now: Timestamp,
     ) -> Result<Self, Error> {
         let session = goal.session;
         let mut facts = Self::default();
-        if has(&[
-            Prompt::Work,
-            Prompt::Rework,
-            Prompt::Answer,
-            Prompt::Reminder,
-        ]) || has(JUDGING)
-        {
+        if has_prompt(turns, LISTING_ARTIFACTS) {
             facts.artifacts = read_artifacts(tx, session).await?;
         }
-        if has(&[Prompt::Replan, Prompt::Report]) {
+        if has_prompt(turns, &[Prompt::Replan, Prompt::Report]) {
             facts.rejected = read_rejected(tx, goal).await?;
         }
-        if has(&[Prompt::Replan]) {
+        if has_prompt(turns, &[Prompt::Replan]) {
             facts.follow_ups = read_follow_ups(tx, session).await?;
         }
-        if has(&[Prompt::Report]) {
+        if has_prompt(turns, &[Prompt::Report]) {
             facts.questions = read_questions(tx, session).await?;
         }
-        if has(&[Prompt::Plan]) {
+        if has_prompt(turns, &[Prompt::Plan]) {
             facts.memory_keys = read_memory_keys(tx, session, now).await?;
         }
-        if has(&[Prompt::Report]) || has(&[Prompt::Plan]) && !goal.budget.is_none() {
+        if has_prompt(turns, &[Prompt::Report])
+            || has_prompt(turns, &[Prompt::Plan]) && !goal.budget.is_none()
+        {
             facts.usage = usage_of_session(tx, session).await?;
         }
         Ok(facts)
@@ -259,6 +262,9 @@ async fn read_memory_keys(
     let rows = tx
         .fetch_all(sql!("tasks/memory_keys"), params![session, now, limit])
         .await?;
-    let keys = rows.iter().map(|row| Ok(row.get("key")?));
-    keys.collect()
+    let mut keys = Vec::with_capacity(rows.len());
+    for row in &rows {
+        keys.push(row.get("key")?);
+    }
+    Ok(keys)
 }
