@@ -17,7 +17,7 @@ pub struct SchedulerStatus {
     pub backoff: Option<Timestamp>,
     /// The deadline of the next question without an answer. It may be in the past.
     pub question_deadline: Option<Timestamp>,
-    /// The next deadline of a goal. It may be in the past.
+    /// The next deadline of a goal, or the end of its time. It may be in the past.
     pub goal_deadline: Option<Timestamp>,
     /// `true` if nothing would ever move an active goal, which is a fault of this program.
     pub has_idle_goal: bool,

@@ -9,7 +9,12 @@ use model::{
 };
 use serde_json::json;
 
-use crate::{Error, changes::note_change, changes::note_scheduler_work, database::Tx, goals::Goal};
+use crate::{
+    Error,
+    changes::{note_change, note_scheduler_work},
+    database::Tx,
+    goals::Goal,
+};
 
 /// Lets the checks of a task wait for the server on which its seat has worked. Returns the event of a broken check if no
 /// server can run them.

@@ -25,7 +25,15 @@ select
     ) as due,
     (select min(not_before) from agent_runs where status = 'deferred' and not_before > $1) as backoff,
     (select min(deadline_at) from questions where state = 'pending' and needs_format <= $2) as question_deadline,
-    (select min(check_at) from goals where check_at is not null and needs_format <= $2) as goal_deadline,
+    (
+        select min(at)
+        from (
+            select min(check_at) as at from goals where check_at is not null and needs_format <= $2
+            union all
+            select min(until_at) from goals
+            where until_at is not null and state = 'active' and not until_passed and needs_format <= $2
+        ) deadlines
+    ) as goal_deadline,
     exists (
         select 1
         from goals g

@@ -1,5 +1,7 @@
 //! Goals that the scheduler moves.
 
+use std::time::Duration;
+
 use model::goal::TaskStatus::{Failed, Running};
 use store::{Scope, params};
 
@@ -51,4 +53,24 @@ pub(crate) async fn idle_goal_whose_question_is_lost_goes_on(db: &TestStore) {
     let report = stage.turn(db, session, "planner").await;
     stage.succeed(report.run).await;
     assert_eq!(stage.store.move_idle_goals(stage.now()).await.unwrap(), 0);
+}
+
+pub(crate) async fn end_of_goals_time_wakes_scheduler(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let until = stage.now() + Duration::from_hours(1);
+    let mut new = stage.new_goal(team(1, None));
+    new.until = Some(until);
+    let created = stage.store.create_goal(stage.tenant, &new, stage.now());
+    let session = created.await.unwrap();
+    let deadline = async || {
+        let status = stage.store.scheduler_status(stage.now()).await;
+        status.unwrap().goal_deadline
+    };
+    assert_eq!(deadline().await, Some(until));
+    stage.advance_seconds(3600);
+    let passed = stage.store.pass_goal_deadlines(stage.now()).await;
+    assert_eq!(passed.unwrap(), 1);
+    assert_eq!(deadline().await, None, "the scheduler would spin");
+    let view = stage.store.goal(stage.scope(), session).await.unwrap();
+    assert_eq!(view.tasks[0].status, Running, "the turn goes on");
 }
