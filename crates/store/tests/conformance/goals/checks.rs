@@ -176,7 +176,10 @@ pub(crate) async fn failed_check_reaches_worker_and_next_round_is_fenced(db: &Te
     assert!(second.attempt > first.attempt);
     let stale = stage.finish_checks(&first, &one, &failed("stale")).await;
     assert_eq!(stale, WriteOutcome::Fenced);
-    assert_eq!(stage.finish_checks(&second, &one, &ChecksEnd::Passed).await, WriteOutcome::Written);
+    assert_eq!(
+        stage.finish_checks(&second, &one, &ChecksEnd::Passed).await,
+        WriteOutcome::Committed
+    );
     let view = stage.store.goal(stage.scope(), session).await.unwrap();
     assert_eq!((view.tasks[1].status, view.tasks[1].round), (Done, 1));
 }
@@ -284,7 +287,10 @@ pub(crate) async fn broken_check_waits_for_person_and_is_repeated(db: &TestStore
     let broken = ChecksEnd::Broken {
         check: "tests".into(),
     };
-    assert_eq!(stage.finish_checks(&job, &one, &broken).await, WriteOutcome::Written);
+    assert_eq!(
+        stage.finish_checks(&job, &one, &broken).await,
+        WriteOutcome::Committed
+    );
     let waits = &stage.tasks(session).await[1];
     assert!(waits.contains("tests"), "{waits}");
     // The report comes before the pause.
@@ -298,7 +304,10 @@ pub(crate) async fn broken_check_waits_for_person_and_is_repeated(db: &TestStore
     assert_eq!(state, GoalState::Active);
     assert_eq!(stage.due_checks().await, [task]);
     let job = stage.claim_checks(task, &one).await.unwrap();
-    assert_eq!(stage.finish_checks(&job, &one, &ChecksEnd::Passed).await, WriteOutcome::Written);
+    assert_eq!(
+        stage.finish_checks(&job, &one, &ChecksEnd::Passed).await,
+        WriteOutcome::Committed
+    );
     let view = stage.store.goal(stage.scope(), session).await.unwrap();
     assert_eq!(view.tasks[1].status, Done);
 }
