@@ -116,8 +116,9 @@ pub use questions::QuestionFilter;
 pub use reported_turns::ReportedTurns;
 pub use retention::LogsTrimmed;
 pub use runs::{
-    DirectoryRefusal, FireReport, GoalChange, GoalTask, GoalView, NewGoal, PromotionReport,
-    RunFilter, RunNames, TaskChecks, WebhookReceipt,
+    DirectoryRefusal, FireReport, GoalChange, GoalFilter, GoalItem, GoalReportRows, GoalSeat,
+    GoalTask, GoalUsage, GoalView, NewGoal, PromotionReport, ReportedTask, RunFilter, RunNames,
+    TaskChecks, TaskCount, TaskDetails, TaskFinding, TaskRunRow, WebhookReceipt,
 };
 pub use scheduler_status::{QueueDepth, SchedulerStatus};
 pub use seat_message_rows::SeatMessage;

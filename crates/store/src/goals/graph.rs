@@ -125,7 +125,8 @@ fn build(row: &Row, team: Team, limits: Limits, tasks: Vec<Task>) -> Result<Grap
     built.map_err(|error| row.corrupt_value("progress", error.into()).into())
 }
 
-fn goal_state(row: &Row) -> Result<GoalState, Error> {
+/// Returns the state of a goal.
+pub(crate) fn goal_state(row: &Row) -> Result<GoalState, Error> {
     let reason: Option<String> = row.optional("reason")?;
     let state: String = row.get("state")?;
     Ok(match (state.as_str(), reason.as_deref()) {

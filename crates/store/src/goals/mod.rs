@@ -8,6 +8,6 @@ mod staged;
 mod task_row;
 mod write;
 
-pub(crate) use graph::{Goal, read_goal};
+pub(crate) use graph::{Goal, goal_state, read_goal};
 pub(crate) use staged::{read_staged, stage};
 pub(crate) use write::{TaskText, write_goal};

@@ -38,7 +38,10 @@ mod webhook;
 
 pub use directory::DirectoryRefusal;
 pub use fire::FireReport;
-pub use goals::{GoalChange, GoalTask, GoalView, NewGoal, TaskChecks};
+pub use goals::{
+    GoalChange, GoalFilter, GoalItem, GoalReportRows, GoalSeat, GoalTask, GoalUsage, GoalView,
+    NewGoal, ReportedTask, TaskChecks, TaskCount, TaskDetails, TaskFinding, TaskRunRow,
+};
 pub(crate) use goals::{answer_task, close_goal, task_views};
 pub(crate) use read::read_page;
 pub use read::{RunFilter, RunNames};

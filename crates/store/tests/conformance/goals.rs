@@ -9,6 +9,7 @@ mod reports;
 mod stage;
 mod sweeps;
 mod tools;
+mod views;
 
 use futures::future::join_all;
 use model::{
@@ -75,6 +76,11 @@ pub(crate) use tools::{
     worker_creating_tasks_is_refused,
 };
 
+pub(crate) use views::{
+    budget_and_time_of_goal_are_changed, goals_are_listed_with_their_tasks_and_usage,
+    report_has_verdicts_and_text_of_planner, task_has_texts_findings_and_runs,
+};
+
 behaviours! {
     both {
         goals: [
@@ -104,6 +110,8 @@ behaviours! {
             cancelled_goal_stops_its_checks, broken_check_waits_for_person_and_is_repeated,
             servers_without_locks_claim_checks_once, checks_of_removed_instance_are_broken,
             task_waits_for_seat_whose_server_is_offline, task_of_removed_instance_moves_to_another_seat,
+            goals_are_listed_with_their_tasks_and_usage, task_has_texts_findings_and_runs,
+            report_has_verdicts_and_text_of_planner, budget_and_time_of_goal_are_changed,
         ]
     }
     sqlite {}

@@ -19,6 +19,7 @@ mod stop;
 mod tick;
 mod turn_end;
 mod usage;
+mod verification;
 mod view;
 
 pub(crate) use answer::answer_task;
@@ -28,4 +29,7 @@ pub use people::GoalChange;
 pub(crate) use step::close_goal;
 pub(super) use turn_end::{EndedTurn, end_turns};
 pub(crate) use view::task_views;
-pub use view::{GoalTask, GoalView};
+pub use view::{
+    GoalFilter, GoalItem, GoalReportRows, GoalSeat, GoalTask, GoalUsage, GoalView, ReportedTask,
+    TaskCount, TaskDetails, TaskFinding, TaskRunRow,
+};

@@ -13,6 +13,7 @@ use super::{
     starts::{self, Start},
     stop,
     usage::budget_event,
+    verification::add_verification,
 };
 use crate::{
     Error,
@@ -103,11 +104,12 @@ pub(super) async fn move_goal(
     let mut found = Consequences::default();
     let budget = budget_event(tx, goal, now).await?;
     let mut waiting: VecDeque<Event> = budget.into_iter().chain(events).collect();
-    while let Some(event) = waiting.pop_front() {
+    while let Some(mut event) = waiting.pop_front() {
         // A higher budget has resumed the goal already.
         if event == Event::Resume && goal.graph.goal() == GoalState::Active {
             continue;
         }
+        add_verification(&mut event, &goal.definition);
         let is_plan_of_planner = keep_texts(&mut found.texts, &event);
         for effect in advance(&mut goal.graph, event)? {
             match effect {

@@ -1,14 +1,26 @@
 //! The reads of goals.
 
+mod details;
+mod list;
+mod usage;
+
 use model::{
-    SessionId, TaskId, Timestamp,
-    goal::{GoalBudget, GoalState, Limits, Step, Task, TaskKind, TaskNo, TaskStatus, WaitsFor},
+    SeatId, SessionId, TaskId, Timestamp,
+    goal::{
+        GoalBudget, GoalState, Limits, Presence, Step, Task, TaskKind, TaskNo, TaskState,
+        TaskStatus, WaitsFor,
+    },
     team::TeamDefinition,
 };
 
+pub use self::{
+    details::{GoalReportRows, ReportedTask, TaskDetails, TaskFinding, TaskRunRow},
+    list::{GoalFilter, GoalItem, TaskCount},
+    usage::GoalUsage,
+};
 use crate::{
     Error, Scope, boxed,
-    database::Tx,
+    database::{Row, Tx},
     goals::{Goal, read_goal},
     store::Store,
 };
@@ -24,6 +36,8 @@ pub struct GoalTask {
     pub title: String,
     /// The kind.
     pub kind: TaskKind,
+    /// The role whose seats take the task.
+    pub role: String,
     /// The status.
     pub status: TaskStatus,
     /// The step of a running task.
@@ -32,12 +46,49 @@ pub struct GoalTask {
     pub seat: Option<String>,
     /// The number of rounds in which checks or the judge sent the task back.
     pub round: u32,
+    /// The number of failed attempts.
+    pub attempts: u32,
+    /// `true` if the goal can be done without the task.
+    pub optional: bool,
+    /// `true` if the planner marked the task for review.
+    pub review: bool,
+    /// The rank among READY tasks, from 0, which starts first, to 9.
+    pub priority: u8,
     /// The version of the plan that published the task.
     pub plan_version: u32,
+    /// The keys of tasks that must be satisfied first.
+    pub depends_on: Vec<String>,
     /// The thing for which the task waits.
     pub waits_for: WaitsFor,
+    /// The reason of a task that is over.
+    pub reason: Option<&'static str>,
+    /// The names of the check or of the findings behind the reason.
+    pub about: Vec<String>,
     /// The result that the agent reported.
     pub result: Option<String>,
+    /// The instant at which the task was published.
+    pub created_at: Timestamp,
+    /// The instant at which the task first got a seat.
+    pub started_at: Option<Timestamp>,
+    /// The instant at which the task was over.
+    pub ended_at: Option<Timestamp>,
+}
+
+/// A seat of a goal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GoalSeat {
+    /// The ID.
+    pub id: SeatId,
+    /// The name.
+    pub name: String,
+    /// The role.
+    pub role: String,
+    /// Whether the instance of the seat can take its turns.
+    pub presence: Presence,
+    /// `true` if a turn is under way.
+    pub is_busy: bool,
+    /// The key of the task of that turn.
+    pub task: Option<String>,
 }
 
 /// A goal, as people see it.
@@ -49,22 +100,34 @@ pub struct GoalView {
     pub text: String,
     /// The state.
     pub state: GoalState,
+    /// The version of the plan.
+    pub plan_version: u32,
+    /// The number of plans after the first that were requested.
+    pub replans: u32,
+    /// The number of turns that have started.
+    pub turns: u32,
     /// The team, as it was at the creation.
     pub team: TeamDefinition,
     /// The present limits of the graph.
     pub limits: Limits,
-    /// The budget of all turns.
+    /// The budget.
     pub budget: GoalBudget,
     /// The instant from which no further turn starts.
     pub until: Option<Timestamp>,
-    /// The version of the plan.
-    pub plan_version: u32,
-    /// The number of turns that have started.
-    pub turns: u32,
+    /// The usage of all runs.
+    pub usage: GoalUsage,
     /// The deadline at which the goal moves by itself.
     pub check_at: Option<Timestamp>,
+    /// The seats, in the order of the team.
+    pub seats: Vec<GoalSeat>,
     /// The tasks, in the order of their numbers.
     pub tasks: Vec<GoalTask>,
+    /// The instant at which the goal was created.
+    pub created_at: Timestamp,
+    /// The instant of the last change.
+    pub updated_at: Timestamp,
+    /// The instant at which the goal was done or failed.
+    pub ended_at: Option<Timestamp>,
 }
 
 impl Store {
@@ -76,26 +139,37 @@ impl Store {
     #[boxed]
     pub async fn goal(&self, scope: Scope, session: SessionId) -> Result<GoalView, Error> {
         let mut tx = self.db.begin_read(scope).await?;
-        let row = tx
-            .fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), session])
-            .await?;
-        row.ok_or_else(|| Error::not_found("goal", session))?;
-        let goal = read_goal(&mut tx, session).await?;
-        let goal = goal.ok_or_else(|| Error::not_found("goal", session))?;
-        Ok(GoalView {
-            session,
-            state: goal.graph.goal(),
-            plan_version: goal.graph.plan_version(),
-            turns: goal.graph.turns(),
-            check_at: goal.deadline.map(|(_, at)| at),
-            tasks: views(&mut tx, &goal, scope).await?,
-            limits: goal.graph.limits().clone(),
-            team: goal.definition,
-            budget: goal.budget,
-            until: goal.until,
-            text: goal.text,
-        })
+        read_view(&mut tx, scope, session).await
     }
+}
+
+async fn read_view(tx: &mut Tx, scope: Scope, session: SessionId) -> Result<GoalView, Error> {
+    let not_found = || Error::not_found("goal", session);
+    let times = tx
+        .fetch_optional(sql!("goals/list_times"), params![scope.tenant(), session])
+        .await?;
+    let times = times.ok_or_else(not_found)?;
+    let goal = read_goal(tx, session).await?.ok_or_else(not_found)?;
+    let usage = usage::read(tx, &[session]).await?.remove(&session);
+    Ok(GoalView {
+        session,
+        state: goal.graph.goal(),
+        plan_version: goal.graph.plan_version(),
+        replans: goal.graph.progress().replans,
+        turns: goal.graph.turns(),
+        limits: goal.graph.limits().clone(),
+        usage: usage.unwrap_or_default(),
+        check_at: goal.deadline.map(|(_, at)| at),
+        seats: seat_views(&goal),
+        tasks: views(tx, &goal, scope).await?,
+        created_at: times.get("created_at")?,
+        updated_at: times.get("updated_at")?,
+        ended_at: times.optional("ended_at")?,
+        team: goal.definition,
+        budget: goal.budget,
+        until: goal.until,
+        text: goal.text,
+    })
 }
 
 /// Returns the tasks of the goal of a session.
@@ -116,28 +190,68 @@ async fn views(tx: &mut Tx, goal: &Goal, scope: Scope) -> Result<Vec<GoalTask>, 
             params![scope.tenant(), goal.session, -1_i64],
         )
         .await?;
-    let mut found = Vec::with_capacity(rows.len());
-    let tasks = goal.graph.tasks().iter().zip(&goal.tasks);
-    for (no, (row, (task, id))) in rows.iter().zip(tasks).enumerate() {
-        found.push(GoalTask {
-            id: *id,
-            key: task.key.clone(),
-            title: row.get("title")?,
-            kind: task.kind,
-            status: task.status(),
-            step: task.activity().map(model::goal::Activity::step),
-            seat: seat_name(goal, task),
-            round: task.progress.rounds,
-            plan_version: task.plan_version,
-            waits_for: goal.graph.waits_for(TaskNo(no)),
-            result: row.optional("result")?,
-        });
-    }
-    Ok(found)
+    let rows = rows.iter().enumerate().take(goal.tasks.len());
+    rows.map(|(no, row)| task_view(goal, no, row)).collect()
+}
+
+fn task_view(goal: &Goal, no: usize, row: &Row) -> Result<GoalTask, Error> {
+    let tasks = goal.graph.tasks();
+    let task = &tasks[no];
+    let (reason, about) = match &task.state {
+        TaskState::Done(by) => (Some(by.as_str()), Vec::new()),
+        TaskState::Failed { reason, about } => (Some(reason.as_str()), about.clone()),
+        TaskState::Cancelled(reason) => (Some(reason.as_str()), Vec::new()),
+        _ => (None, Vec::new()),
+    };
+    let depends_on = task.depends_on.iter();
+    Ok(GoalTask {
+        id: goal.tasks[no],
+        key: task.key.clone(),
+        title: row.get("title")?,
+        kind: task.kind,
+        role: row.get("role")?,
+        status: task.status(),
+        step: task.activity().map(model::goal::Activity::step),
+        seat: seat_name(goal, task),
+        round: task.progress.rounds,
+        attempts: task.progress.attempts,
+        optional: task.optional,
+        review: task.review,
+        priority: task.priority,
+        plan_version: task.plan_version,
+        depends_on: depends_on.map(|on| tasks[on.0].key.clone()).collect(),
+        waits_for: goal.graph.waits_for(TaskNo(no)),
+        reason,
+        about,
+        result: row.optional("result")?,
+        created_at: row.get("created_at")?,
+        started_at: row.optional("started_at")?,
+        ended_at: row.optional("ended_at")?,
+    })
 }
 
 fn seat_name(goal: &Goal, task: &Task) -> Option<String> {
     let seat = task.activity()?.seat()?;
     let seat = goal.graph.seats().get(seat.0)?;
     Some(seat.name.clone())
+}
+
+fn seat_views(goal: &Goal) -> Vec<GoalSeat> {
+    let roles = &goal.graph.team().roles;
+    let seats = goal.seats.iter().zip(goal.graph.seats());
+    let view = |(id, seat): (&SeatId, &model::goal::Seat)| {
+        let task = seat.turn.and_then(model::goal::Input::task);
+        let task = task.and_then(|no| goal.graph.tasks().get(no.0));
+        GoalSeat {
+            id: *id,
+            name: seat.name.clone(),
+            role: roles
+                .get(seat.role)
+                .map_or_else(String::new, |role| role.name.clone()),
+            presence: seat.presence,
+            is_busy: seat.turn.is_some(),
+            task: task.map(|task| task.key.clone()),
+        }
+    };
+    seats.map(view).collect()
 }

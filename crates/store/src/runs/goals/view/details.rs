@@ -1,0 +1,259 @@
+//! A task with its texts, and the rows of a goal's report.
+
+use std::collections::HashMap;
+
+use model::{
+    RunId, SessionId, TaskId, Timestamp,
+    goal::{ReportBody, ReportStatus, Severity, TaskNo},
+    run::RunStatus,
+};
+
+use super::{GoalTask, GoalView, read_view, task_view};
+use crate::{
+    Error, Scope, boxed,
+    database::{Row, Tx},
+    goals::{Goal, read_goal},
+    store::Store,
+    stored::{self, goals::StoredReport},
+};
+
+/// The highest number of runs that the details of a task list.
+const MAX_TASK_RUNS: u32 = 100;
+
+/// A finding about the result of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskFinding {
+    /// The ID, which stays the same in each round.
+    pub id: String,
+    /// The text.
+    pub text: String,
+    /// The severity.
+    pub severity: Severity,
+    /// The name of the check. `None` for a finding of the judge.
+    pub check: Option<String>,
+}
+
+/// A run of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskRunRow {
+    /// The ID.
+    pub id: RunId,
+    /// The status.
+    pub status: RunStatus,
+    /// The kind of the prompt.
+    pub prompt: Option<String>,
+    /// The name of the seat.
+    pub seat: String,
+    /// The instant at which the run began.
+    pub started_at: Option<Timestamp>,
+    /// The instant at which the run was over.
+    pub ended_at: Option<Timestamp>,
+}
+
+/// A task with its texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskDetails {
+    /// The session of the goal.
+    pub session: SessionId,
+    /// The number of rounds after which the task fails.
+    pub round_limit: u32,
+    /// The task, as lists show it.
+    pub task: GoalTask,
+    /// The description.
+    pub description: String,
+    /// The lines by which the result is judged.
+    pub acceptance: Vec<String>,
+    /// The path prefixes that the task writes.
+    pub writes: Vec<String>,
+    /// The names of the checks.
+    pub checks: Vec<String>,
+    /// The names of the artifacts of the newest result.
+    pub artifacts: Vec<String>,
+    /// The findings of the last round.
+    pub findings: Vec<TaskFinding>,
+    /// The evidence of the newest verdict.
+    pub evidence: Vec<String>,
+    /// The newest runs, the oldest of them first.
+    pub runs: Vec<TaskRunRow>,
+}
+
+/// The newest verdict about a task, for the report.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReportedTask {
+    /// The findings of the last round.
+    pub findings: Vec<TaskFinding>,
+    /// The evidence of the judge that accepted.
+    pub evidence: Vec<String>,
+}
+
+/// The rows from which Matins writes the report of a goal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GoalReportRows {
+    /// The goal.
+    pub goal: GoalView,
+    /// The newest verdicts by task. A task that was never judged has none.
+    pub verdicts: HashMap<TaskId, ReportedTask>,
+    /// The answer of the turn that wrote the report. `None` if no such turn has succeeded.
+    pub prose: Option<String>,
+}
+
+impl Store {
+    /// Returns one task of a goal with its texts, findings and runs.
+    ///
+    /// # Errors
+    ///
+    /// Returns a not-found error if the task does not exist in `scope`.
+    #[boxed]
+    pub async fn task_details(&self, scope: Scope, id: TaskId) -> Result<TaskDetails, Error> {
+        let mut tx = self.db.begin_read(scope).await?;
+        // 1. The task. This statement checks the tenant.
+        let not_found = || Error::not_found("task", id);
+        let texts = tx
+            .fetch_optional(sql!("tasks/details"), params![scope.tenant(), id])
+            .await?;
+        let texts = texts.ok_or_else(not_found)?;
+        let session: SessionId = texts.get("session_id")?;
+        let goal = read_goal(&mut tx, session).await?.ok_or_else(not_found)?;
+        let TaskNo(no) = goal.task_no(id).ok_or_else(not_found)?;
+        let row = tx
+            .fetch_optional(
+                sql!("tasks/page"),
+                params![
+                    scope.tenant(),
+                    session,
+                    i64::try_from(no).unwrap_or(i64::MAX) - 1
+                ],
+            )
+            .await?;
+        let task = task_view(&goal, no, &row.ok_or_else(not_found)?)?;
+        // 2. The reports and the runs.
+        let result = read_newest(&mut tx, id, "result").await?;
+        let verdict = read_newest(&mut tx, id, "verdict").await?;
+        let reported = reported_task(&goal, id, verdict.as_ref());
+        Ok(TaskDetails {
+            session,
+            round_limit: goal.graph.limits().rounds,
+            task,
+            description: texts.get("description")?,
+            acceptance: texts.json("acceptance")?,
+            writes: texts.json("writes")?,
+            checks: texts.json("checks")?,
+            artifacts: result.map(|(_, body)| body.artifacts).unwrap_or_default(),
+            findings: reported.findings,
+            evidence: reported.evidence,
+            runs: read_runs(&mut tx, session, id).await?,
+        })
+    }
+
+    /// Returns the rows of a goal's report.
+    ///
+    /// # Errors
+    ///
+    /// Returns a not-found error if the session has no goal in `scope`.
+    #[boxed]
+    pub async fn goal_report(
+        &self,
+        scope: Scope,
+        session: SessionId,
+    ) -> Result<GoalReportRows, Error> {
+        let mut tx = self.db.begin_read(scope).await?;
+        // This read checks the tenant.
+        let view = read_view(&mut tx, scope, session).await?;
+        let goal = read_goal(&mut tx, session).await?;
+        let goal = goal.ok_or_else(|| Error::not_found("goal", session))?;
+        let rows = tx
+            .fetch_all(sql!("tasks/details_verdicts"), params![session])
+            .await?;
+        // A later verdict of a task replaces the earlier one.
+        let mut newest: HashMap<TaskId, (ReportStatus, ReportBody)> = HashMap::new();
+        for row in &rows {
+            let body = stored::read::<StoredReport>(row, "body")?;
+            newest.insert(row.get("task_id")?, (row.parse("status")?, body));
+        }
+        let tasks = goal.tasks.iter();
+        let verdicts = tasks.map(|id| (*id, reported_task(&goal, *id, newest.get(id))));
+        let verdicts = verdicts.filter(|(_, task)| *task != ReportedTask::default());
+        let verdicts = verdicts.collect();
+        let prose = tx
+            .fetch_optional(sql!("tasks/details_prose"), params![session])
+            .await?;
+        Ok(GoalReportRows {
+            goal: view,
+            verdicts,
+            prose: prose.map(|row| row.get("content")).transpose()?,
+        })
+    }
+}
+
+async fn read_newest(
+    tx: &mut Tx,
+    id: TaskId,
+    kind: &str,
+) -> Result<Option<(ReportStatus, ReportBody)>, Error> {
+    let rows = tx
+        .fetch_all(sql!("task_reports/of_task"), params![id, kind, 1_u32])
+        .await?;
+    let read = |row| -> Result<_, Error> {
+        let row: &Row = row;
+        Ok((
+            row.parse("status")?,
+            stored::read::<StoredReport>(row, "body")?,
+        ))
+    };
+    rows.first().map(read).transpose()
+}
+
+/// Returns the findings of the last round, those of the failed check first.
+fn reported_task(
+    goal: &Goal,
+    id: TaskId,
+    verdict: Option<&(ReportStatus, ReportBody)>,
+) -> ReportedTask {
+    let task = goal.task_no(id).and_then(|no| goal.graph.tasks().get(no.0));
+    let mut reported = ReportedTask::default();
+    if let Some((check, lines)) = task.and_then(|task| task.progress.failed_check.as_ref()) {
+        reported.findings.push(TaskFinding {
+            id: check.clone(),
+            text: lines.clone(),
+            severity: Severity::Blocker,
+            check: Some(check.clone()),
+        });
+    }
+    if let Some((status, body)) = verdict {
+        if *status == ReportStatus::Accept {
+            reported.evidence.clone_from(&body.evidence);
+        }
+        let findings = body.findings.iter().map(|finding| TaskFinding {
+            id: finding.id.clone(),
+            text: finding.text.clone(),
+            severity: finding.severity,
+            check: None,
+        });
+        reported.findings.extend(findings);
+    }
+    reported
+}
+
+async fn read_runs(
+    tx: &mut Tx,
+    session: SessionId,
+    task: TaskId,
+) -> Result<Vec<TaskRunRow>, Error> {
+    let rows = tx
+        .fetch_all(
+            sql!("tasks/details_runs"),
+            params![session, task, MAX_TASK_RUNS],
+        )
+        .await?;
+    let run = |row: &Row| -> Result<TaskRunRow, Error> {
+        Ok(TaskRunRow {
+            id: row.get("id")?,
+            status: row.parse("status")?,
+            prompt: row.optional("task_prompt")?,
+            seat: row.get("seat")?,
+            started_at: row.optional("started_at")?,
+            ended_at: row.optional("ended_at")?,
+        })
+    };
+    rows.iter().rev().map(run).collect()
+}

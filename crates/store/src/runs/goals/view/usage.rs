@@ -1,0 +1,100 @@
+//! The usage of goals, summed up from their runs.
+
+use std::collections::HashMap;
+
+use model::{
+    SessionId,
+    budget::{Money, RunUsage},
+    run::RunStatus,
+};
+use serde_json::Value;
+
+use crate::{Error, database::Tx};
+
+/// The usage that the agents of a goal have reported.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GoalUsage {
+    /// The tokens and the cost.
+    pub used: RunUsage,
+    /// The number of runs that have reported usage.
+    pub reported_runs: u32,
+    /// The number of runs that are over without any reported usage.
+    pub unreported_runs: u32,
+}
+
+impl GoalUsage {
+    /// Returns the cost, one amount for each currency.
+    pub fn money(&self) -> Vec<Money> {
+        let amounts = self.used.cost.iter();
+        let amounts = amounts.filter_map(|(currency, micros)| Money::new(*micros, currency).ok());
+        amounts.filter(|money| money.micros() > 0).collect()
+    }
+
+    fn add(&mut self, status: RunStatus, usage: &Value) {
+        let run = RunUsage::of(usage);
+        if run.is_none() {
+            self.unreported_runs += u32::from(status.is_over());
+            return;
+        }
+        self.reported_runs += 1;
+        self.used.tokens = self.used.tokens.saturating_add(run.tokens);
+        for (currency, micros) in run.cost {
+            let sum = self.used.cost.entry(currency).or_default();
+            *sum = sum.saturating_add(micros);
+        }
+    }
+}
+
+/// Returns the usage of goals, in one statement.
+pub(super) async fn read(
+    tx: &mut Tx,
+    sessions: &[SessionId],
+) -> Result<HashMap<SessionId, GoalUsage>, Error> {
+    let rows = sessions.iter().map(|session| params![*session]).collect();
+    let found = tx
+        .fetch_rows(sql!("goals/list_usage"), rows, params![])
+        .await?;
+    let mut usage: HashMap<SessionId, GoalUsage> = HashMap::new();
+    for row in &found {
+        let session: SessionId = row.get("session_id")?;
+        let value: Value = row.get("usage")?;
+        usage
+            .entry(session)
+            .or_default()
+            .add(row.parse("status")?, &value);
+    }
+    Ok(usage)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn usage_is_summed_and_silent_runs_are_counted() {
+        let mut usage = GoalUsage::default();
+        let spent = |micros: u64| json!({ "spent": { "tokens": 10, "cost": { "USD": micros } } });
+        usage.add(RunStatus::Succeeded, &spent(1_500_000));
+        usage.add(RunStatus::Running, &spent(500_000));
+        usage.add(RunStatus::Running, &json!({}));
+        assert_eq!(usage.unreported_runs, 0, "a running turn may still report");
+        usage.add(RunStatus::Succeeded, &json!({}));
+        usage.add(RunStatus::Failed, &json!({ "used": 7 }));
+        assert_eq!((usage.reported_runs, usage.unreported_runs), (2, 2));
+        assert_eq!(usage.used.tokens, 20);
+        let money: Vec<_> = usage.money().iter().map(Money::amount).collect();
+        assert_eq!(money, ["2"]);
+    }
+
+    #[test]
+    fn sum_beyond_largest_number_is_that_number() {
+        let mut usage = GoalUsage::default();
+        let most = json!({ "spent": { "tokens": u64::MAX, "cost": { "USD": u64::MAX } } });
+        usage.add(RunStatus::Succeeded, &most);
+        usage.add(RunStatus::Succeeded, &most);
+        assert_eq!(usage.used.tokens, u64::MAX);
+        assert_eq!(usage.used.cost["USD"], u64::MAX);
+    }
+}

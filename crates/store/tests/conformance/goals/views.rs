@@ -1,0 +1,189 @@
+//! The reads of goals: lists, details of tasks, and the rows of reports.
+
+use model::{
+    TenantId,
+    budget::Money,
+    goal::{
+        GoalBudget, GoalState, GoalStatus, NewTask, PauseReason, Reviews, TaskKind, TaskStatus,
+    },
+};
+use serde_json::json;
+use store::{Error, GoalChange, GoalFilter, GoalItem, Page, Scope};
+
+use super::stage::{done, sent_back, team, verdict, work};
+use crate::{
+    fixtures::{TestStore, id},
+    stage::Stage,
+};
+
+impl Stage {
+    async fn goal_page(&self, filter: GoalFilter, page: Page<model::SessionId>) -> Vec<GoalItem> {
+        let found = self.store.goal_page(self.tenant, filter, page).await;
+        found.unwrap()
+    }
+}
+
+pub(crate) async fn goals_are_listed_with_their_tasks_and_usage(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let all = GoalFilter::default();
+    assert_eq!(stage.goal_page(all, Page::first(10)).await, []);
+    let first = stage
+        .planned_goal(db, team(1, None), &[work("a", &[]), work("b", &["a"])])
+        .await;
+    stage.advance_seconds(1);
+    let second = stage.goal(team(1, None)).await;
+    stage.change(second, GoalChange::Pause).await.unwrap();
+    // The newest goal comes first, and each page continues after the last one.
+    let page = stage.goal_page(all, Page::first(1)).await;
+    assert_eq!(page[0].session, second);
+    assert_eq!(page[0].state, GoalState::Paused(PauseReason::Person));
+    assert_eq!(
+        (page[0].team.as_str(), page[0].turn_limit),
+        ("campaign", 200)
+    );
+    let after = Page {
+        after: Some(second),
+        limit: 1,
+    };
+    let page = stage.goal_page(all, after).await;
+    assert_eq!((page[0].session, page[0].turns), (first, 2));
+    let count = |status| {
+        let of = page[0].tasks.iter();
+        let mut of = of.filter(|it| it.kind == TaskKind::Work && it.status == status);
+        of.next().map(|it| it.number)
+    };
+    assert_eq!(count(TaskStatus::Running), Some(1));
+    assert_eq!(count(TaskStatus::Pending), Some(1));
+    assert_eq!(count(TaskStatus::Done), None);
+    // The turn of the planner has ended without usage.
+    assert_eq!(page[0].usage.unreported_runs, 1);
+    let worker = stage.turn(db, first, "worker-1").await;
+    let usage = json!({ "spent": { "tokens": 7, "cost": { "USD": 2_000_000 } } });
+    stage.record_usage(worker.run, &usage).await;
+    let page = stage.goal_page(all, after).await;
+    assert_eq!(page[0].usage.used.tokens, 7);
+    assert_eq!(page[0].usage.money(), [Money::parse("2", "USD").unwrap()]);
+    // The filter and the tenant.
+    let paused = GoalFilter {
+        state: Some(GoalStatus::Paused),
+    };
+    let page = stage.goal_page(paused, Page::first(10)).await;
+    assert_eq!(page.len(), 1);
+    let other = TenantId::from_uuid(id());
+    let theirs = stage.store.goal_page(other, all, Page::first(10)).await;
+    assert_eq!(theirs.unwrap(), []);
+}
+
+pub(crate) async fn task_has_texts_findings_and_runs(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let reviewed = NewTask {
+        review: true,
+        acceptance: vec!["It has a source.".into()],
+        ..work("a", &[])
+    };
+    let session = stage
+        .planned_goal(
+            db,
+            team(1, Some(Reviews::Marked)),
+            &[reviewed, work("b", &["a"])],
+        )
+        .await;
+    let worker = stage.turn(db, session, "worker-1").await;
+    stage.report(&worker, &done("The mail.")).await.unwrap();
+    // The IDs of runs follow the clock.
+    stage.advance_seconds(1);
+    stage.succeed(worker.run).await;
+    let judge = stage.turn(db, session, "judge").await;
+    let refused = sent_back("source", "There is no source.");
+    stage.report(&judge, &refused).await.unwrap();
+    stage.advance_seconds(1);
+    stage.succeed(judge.run).await;
+    let task = stage.task_id(session, "a").await;
+    let details = stage.store.task_details(stage.scope(), task).await.unwrap();
+    assert_eq!(details.session, session);
+    assert_eq!(details.description, "Do a well.");
+    assert_eq!(details.acceptance, ["It has a source."]);
+    assert_eq!((details.task.round, details.round_limit), (1, 3));
+    assert_eq!(details.task.result.as_deref(), Some("The mail."));
+    let findings: Vec<_> = details.findings.iter().map(|it| it.text.as_str()).collect();
+    assert_eq!(findings, ["There is no source."]);
+    let runs = details.runs.iter();
+    let runs: Vec<_> = runs
+        .map(|run| format!("{} {}", run.seat, run.prompt.as_deref().unwrap_or("-")))
+        .collect();
+    assert_eq!(runs, ["worker-1 work", "judge review", "worker-1 rework"]);
+    let waiting = stage.task_id(session, "b").await;
+    let waiting = stage
+        .store
+        .task_details(stage.scope(), waiting)
+        .await
+        .unwrap();
+    assert_eq!(waiting.task.depends_on, ["a"]);
+    assert_eq!(waiting.runs, []);
+    let other = Scope::Tenant(TenantId::from_uuid(id()));
+    let theirs = stage.store.task_details(other, task).await;
+    assert!(matches!(theirs, Err(Error::NotFound { .. })), "{theirs:?}");
+}
+
+pub(crate) async fn report_has_verdicts_and_text_of_planner(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage
+        .planned_goal(db, team(1, Some(Reviews::Goal)), &[work("a", &[])])
+        .await;
+    let rows = stage
+        .store
+        .goal_report(stage.scope(), session)
+        .await
+        .unwrap();
+    assert_eq!(rows.prose, None);
+    assert!(rows.verdicts.is_empty());
+    let worker = stage.turn(db, session, "worker-1").await;
+    stage.report(&worker, &done("The mail.")).await.unwrap();
+    stage.succeed(worker.run).await;
+    let check = stage.turn(db, session, "judge").await;
+    stage.report(&check, &verdict(&["read it"])).await.unwrap();
+    stage.succeed(check.run).await;
+    let report = stage.turn(db, session, "planner").await;
+    stage.succeed(report.run).await;
+    let rows = stage
+        .store
+        .goal_report(stage.scope(), session)
+        .await
+        .unwrap();
+    assert_eq!(rows.goal.state, GoalState::Done);
+    assert_eq!(rows.prose.as_deref(), Some("Done."));
+    assert!(rows.goal.ended_at.is_some());
+    let evidence: Vec<_> = rows
+        .verdicts
+        .values()
+        .map(|it| it.evidence.clone())
+        .collect();
+    assert_eq!(evidence, [["read it"]]);
+    let other = Scope::Tenant(TenantId::from_uuid(id()));
+    let theirs = stage.store.goal_report(other, session).await;
+    assert!(matches!(theirs, Err(Error::NotFound { .. })), "{theirs:?}");
+}
+
+pub(crate) async fn budget_and_time_of_goal_are_changed(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage.goal(team(1, None)).await;
+    let until = stage.now() + std::time::Duration::from_hours(1);
+    let budget = GoalBudget {
+        tokens: Some(1000),
+        cost: Money::parse("9", "USD").ok(),
+    };
+    let change = GoalChange::Budget(budget.clone());
+    stage.change(session, change).await.unwrap();
+    let change = GoalChange::Until(until);
+    stage.change(session, change).await.unwrap();
+    let view = stage.store.goal(stage.scope(), session).await.unwrap();
+    assert_eq!((view.budget, view.until), (budget, Some(until)));
+    let change = GoalChange::Budget(GoalBudget::default());
+    stage.change(session, change).await.unwrap();
+    let view = stage.store.goal(stage.scope(), session).await.unwrap();
+    assert!(view.budget.is_none() && view.until == Some(until));
+    stage.change(session, GoalChange::Cancel).await.unwrap();
+    let late = GoalChange::Budget(GoalBudget::default());
+    let refused = stage.change(session, late).await;
+    assert!(matches!(refused, Err(Error::Goal(_))), "{refused:?}");
+}
