@@ -237,7 +237,7 @@ impl From<NewTaskRequest> for NewTask {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TaskCommentRequest {
-    /// The comment, which the agent of the task reads with its next prompt.
+    /// The reason of the change, which the planner gets as a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 8192)]
     pub comment: Option<String>,

@@ -37,6 +37,7 @@ use crate::{Api, routes};
         (name = "artifacts", description = "Files and addresses that agents hand in."),
         (name = "automations", description = "Prompts that triggers fire, with their policies."),
         (name = "agents", description = "The command lines that start agents."),
+        (name = "goals", description = "Goals on which teams of agents work, and their tasks."),
         (name = "instances", description = "The data folders in which agents run and keep their files."),
         (name = "memory", description = "Facts that agents keep for later turns, and that people read and edit."),
         (name = "notifications", description = "Endpoints that receive signed notifications, and their deliveries."),

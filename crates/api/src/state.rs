@@ -67,6 +67,8 @@ pub(crate) struct ApiState {
     /// `true` if the process takes turns and fires triggers.
     pub(crate) has_worker_loops: bool,
     pub(crate) unified: bool,
+    /// The number of turns that the worker pool takes at a time. `None` if it is unknown.
+    pub(crate) workers: Option<u32>,
     pub(crate) artifact_files: Option<ArtifactFiles>,
     pub(crate) agent_tools: Option<AgentTools>,
     /// `true` if browsers reach the server by TLS, so that cookies are `Secure`.
@@ -161,6 +163,7 @@ impl Api {
             hosts: Hosts::default(),
             has_worker_loops: false,
             unified: false,
+            workers: None,
             artifact_files: None,
             agent_tools: None,
             by_tls: false,
@@ -183,6 +186,7 @@ impl Api {
         )
         .with_allowance(self.shared.allowance.clone())
         .with_artifact_files(self.shared.artifact_files.clone())
+        .with_workers(self.shared.workers)
     }
 }
 
@@ -235,6 +239,13 @@ impl ApiBuilder {
     #[must_use]
     pub fn with_unified_mode(mut self, unified: bool) -> Self {
         self.0.unified = unified;
+        self
+    }
+
+    /// Sets the number of turns that the worker pool takes at a time, which goals may not use up.
+    #[must_use]
+    pub fn with_workers(mut self, workers: u32) -> Self {
+        self.0.workers = Some(workers);
         self
     }
 

@@ -144,6 +144,7 @@ impl LocalInstance {
             Arc::clone(&self.probe),
         )
         .with_artifact_files(Some(self.artifact_files()))
+        .with_workers(Some(self.settings.workers))
     }
 
     /// Returns the contents of artifacts that the data folder holds.
@@ -172,6 +173,7 @@ impl LocalInstance {
             .with_agents(self.environment.clone(), self.demo_command.clone())
             .with_allowance(self.settings.webhook_allow.clone())
             .with_unified_mode(self.unified)
+            .with_workers(self.settings.workers)
             .with_turn_timing(TurnTiming {
                 heartbeat: self.settings.heartbeat,
                 lease: self.settings.lease(),

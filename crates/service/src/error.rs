@@ -7,6 +7,7 @@ use model::{
     session::SessionStatus,
 };
 
+use config::team::InvalidTeam;
 use webhook::InvalidUrl;
 
 use api_types::{BoundAutomation, Count, MAX_COUNT, OpenSession};
@@ -74,6 +75,9 @@ pub enum Error {
     /// A schedule is invalid.
     #[error(transparent)]
     Schedule(#[from] schedule::Error),
+    /// A team file has mistakes.
+    #[error(transparent)]
+    Team(#[from] InvalidTeam),
     /// Policies contradict each other or the session mode.
     #[error("invalid policies")]
     Policies(#[from] InvalidPolicy),
@@ -242,6 +246,7 @@ impl Error {
             | Self::Missing { .. }
             | Self::Url { .. }
             | Self::Schedule(_)
+            | Self::Team(_)
             | Self::Policies(_)
             | Self::Content(artifacts::Error::Path { .. } | artifacts::Error::TooLarge { .. }) => {
                 ErrorKind::Invalid
@@ -312,6 +317,7 @@ impl Error {
             Self::Invalid { field, .. } => Some(field),
             Self::Missing { field, .. } => Some(field),
             Self::Url { .. } => Some("url"),
+            Self::Team(_) => Some("team_file.text"),
             Self::Content(artifacts::Error::Path { .. } | artifacts::Error::TooLarge { .. }) => {
                 Some("path")
             }
@@ -330,6 +336,9 @@ impl Error {
                     .into(),
             ),
             Self::Missing { field, .. } => list_command(field),
+            Self::Team(_) => Some(
+                "`matins team show code --file` prints a file as a beginning; `matins team check FILE` checks yours".into(),
+            ),
             Self::Url {
                 reason: InvalidUrl::NotEncrypted | InvalidUrl::NotPublic { .. },
                 ..
@@ -412,6 +421,7 @@ fn list_command(what: &str) -> Option<String> {
         "agent",
         "automation",
         "session",
+        "goal",
         "run",
         "approval",
         "question",

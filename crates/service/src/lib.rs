@@ -31,6 +31,7 @@ mod dry_run;
 mod edit_automation;
 mod error;
 mod export;
+mod goals;
 mod instance_check;
 mod instances;
 mod memory;
@@ -77,6 +78,7 @@ pub use automations::{AutomationOrder, AutomationQuery};
 pub use catalogue::{install_hint, presence};
 pub use error::{Error, ErrorKind};
 pub use export::Export;
+pub use goals::{GoalMove, GoalQuery, TaskMove};
 pub use memory::{MemoryOf, MemoryQuery, Recalled, Remember};
 pub use overview::LONGEST_PERIOD;
 pub use probe::{Probe, ProbeError, ProbeFuture};
@@ -106,6 +108,8 @@ pub struct Service {
     probe: Arc<dyn Probe>,
     allowance: Allowlist,
     unified: UnifiedMode,
+    /// The number of turns that the worker pool takes at a time. `None` if it is unknown.
+    workers: Option<u32>,
     /// `None` if this process keeps no contents of artifacts.
     artifact_files: Option<ArtifactFiles>,
 }
@@ -127,6 +131,7 @@ impl Service {
             probe,
             allowance: Allowlist::default(),
             unified: UnifiedMode::default(),
+            workers: None,
             artifact_files: None,
         }
     }
@@ -142,6 +147,13 @@ impl Service {
     #[must_use]
     pub fn with_unified_mode(mut self, unified: UnifiedMode) -> Self {
         self.unified = unified;
+        self
+    }
+
+    /// Returns the same service, which lets goals take fewer turns at a time than the worker pool has workers.
+    #[must_use]
+    pub fn with_workers(mut self, workers: Option<u32>) -> Self {
+        self.workers = workers;
         self
     }
 

@@ -10,6 +10,7 @@ mod agents;
 mod approvals;
 mod artifacts;
 mod automations;
+mod goals;
 mod instances;
 mod list_params;
 mod memory;
@@ -33,6 +34,7 @@ pub(crate) fn all() -> OpenApiRouter<Api> {
     OpenApiRouter::new()
         .merge(overview::routes())
         .merge(sessions::routes())
+        .merge(goals::routes())
         .merge(traces::routes())
         .merge(automations::routes())
         .merge(runs::routes())

@@ -12,6 +12,7 @@ mod cursors;
 mod document;
 mod errors;
 mod formats;
+mod goals;
 mod health;
 mod idempotency;
 mod lists;
@@ -56,6 +57,10 @@ on_both! {
         pending_approvals_are_listed_and_decided_by_members,
         decision_on_ended_approval_is_refused_with_its_state, input_of_approval_is_whole_up_to_its_limit,
         repeated_decision_returns_same_response,
+    ]
+    goals: [
+        goal_is_started_once_and_listed_by_state, invalid_goal_is_refused_with_its_field,
+        person_changes_plan_and_tasks_of_goal, goal_is_changed_paused_and_cancelled,
     ]
     questions: [
         pending_questions_are_listed_and_answered_by_members, invalid_or_late_answer_is_refused,

@@ -68,6 +68,9 @@ fn body(id: &str) -> Option<Value> {
             json!({ "name": "mine", "url": "https://example.com/", "events": ["run.failed"] })
         }
         "answer_question" => json!({ "text": "mine" }),
+        "start_goal" => json!({ "goal": "Draft it.", "agent": "good" }),
+        "edit_goal" => json!({ "goal": "Mine now" }),
+        "publish_tasks" => json!({ "plan_version": 0, "cancel": ["mine"] }),
         "sign_in" => json!({ "code": "mal_x" }),
         _ => return None,
     })
@@ -136,8 +139,16 @@ impl Fixtures {
                 .await
                 .expect(200);
         }
+        // The last one, because it starts a turn that no other request expects.
+        let goal = json!({ "goal": "Draft it.", "agent": "good", "key": "private-goal" });
+        let goal = world.post("/goals", goal).await.expect(201);
+        let goal = text(&goal["id"]);
+        let tasks = world.get(&format!("/sessions/{goal}/tasks")).await;
+        let task = text(&tasks.expect(200)["tasks"][0]["id"]);
         Self {
             by_parameter: vec![
+                ("goal", goal),
+                ("task", task),
                 ("session", session),
                 ("seat", text(&seats.expect(200)["items"][0]["id"])),
                 ("automation", text(&automation["id"])),
@@ -172,6 +183,8 @@ impl Fixtures {
     fn fill_path_with_unknown_ids(path: &str) -> String {
         let mut filled = path.to_owned();
         for (name, prefix) in [
+            ("goal", "ses"),
+            ("task", "task"),
             ("session", "ses"),
             ("seat", "seat"),
             ("automation", "aut"),
@@ -244,12 +257,14 @@ pub(crate) async fn resource_of_another_tenant_is_not_found(world: &World) {
         ("session", "/sessions/"),
         ("automation", "/automations/"),
         ("run", "/runs/"),
+        ("goal", "/goals/"),
     ];
     for (name, path) in own {
         let path = things.fill_path(&format!("{path}{{{name}}}"));
         let own = world.get(&path).await.expect(200);
         assert_ne!(own["title"], "Mine now");
         assert_ne!(own["prompt"], "Mine now");
+        assert_ne!(own["goal"], "Mine now");
     }
     // Nor do lists tell of it, nor bodies and filters that name it.
     for list in [
@@ -259,6 +274,7 @@ pub(crate) async fn resource_of_another_tenant_is_not_found(world: &World) {
         "/endpoints",
         "/instances",
         "/approvals?state=any",
+        "/goals",
     ] {
         let path = list.to_owned();
         let list = world.request_as(&foreign, "GET", &path, None, &[]).await;

@@ -5,6 +5,7 @@ mod agents;
 mod approvals;
 mod artifacts;
 mod automations;
+mod goals;
 mod instances;
 mod memory;
 mod notifications;
@@ -23,6 +24,7 @@ use crate::{Error, request::Call};
 
 pub use approvals::{ApprovalFilter, ApprovalStates};
 pub use automations::AutomationFilter;
+pub use goals::{GoalFilter, GoalMove, TaskMove};
 pub use memory::MemoryOf;
 pub use overview::TimelineFilter;
 pub use questions::{QuestionFilter, QuestionStates};

@@ -1,0 +1,36 @@
+//! `PATCH /goals/{goal}`: changes a goal.
+
+use api_types::{Goal, GoalPatch};
+use axum::Json as Answer;
+use model::access::Permission;
+
+use super::GOAL_PARAM_DESCRIPTION;
+use crate::{
+    caller::Caller,
+    extract::{Json, Path},
+    problem::ApiError,
+};
+
+/// Change a goal
+///
+/// Applies a merge patch (RFC 7396) to the text, the limits, the budget and the time of a goal. A new text requests another
+/// plan. A paused goal stays paused: resume it after the budget was raised. Returns 409 if the goal is over.
+#[utoipa::path(
+    patch,
+    path = "/goals/{goal}",
+    tag = "goals",
+    params(("goal" = String, Path, description = GOAL_PARAM_DESCRIPTION)),
+    request_body = GoalPatch,
+    responses((status = OK, description = "The goal", body = Goal)),
+    security(("token" = ["sessions:write"]), ("browser" = []))
+)]
+pub(super) async fn edit_goal(
+    caller: Caller,
+    Path([goal]): Path<1>,
+    patch: Json<GoalPatch>,
+) -> Result<Answer<Goal>, ApiError> {
+    let service = caller.authorize(Permission::SessionsWrite)?;
+    let edited = service.edit_goal(&goal, &patch.value).await?;
+    caller.wake_loops();
+    Ok(Answer(edited))
+}

@@ -1,0 +1,189 @@
+//! Goals and their tasks, as clients start, read and change them.
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+fn goal() -> Value {
+    json!({ "goal": "Draft the campaign.", "agent": "good", "key": "spring" })
+}
+
+pub(crate) async fn goal_is_started_once_and_listed_by_state(world: &World) {
+    let headers = [("idempotency-key", "one")];
+    let start = world.request_as(&world.admin, "POST", "/goals", Some(&goal()), &headers);
+    let started = start.await.expect(201);
+    let again = world.request_as(&world.admin, "POST", "/goals", Some(&goal()), &headers);
+    assert_eq!(again.await.expect(201), started);
+    assert_eq!(
+        (&started["state"], &started["phase"], &started["team"]),
+        (&json!("active"), &json!("planning"), &json!("research"))
+    );
+    assert_eq!(started["seats"][0]["task"], "plan#1");
+    let all = world.get("/goals?limit=1").await.expect(200);
+    assert_eq!(all["items"][0]["id"], started["id"]);
+    assert_eq!(all["items"][0]["phase"], "planning");
+    let done = world.get("/goals?state=done").await.expect(200);
+    assert_eq!(done["items"], json!([]));
+    world.get("/goals?state=over").await.problem(400);
+    // The same key names another goal.
+    world.post("/goals", goal()).await.problem(409);
+}
+
+pub(crate) async fn invalid_goal_is_refused_with_its_field(world: &World) {
+    let planner = "name = \"own\"\nseats = [{ role = \"planner\", entry = true }, { role = \"worker\", agent = \"x\" }]\n";
+    let cases = [
+        (json!({ "goal": " " }), 422, "goal"),
+        (json!({ "goal": "x".repeat(32 * 1024 + 1) }), 422, "32768"),
+        (json!({ "agent": "nobody" }), 404, "nobody"),
+        (
+            json!({ "team": "reserach" }),
+            422,
+            "did you mean `research`?",
+        ),
+        (
+            json!({ "team_file": { "name": "own.toml", "text": "name = 1\n" } }),
+            422,
+            "own.toml:1:",
+        ),
+        (
+            json!({ "team_file": { "name": "own.toml", "text": planner } }),
+            404,
+            "`x`",
+        ),
+        (
+            json!({ "limits": { "turns": 0 } }),
+            422,
+            "accepted are 1 to 100000",
+        ),
+        (json!({ "verify": [" "] }), 422, "a command on one line"),
+        (json!({ "budget": { "tokens": 0 } }), 422, "budget.tokens"),
+        (
+            json!({ "budget": { "cost": { "amount": "0", "currency": "USD" } } }),
+            422,
+            "above 0",
+        ),
+        (
+            json!({ "until": "2001-01-01T00:00:00Z" }),
+            422,
+            "it is past",
+        ),
+        (json!({ "cwd": "relative" }), 422, "absolute"),
+        (
+            json!({ "cwd": "/", "own_folder": true }),
+            422,
+            "one of both",
+        ),
+        (json!({ "on": "nowhere" }), 422, "no such instance"),
+        (json!({ "colour": 1 }), 400, "colour"),
+    ];
+    for (change, status, says) in cases {
+        let mut request = goal();
+        for (name, value) in change.as_object().unwrap() {
+            request[name] = value.clone();
+        }
+        let detail = world.post("/goals", request).await.problem(status);
+        assert!(detail.contains(says), "{says}: {detail}");
+    }
+    let goals = world.get("/goals").await.expect(200);
+    assert_eq!(goals["items"], json!([]));
+    let sessions = world.get("/sessions").await.expect(200);
+    assert_eq!(sessions["items"], json!([]));
+}
+
+pub(crate) async fn person_changes_plan_and_tasks_of_goal(world: &World) {
+    let started = world.post("/goals", goal()).await.expect(201);
+    let id = started["id"].as_str().unwrap();
+    let path = format!("/sessions/{id}/tasks");
+    let task = |key: &str| json!({ "key": key, "title": key, "role": "worker" });
+    // A plan of another version, or with mistakes, changes nothing.
+    let stale = json!({ "plan_version": 3, "tasks": [task("a")] });
+    let detail = world.post(&path, stale).await.problem(409);
+    assert!(detail.contains("the present version is 0"), "{detail}");
+    let unknown =
+        json!({ "plan_version": 0, "tasks": [{ "key": "a", "title": "a", "role": "coder" }] });
+    let detail = world.post(&path, unknown).await.problem(409);
+    assert!(detail.contains("`role` of `a` is `coder`"), "{detail}");
+    world
+        .post(&path, json!({ "plan_version": 0 }))
+        .await
+        .problem(422);
+    let plan = json!({ "plan_version": 0, "tasks": [task("a"), { "key": "b", "title": "b", "role": "worker", "depends_on": ["a"] }] });
+    let tasks = world.post(&path, plan).await.expect(200);
+    assert_eq!(tasks["plan_version"], 1);
+    let found = tasks["tasks"].as_array().unwrap();
+    let named = |key: &str| found.iter().find(|task| task["key"] == key).unwrap();
+    assert_eq!(named("b")["waits_for"], "a");
+    let a = format!("/tasks/{}", named("a")["id"].as_str().unwrap());
+    let details = world.get(&a).await.expect(200);
+    assert_eq!(details["writes"], json!(["."]));
+    world
+        .post(&format!("{a}/retry"), json!({}))
+        .await
+        .problem(409);
+    let reason = json!({ "comment": "It is done already." });
+    let cancelled = world.post(&format!("{a}/cancel"), reason).await.expect(200);
+    assert_eq!(cancelled["status"], "CANCELLED");
+    // The planner gets the reason as a message.
+    let runs = world.get(&format!("/runs?session={id}")).await.expect(200);
+    let runs = runs["items"].to_string();
+    assert!(
+        runs.contains("A person cancelled the task a: It is done already."),
+        "{runs}"
+    );
+    let report = world.get(&format!("/goals/{id}/report")).await.expect(200);
+    assert_eq!(report["complete"], false);
+    let text = report["text"].as_str().unwrap();
+    assert!(text.contains("| a | a | CANCELLED |"), "{text}");
+}
+
+pub(crate) async fn goal_is_changed_paused_and_cancelled(world: &World) {
+    let started = world.post("/goals", goal()).await.expect(201);
+    let path = format!("/goals/{}", started["id"].as_str().unwrap());
+    let edit = async |patch: Value| {
+        let patch = world.request_as(&world.admin, "PATCH", &path, Some(&patch), &[]);
+        patch.await
+    };
+    let budget = json!({ "budget": { "cost": { "amount": "9", "currency": "usd" } }, "limits": { "turns": 7 } });
+    let edited = edit(budget).await.expect(200);
+    assert_eq!(edited["budget"]["cost"]["currency"], "USD");
+    assert_eq!(edited["turn_limit"], 7);
+    let edited = edit(json!({ "budget": null, "goal": "Draft two." }))
+        .await
+        .expect(200);
+    assert_eq!(
+        (&edited["budget"], &edited["goal"]),
+        (&Value::Null, &json!("Draft two."))
+    );
+    let detail = edit(json!({ "limits": { "hours": 2 } })).await.problem(422);
+    assert!(detail.contains("fixed at the start"), "{detail}");
+    world
+        .post(&format!("{path}/start"), json!({}))
+        .await
+        .problem(409);
+    let paused = world
+        .post(&format!("{path}/pause"), json!({}))
+        .await
+        .expect(200);
+    assert_eq!(
+        (&paused["state"], &paused["reason"]),
+        (&json!("paused"), &json!("person"))
+    );
+    world
+        .post(&format!("{path}/resume"), json!({}))
+        .await
+        .expect(200);
+    let over = world
+        .post(&format!("{path}/cancel"), json!({}))
+        .await
+        .expect(200);
+    assert_eq!(
+        (&over["state"], &over["reason"]),
+        (&json!("failed"), &json!("cancelled"))
+    );
+    assert_ne!(over["ended_at"], Value::Null);
+    world
+        .post(&format!("{path}/replan"), json!({}))
+        .await
+        .problem(409);
+    edit(json!({ "goal": "Draft three." })).await.problem(409);
+}

@@ -1,0 +1,77 @@
+//! Changes of goals.
+
+use api_types::{Change, Goal, GoalPatch};
+use model::team::{LIMIT_FIELDS, TeamLimits};
+use store::{GoalChange, GoalView};
+
+use super::{
+    named,
+    new_goal::{validate_budget, validate_goal, validate_until},
+    team::set_limit,
+};
+use crate::{Error, Service, boxed};
+
+impl Service {
+    /// Changes the text, the limits, the budget and the time of a goal. A new text requests another plan.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error that names the field if a value is invalid, and a refusal with the state if the goal is over. All
+    /// fields are checked before the first one changes.
+    #[boxed]
+    pub async fn edit_goal(&self, given: &str, patch: &GoalPatch) -> Result<Goal, Error> {
+        let session = self.find_goal(given).await?.id;
+        let goal = self.store.goal(self.scope(), session).await;
+        let goal = goal.map_err(|error| named(error, given))?;
+        // 1. Check all fields.
+        let mut changes = Vec::new();
+        if !patch.limits.is_empty() {
+            changes.push(GoalChange::Limits(changed_limits(&goal, patch)?.graph));
+        }
+        let budget = match &patch.budget {
+            Change::Keep => None,
+            Change::Reset => Some(model::goal::GoalBudget::default()),
+            Change::To(budget) => Some(validate_budget(budget)?),
+        };
+        validate_until(patch.until, self.now())?;
+        if budget.is_some() || patch.until.is_some() {
+            changes.push(GoalChange::Budget {
+                budget,
+                until: patch.until,
+            });
+        }
+        // The text comes last, because the plan that it requests needs the new limits.
+        if let Some(text) = &patch.goal {
+            changes.push(GoalChange::Edit(validate_goal(text)?.to_owned()));
+        }
+        // 2. Change.
+        for change in &changes {
+            self.change_goal(given, change).await?;
+        }
+        self.goal(given).await
+    }
+}
+
+/// Returns the limits of a goal with those of a patch.
+fn changed_limits(goal: &GoalView, patch: &GoalPatch) -> Result<TeamLimits, Error> {
+    let mut limits = goal.team.limits.clone();
+    limits.graph = goal.limits.clone();
+    for (name, value) in &patch.limits {
+        set_limit(&mut limits, name, *value)?;
+        // The hours follow from the team, which a goal keeps as it was at its start.
+        if matches!(
+            name.as_str(),
+            "hours" | "question_hours" | "give_up_after_hours"
+        ) {
+            let others = LIMIT_FIELDS.iter().map(|limit| limit.name);
+            let others: Vec<_> = others.filter(|other| !other.ends_with("hours")).collect();
+            let problem = format!(
+                "it is fixed at the start of a goal; `until` changes the time of the goal, and accepted limits are {}",
+                others.join(", ")
+            );
+            let field = format!("limits.{name}");
+            return Err(Error::invalid(field, &value.to_string(), problem));
+        }
+    }
+    Ok(limits)
+}

@@ -1,0 +1,271 @@
+//! The report of a goal, in Markdown from its rows. No model is needed for it.
+
+use std::fmt::Write as _;
+
+use api_types::GoalReport;
+use model::{
+    entity::Session,
+    goal::{Severity, TaskKind, TaskStatus},
+    question::{Question, QuestionState},
+};
+use store::{GoalReportRows, GoalTask, QuestionFilter, TaskFinding};
+
+use super::{
+    named,
+    view::{self, text_of},
+};
+use crate::{Error, Service, boxed, text::plain_line};
+
+/// The highest number of questions in a report.
+const MAX_QUESTIONS: u32 = 500;
+/// The longest text in a cell of a table, in characters.
+const CELL_CHARS: usize = 300;
+
+impl Service {
+    /// Returns the report of a goal as it stands.
+    ///
+    /// # Errors
+    ///
+    /// Returns a not-found error if there is no such goal.
+    #[boxed]
+    pub async fn goal_report(&self, given: &str) -> Result<GoalReport, Error> {
+        let session = self.find_goal(given).await?;
+        let rows = self.store.goal_report(self.scope(), session.id).await;
+        let rows = rows.map_err(|error| named(error, given))?;
+        let filter = QuestionFilter {
+            state: None,
+            session: Some(session.id),
+        };
+        let page = store::Page::first(MAX_QUESTIONS);
+        let mut questions = self.store.question_page(self.tenant, filter, page).await?;
+        questions.reverse();
+        let summary = view::summary(&session, &rows.goal);
+        Ok(GoalReport {
+            goal: session.id,
+            state: summary.state,
+            reason: summary.reason,
+            complete: rows.goal.state.is_over(),
+            text: markdown(&session, &rows, &questions),
+        })
+    }
+}
+
+fn markdown(session: &Session, rows: &GoalReportRows, questions: &[Question]) -> String {
+    let goal = &rows.goal;
+    let mut text = String::new();
+    // 1. The goal and its outcome.
+    let title = session.title.as_deref().unwrap_or(&goal.text);
+    line(&mut text, &format!("# {}\n", cell(title)));
+    line(&mut text, &format!("**Outcome:** {}", outcome(rows)));
+    line(&mut text, &format!("\n## Goal\n\n{}", quote(&goal.text)));
+    // 2. The text of the planner. It is not ours, so it is a section of its own.
+    if let Some(prose) = &rows.prose {
+        line(
+            &mut text,
+            &format!("\n## Summary of the planner\n\n{}", prose.trim()),
+        );
+    }
+    // 3. The tables.
+    tasks(&mut text, &goal.tasks);
+    rejected(&mut text, rows);
+    asked(&mut text, rows, questions);
+    used(&mut text, session, rows);
+    text
+}
+
+fn line(text: &mut String, line: &str) {
+    text.push_str(line);
+    text.push('\n');
+}
+
+/// Returns the state with the numbers of tasks, such as `done, 7 of 9 tasks are done, 1 failed`.
+fn outcome(rows: &GoalReportRows) -> String {
+    let work = || {
+        rows.goal
+            .tasks
+            .iter()
+            .filter(|task| task.kind == TaskKind::Work)
+    };
+    let count = |status| work().filter(|task| task.status == status).count();
+    let mut outcome = format!(
+        "{}; {} of {} tasks are done",
+        rows.goal.state,
+        count(TaskStatus::Done),
+        work().count()
+    );
+    for (status, word) in [
+        (TaskStatus::Failed, "failed"),
+        (TaskStatus::Cancelled, "cancelled"),
+    ] {
+        let number = count(status);
+        if number > 0 {
+            let _ = write!(outcome, ", {number} {word}");
+        }
+    }
+    outcome
+}
+
+fn tasks(text: &mut String, tasks: &[GoalTask]) {
+    let work: Vec<_> = tasks
+        .iter()
+        .filter(|task| task.kind == TaskKind::Work)
+        .collect();
+    line(text, "\n## Tasks\n");
+    if work.is_empty() {
+        return line(text, "The goal has no tasks.");
+    }
+    line(
+        text,
+        "| task | title | status | seat | rounds | result or reason |",
+    );
+    line(text, "| --- | --- | --- | --- | --- | --- |");
+    for task in work {
+        let reason = task.reason.map(|reason| match task.about.as_slice() {
+            [] => reason.to_owned(),
+            about => format!("{reason}: {}", about.join(", ")),
+        });
+        let said = match task.status {
+            TaskStatus::Failed | TaskStatus::Cancelled => reason,
+            _ => task.result.clone(),
+        };
+        let row = format!(
+            "| {} | {} | {} | {} | {} | {} |",
+            cell(&task.key),
+            cell(&task.title),
+            task.status,
+            cell(task.seat.as_deref().unwrap_or("-")),
+            task.round,
+            cell(said.as_deref().unwrap_or("-")),
+        );
+        line(text, &row);
+    }
+}
+
+/// Lists the findings about tasks that are not done.
+fn rejected(text: &mut String, rows: &GoalReportRows) {
+    let mut has_heading = false;
+    for task in &rows.goal.tasks {
+        let Some(found) = rows.verdicts.get(&task.id) else {
+            continue;
+        };
+        if task.status == TaskStatus::Done || found.findings.is_empty() {
+            continue;
+        }
+        if !has_heading {
+            line(text, "\n## Findings about tasks that are not done\n");
+            has_heading = true;
+        }
+        for finding in &found.findings {
+            line(text, &finding_line(task, finding));
+        }
+    }
+}
+
+fn finding_line(task: &GoalTask, finding: &TaskFinding) -> String {
+    let severity = match finding.severity {
+        Severity::Blocker => "",
+        Severity::Minor => " (minor)",
+    };
+    let from = match &finding.check {
+        Some(check) => format!("check {}", cell(check)),
+        None => "judge".to_owned(),
+    };
+    format!(
+        "- {}, {from}, {}{severity}: {}",
+        cell(&task.key),
+        cell(&finding.id),
+        cell(&finding.text)
+    )
+}
+
+fn asked(text: &mut String, rows: &GoalReportRows, questions: &[Question]) {
+    if questions.is_empty() {
+        return;
+    }
+    line(text, "\n## Questions\n");
+    for question in questions {
+        let seats = &rows.goal.seats;
+        let seat = seats.iter().find(|seat| seat.id == question.seat_id);
+        let seat = seat.map_or("-", |seat| seat.name.as_str());
+        let answer = match &question.state {
+            QuestionState::Pending => "no answer yet".to_owned(),
+            QuestionState::Answered { by, answer, .. } => {
+                format!("{} ({})", cell(&text_of(answer)), cell(&by.name))
+            }
+            QuestionState::Expired { answer, .. } => {
+                let answer = answer.as_ref().map_or("no answer".to_owned(), text_of);
+                format!("{} (default at the deadline)", cell(&answer))
+            }
+            QuestionState::Void { .. } => "no answer, because the goal ended".to_owned(),
+        };
+        line(
+            text,
+            &format!("- {}: {} — {answer}", cell(seat), cell(&question.text)),
+        );
+    }
+}
+
+fn used(text: &mut String, session: &Session, rows: &GoalReportRows) {
+    let goal = view::summary(session, &rows.goal);
+    line(text, "\n## Usage\n");
+    line(
+        text,
+        &format!("- Turns: {} of {}", goal.turns, goal.turn_limit),
+    );
+    if let Some(tokens) = goal.usage.tokens {
+        line(text, &format!("- Tokens: {tokens}"));
+    }
+    for money in &goal.usage.cost {
+        let money = money.domain();
+        line(
+            text,
+            &format!("- Cost: {} {}", money.amount(), cell(money.currency())),
+        );
+    }
+    if goal.usage.unreported_runs > 0 {
+        let silent = format!(
+            "- Runs whose agents reported no usage: {}. The sums above lack them.",
+            goal.usage.unreported_runs
+        );
+        line(text, &silent);
+    }
+}
+
+/// Returns a text that stays in one cell of a table and in one line, whatever an agent wrote: without markup that would end
+/// the cell, begin HTML, or make a link or an image.
+fn cell(given: &str) -> String {
+    let shown = plain_line(given, CELL_CHARS);
+    let mut cell = String::with_capacity(shown.len());
+    for letter in shown.chars() {
+        match letter {
+            '|' | '[' | ']' | '`' | '*' | '_' | '\\' | '#' => {
+                cell.push('\\');
+                cell.push(letter);
+            }
+            '<' => cell.push_str("&lt;"),
+            '>' => cell.push_str("&gt;"),
+            _ => cell.push(letter),
+        }
+    }
+    cell
+}
+
+/// Returns a text as a quotation.
+fn quote(text: &str) -> String {
+    let lines = text.lines().map(|line| format!("> {line}"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_agent_stays_in_its_cell() {
+        assert_eq!(cell("a | b\nc"), "a \\| b c");
+        assert_eq!(cell("![x](http://e)"), "!\\[x\\](http://e)");
+        assert_eq!(cell("<img src=x>"), "&lt;img src=x&gt;");
+        assert_eq!(cell("\u{1b}[2J"), "\\[2J");
+        assert_eq!(cell(&"x".repeat(1000)).chars().count(), CELL_CHARS);
+    }
+}

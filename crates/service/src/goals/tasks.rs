@@ -1,0 +1,171 @@
+//! Tasks of goals: listing and reading them, and the changes of people.
+
+use api_types::{PlanRequest, Task, TaskDetails, TaskFinding, TaskRun, Tasks};
+use model::{TaskId, goal::Plan};
+use store::GoalChange;
+
+use super::{named, view};
+use crate::{Error, Service, boxed};
+
+/// A change of one task by a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskMove {
+    /// Retry a failed task, or a broken check or review.
+    Retry,
+    /// Cancel an open task, or drop a failed one.
+    Cancel,
+    /// Accept a failed task, or one under review.
+    Accept,
+}
+
+impl Service {
+    /// Lists the tasks of a goal.
+    ///
+    /// # Errors
+    ///
+    /// Returns a not-found error if there is no such goal.
+    #[boxed]
+    pub async fn tasks(&self, given: &str) -> Result<Tasks, Error> {
+        let session = self.find_goal(given).await?.id;
+        let goal = self.store.goal(self.scope(), session).await;
+        let goal = goal.map_err(|error| named(error, given))?;
+        let rounds = goal.limits.rounds;
+        let tasks = goal.tasks.into_iter();
+        Ok(Tasks {
+            plan_version: goal.plan_version,
+            tasks: tasks
+                .map(|task| view::task(session, rounds, task))
+                .collect(),
+        })
+    }
+
+    /// Returns one task by its ID.
+    ///
+    /// # Errors
+    ///
+    /// Returns a not-found error if there is no such task.
+    #[boxed]
+    pub async fn task(&self, given: &str) -> Result<TaskDetails, Error> {
+        let found = self
+            .store
+            .task_details(self.scope(), task_id(given)?)
+            .await?;
+        let findings = found.findings.into_iter().map(|finding| TaskFinding {
+            id: finding.id,
+            text: finding.text,
+            severity: finding.severity,
+            from: finding.check.unwrap_or_else(|| "judge".to_owned()),
+        });
+        let runs = found.runs.into_iter().map(|run| TaskRun {
+            id: run.id,
+            status: run.status,
+            prompt: run.prompt,
+            seat: run.seat,
+            started_at: run.started_at,
+            ended_at: run.ended_at,
+        });
+        Ok(TaskDetails {
+            task: view::task(found.session, found.round_limit, found.task),
+            description: found.description,
+            acceptance: found.acceptance,
+            writes: found.writes,
+            checks: found.checks,
+            artifacts: found.artifacts,
+            findings: findings.collect(),
+            evidence: found.evidence,
+            runs: runs.collect(),
+        })
+    }
+
+    /// Adds, replaces or drops tasks for a person, who must have read the present version of the plan.
+    ///
+    /// # Errors
+    ///
+    /// Returns a refusal if the version is another one, or if the plan has mistakes, which it names.
+    #[boxed]
+    pub async fn publish_tasks(&self, given: &str, request: &PlanRequest) -> Result<Tasks, Error> {
+        if request.tasks.is_empty() && request.cancel.is_empty() {
+            return Err(Error::Missing {
+                field: "tasks",
+                expected: "at least one task, or a key in `cancel`".into(),
+            });
+        }
+        let change = GoalChange::Publish {
+            version: request.plan_version,
+            plan: Plan {
+                tasks: request.tasks.iter().cloned().map(Into::into).collect(),
+                drops: request.cancel.clone(),
+            },
+        };
+        self.change_goal(given, &change).await?;
+        self.tasks(given).await
+    }
+
+    /// Changes one task for a person, by its ID. A comment goes to the entry seat of the goal as a message, so that the
+    /// planner knows the reason.
+    ///
+    /// # Errors
+    ///
+    /// Returns a not-found error if there is no such task, and a refusal with its status if it does not accept the change.
+    #[boxed]
+    pub async fn move_task(
+        &self,
+        given: &str,
+        to: TaskMove,
+        comment: Option<&str>,
+    ) -> Result<Task, Error> {
+        let id = task_id(given)?;
+        let found = self.store.task_details(self.scope(), id).await?;
+        let (session, key) = (found.session, found.task.key);
+        let message = match comment {
+            Some(comment) => Some(comment_message(&key, to, comment)?),
+            None => None,
+        };
+        let change = match to {
+            TaskMove::Retry => GoalChange::Retry(key),
+            TaskMove::Cancel => GoalChange::CancelTask(key),
+            TaskMove::Accept => GoalChange::Accept(key),
+        };
+        let goal = session.to_string();
+        self.change_goal(&goal, &change).await?;
+        if let Some(message) = message {
+            // The change may have ended the goal, which takes no messages any more.
+            match self.send_message(&goal, &message, None).await {
+                Ok(_) | Err(Error::SessionClosed { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let found = self.store.task_details(self.scope(), id).await?;
+        Ok(view::task(session, found.round_limit, found.task))
+    }
+}
+
+fn task_id(given: &str) -> Result<TaskId, Error> {
+    given.parse().map_err(|_| Error::NotFound {
+        what: "task",
+        given: given.chars().take(80).collect(),
+        nearest: None,
+    })
+}
+
+/// Returns the message that brings the comment of a person to the planner.
+fn comment_message(key: &str, to: TaskMove, comment: &str) -> Result<String, Error> {
+    const COMMENT_BYTES: usize = 8 << 10;
+    let comment = comment.trim();
+    if comment.is_empty() {
+        return Err(Error::invalid("comment", comment, "it is empty"));
+    }
+    if comment.len() > COMMENT_BYTES {
+        let problem = format!(
+            "it has {} bytes, accepted are up to {COMMENT_BYTES}",
+            comment.len()
+        );
+        return Err(Error::invalid("comment", comment, problem));
+    }
+    let done = match to {
+        TaskMove::Retry => "retried",
+        TaskMove::Cancel => "cancelled",
+        TaskMove::Accept => "accepted",
+    };
+    Ok(format!("A person {done} the task {key}: {comment}"))
+}
