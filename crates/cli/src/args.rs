@@ -7,8 +7,8 @@ use clap::{Parser, Subcommand};
 use crate::{
     commands::{
         agent, approval, artifact, automation, completions, config, demo, demo_agent, doctor,
-        endpoint, instance, login, man, mcp, memory, open, question, run, runtime, serve, session,
-        sign_in, status, team, tenant, token, trace,
+        endpoint, goal, instance, login, man, mcp, memory, open, question, run, runtime, serve,
+        session, sign_in, status, task, team, tenant, token, trace,
     },
     error::EXIT_CODES,
     global::Global,
@@ -52,6 +52,8 @@ pub(crate) enum ApiCommand {
     Agent(agent::Args),
     Automation(automation::Args),
     Session(session::Args),
+    Goal(goal::Args),
+    Task(task::Args),
     Run(run::Args),
     Approval(approval::Args),
     Memory(memory::Args),

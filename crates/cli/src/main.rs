@@ -195,6 +195,8 @@ async fn run_api_command(
         ApiCommand::Agent(args) => commands::agent::run(args, &app).await,
         ApiCommand::Automation(args) => commands::automation::run(args, &app).await,
         ApiCommand::Session(args) => commands::session::run(args, &app).await,
+        ApiCommand::Goal(args) => commands::goal::run(args, &app).await,
+        ApiCommand::Task(args) => commands::task::run(args, &app).await,
         ApiCommand::Run(args) => commands::run::run(args, &app).await,
         ApiCommand::Approval(args) => commands::approval::run(args, &app).await,
         ApiCommand::Memory(args) => commands::memory::run(args, &app).await,

@@ -2,6 +2,7 @@
 
 use std::{fs::File, io::Read as _, path::Path};
 
+use api_types::TeamFile;
 use clap::Subcommand;
 use config::team::{
     InvalidTeam, MAX_TEAM_FILE_BYTES, SHIPPED_TEAMS, ShippedTeam, TeamProblem, parse_team,
@@ -63,8 +64,7 @@ struct LoadedTeam {
 impl LoadedTeam {
     /// Loads a team that ships, or a file.
     fn load(team: &str) -> Result<Self, CliError> {
-        let is_toml = Path::new(team).extension() == Some("toml".as_ref());
-        if is_toml || team.contains('/') {
+        if is_file(team) {
             return Self::read(team);
         }
         let shipped = ShippedTeam::find(team).ok_or_else(|| {
@@ -94,6 +94,26 @@ impl LoadedTeam {
             text: String::from_utf8_lossy(&content).into_owned(),
         })
     }
+}
+
+/// Returns the team of a goal as a request names it: the name of one that ships, or the content of a file, which is checked
+/// first.
+pub(super) fn requested_team(team: &str) -> Result<(Option<String>, Option<TeamFile>), CliError> {
+    if !is_file(team) {
+        return Ok((Some(team.to_owned()), None));
+    }
+    let loaded = LoadedTeam::read(team)?;
+    loaded.definition.map_err(invalid)?;
+    let file = TeamFile {
+        name: team.to_owned(),
+        text: loaded.text,
+    };
+    Ok((None, Some(file)))
+}
+
+/// Returns `true` if an argument is the path of a file and not the name of a team that ships.
+fn is_file(team: &str) -> bool {
+    Path::new(team).extension() == Some("toml".as_ref()) || team.contains('/')
 }
 
 /// Reads a file up to one byte more than accepted, so that the parser refuses a file that is too long.

@@ -1,7 +1,10 @@
 //! Formats pieces of text for people.
 
 use anstyle::Style;
-use jiff::{civil::DateTime, tz::TimeZone};
+use jiff::{
+    civil::{Date, DateTime},
+    tz::TimeZone,
+};
 use model::Timestamp;
 use service::clean;
 
@@ -45,6 +48,11 @@ impl LocalTime {
     pub(crate) fn instant(&self, local: DateTime) -> Option<Timestamp> {
         let zoned = local.to_zoned(self.0.clone()).ok()?;
         Some(Timestamp::from_jiff(zoned.timestamp()))
+    }
+
+    /// Returns the local date of an instant.
+    pub(crate) fn date(&self, at: Timestamp) -> Date {
+        at.jiff().to_zoned(self.0.clone()).date()
     }
 
     /// Returns the IANA name of the zone. Returns `None` if it has none.

@@ -1,0 +1,198 @@
+//! `matins goal`: starts goals, on which teams of agents work, and lists, shows, changes and moves them.
+
+mod edit;
+mod follow;
+mod format;
+mod start;
+mod values;
+
+use api_types::{GoalStatus, GoalSummary};
+use clap::Subcommand;
+use client::{GoalFilter, GoalMove, PageParams};
+
+use super::{first_items::first_items, options::text_or_stdin};
+use crate::{
+    app::App,
+    error::{CliError, Exit},
+    follow::follow_to_end,
+    output::{clean, excerpt, short_ids, table},
+};
+
+pub(super) use self::format::Widths;
+use self::format::{format_state, format_usage, print_goal};
+
+/// Manage goals: a team of agents plans, works and reports
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Start(Box<start::Args>),
+    /// List goals, newest first
+    #[command(visible_alias = "ls")]
+    List {
+        /// Only goals in this state: draft, active, paused, done or failed
+        #[arg(long)]
+        state: Option<GoalStatus>,
+        /// The maximum number of goals
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        limit: u32,
+    },
+    /// Show a goal with its tasks and its open questions
+    Show {
+        /// The goal: the ID of its session, a prefix of the ID, or its key
+        goal: String,
+        /// Print a line for each change until the goal is over or paused
+        ///
+        /// The exit code is 0 for a goal that is done, 4 for one that is paused, and 5 for one that has failed.
+        #[arg(long)]
+        follow: bool,
+    },
+    Edit(edit::Args),
+    /// Pause a goal: turns under way may end, and no other one starts
+    Pause(MoveArgs),
+    /// Resume a paused goal, approve its first plan, or start a draft
+    Resume(MoveArgs),
+    /// Cancel a goal and its open tasks
+    Cancel(MoveArgs),
+    /// Request another plan
+    Replan(MoveArgs),
+    /// Print the report of a goal as it stands, in Markdown
+    Report(MoveArgs),
+    /// Send a message to a seat of a goal
+    ///
+    /// The message starts a turn of the seat, after the one under way.
+    Message {
+        /// The goal: the ID of its session, a prefix of the ID, or its key
+        goal: String,
+        /// The message, or - to read it from standard input
+        text: String,
+        /// The seat that takes the message [default: the planner]
+        #[arg(long, value_name = "SEAT")]
+        to: Option<String>,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct MoveArgs {
+    /// The goal: the ID of its session, a prefix of the ID, or its key
+    goal: String,
+}
+
+pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
+    match args.command {
+        Command::Start(args) => start::run(*args, app).await?,
+        Command::List { state, limit } => list(app, state, limit).await?,
+        Command::Show { goal, follow: true } => return follow::run(app, &goal).await,
+        Command::Show {
+            goal,
+            follow: false,
+        } => show(app, &goal).await?,
+        Command::Edit(args) => edit::run(args, app).await?,
+        Command::Pause(args) => move_goal(app, &args.goal, GoalMove::Pause).await?,
+        Command::Resume(args) => resume(app, &args.goal).await?,
+        Command::Cancel(args) => move_goal(app, &args.goal, GoalMove::Cancel).await?,
+        Command::Replan(args) => move_goal(app, &args.goal, GoalMove::Replan).await?,
+        Command::Report(args) => report(app, &args.goal).await?,
+        Command::Message { goal, text, to } => {
+            let text = text_or_stdin(text)?;
+            let sent = app
+                .client
+                .send_message_to_seat(&goal, to.as_deref(), &text)
+                .await?;
+            return follow_to_end(app, sent, true).await;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+async fn list(app: &App, state: Option<GoalStatus>, limit: u32) -> Result<(), CliError> {
+    let goals = first_items(limit, async |page: PageParams| {
+        app.client.goals(&GoalFilter { state, page }).await
+    })
+    .await?;
+    if app.output.json {
+        return Ok(app.output.document(&goals)?);
+    }
+    if goals.is_empty() {
+        let none = match state {
+            Some(state) => format!("No goals that are {state}."),
+            None => "No goals. `matins goal start TEXT --agent NAME` starts one.".to_owned(),
+        };
+        return Ok(app.output.line(&none)?);
+    }
+    let ids = short_ids(goals.iter().map(|goal| goal.id));
+    let rows = goals.iter().zip(ids).map(|(goal, id)| row(goal, id));
+    let headings = ["GOAL", "STATE", "DONE", "USED", "TITLE"];
+    Ok(app.output.line(&table(headings, rows))?)
+}
+
+fn row(goal: &GoalSummary, id: String) -> [String; 5] {
+    let title = goal.title.as_deref().unwrap_or(&goal.goal);
+    [
+        id,
+        excerpt(&format_state(goal), 14),
+        format!("{}/{}", goal.tasks.done, goal.tasks.total),
+        excerpt(&format_usage(goal), 16),
+        excerpt(title, 20),
+    ]
+}
+
+async fn show(app: &App, given: &str) -> Result<(), CliError> {
+    let goal = app.client.goal(given).await?;
+    let tasks = app.client.tasks(&goal.summary.id.to_string()).await?;
+    if app.output.json {
+        let mut document =
+            serde_json::to_value(&goal).map_err(|error| CliError::new(Exit::Failed, error))?;
+        document["task_list"] = serde_json::json!(tasks.tasks);
+        return Ok(app.output.document(&document)?);
+    }
+    print_goal(app, &goal, &tasks.tasks)
+}
+
+async fn move_goal(app: &App, given: &str, to: GoalMove) -> Result<(), CliError> {
+    let goal = app.client.move_goal(given, to).await?;
+    if app.output.json {
+        return Ok(app.output.document(&goal)?);
+    }
+    let state = format_state(&goal.summary);
+    app.output
+        .line(&format!("{} is {state}.", goal.summary.id))?;
+    note_missing_server(app, &goal.summary);
+    Ok(())
+}
+
+/// Resumes a paused goal, or starts a draft, which waits for a person too.
+async fn resume(app: &App, given: &str) -> Result<(), CliError> {
+    let goal = app.client.goal(given).await?.summary;
+    let to = match goal.state {
+        GoalStatus::Draft => GoalMove::Start,
+        _ => GoalMove::Resume,
+    };
+    move_goal(app, given, to).await
+}
+
+async fn report(app: &App, given: &str) -> Result<(), CliError> {
+    let report = app.client.goal_report(given).await?;
+    if app.output.json {
+        return Ok(app.output.document(&report)?);
+    }
+    app.output.line(&clean(&report.text))?;
+    if !report.complete {
+        app.output
+            .aside("The goal is not over, so this report is partial.");
+    }
+    Ok(())
+}
+
+/// Prints a remark if an active goal has no server, because nothing else takes its turns.
+fn note_missing_server(app: &App, goal: &GoalSummary) {
+    if goal.state == GoalStatus::Active && !app.has_server() {
+        app.output.aside(
+            "This data folder has no server: `matins serve` starts one, which takes the turns.",
+        );
+    }
+}

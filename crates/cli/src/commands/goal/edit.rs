@@ -1,0 +1,72 @@
+//! `matins goal edit`.
+
+use api_types::{Change, GoalPatch};
+use model::Clock as _;
+use server::SystemClock;
+
+use super::{
+    format::format_state,
+    values::{BudgetArg, UntilArg, budget, parse_limit},
+};
+use crate::{
+    app::App,
+    commands::options::text_or_stdin,
+    error::{CliError, Exit},
+};
+
+/// Change the text, the limits, the budget or the time of a goal
+///
+/// A new text requests another plan. A paused goal stays paused until `matins goal resume`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The goal: the ID of its session, a prefix of the ID, or its key
+    goal: String,
+    /// The new text of the goal, or - to read it from standard input
+    #[arg(long)]
+    text: Option<String>,
+    /// A limit, such as turns=300; may be repeated
+    #[arg(long = "limit", value_name = "NAME=NUMBER", value_parser = parse_limit)]
+    limits: Vec<(String, u32)>,
+    /// The budget in place of the present one, such as "9 USD"; may be given once for cost and once for tokens
+    #[arg(long, value_name = "AMOUNT")]
+    budget: Vec<BudgetArg>,
+    /// Remove the budget
+    #[arg(long, conflicts_with = "budget")]
+    no_budget: bool,
+    /// The time from which no further turn starts, such as 07:00 or 8h
+    #[arg(long, value_name = "TIME")]
+    until: Option<UntilArg>,
+}
+
+pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
+    let budget = match budget(args.budget) {
+        Some(budget) => Change::To(budget),
+        None if args.no_budget => Change::Reset,
+        None => Change::Keep,
+    };
+    let patch = GoalPatch {
+        goal: args.text.map(text_or_stdin).transpose()?,
+        limits: args.limits.into_iter().collect(),
+        budget,
+        until: match args.until {
+            Some(until) => Some(until.resolve(SystemClock.now(), &app.time)?),
+            None => None,
+        },
+    };
+    if patch == GoalPatch::default() {
+        let message = "there is nothing to change";
+        return Err(CliError::message(Exit::Usage, message.to_owned())
+            .with_hint("give `--text`, `--limit`, `--budget`, `--no-budget` or `--until`"));
+    }
+    let goal = app.client.edit_goal(&args.goal, &patch).await?;
+    if app.output.json {
+        return Ok(app.output.document(&goal)?);
+    }
+    let summary = &goal.summary;
+    let line = format!(
+        "Changed {}, which is {}.",
+        summary.id,
+        format_state(summary)
+    );
+    Ok(app.output.line(&line)?)
+}

@@ -1,0 +1,272 @@
+//! Goals and tasks as text, at most 80 columns wide.
+
+use std::time::Duration;
+
+use api_types::{
+    Goal, GoalBudget, GoalQuestion, GoalReason, GoalStatus, GoalSummary, Money, Task, TaskKind,
+    TaskStatus,
+};
+use model::{Clock as _, Timestamp};
+use server::SystemClock;
+
+use crate::{
+    app::App,
+    error::CliError,
+    output::{BAD, GOOD, excerpt, one_line, paint},
+};
+
+/// The width of a line.
+const COLUMNS: usize = 80;
+/// The width of a status with its padding.
+const STATUS_COLUMNS: usize = 11;
+/// The highest widths of keys and of seats.
+const MAX_KEY_COLUMNS: usize = 20;
+const MAX_SEAT_COLUMNS: usize = 12;
+
+/// Formats the state of a goal: its phase while it is active, otherwise its state with the reason.
+pub(super) fn format_state(goal: &GoalSummary) -> String {
+    let reason = match (goal.reason, &goal.cause) {
+        (Some(GoalReason::Stuck), Some(cause)) => Some(format!("stuck: {}", one_line(cause))),
+        (Some(reason), _) => Some(reason.as_str().replace('_', " ")),
+        (None, _) => None,
+    };
+    match (goal.state, goal.phase, reason) {
+        (GoalStatus::Active, Some(phase), _) => phase.as_str().to_owned(),
+        (state, _, Some(reason)) => format!("{state} ({reason})"),
+        (state, _, None) => state.to_string(),
+    }
+}
+
+/// Formats an amount, such as `3.10 USD`.
+fn format_money(money: &Money) -> String {
+    let money = money.domain();
+    format!("{} {}", money.amount(), one_line(money.currency()))
+}
+
+/// Formats a budget, such as `6 USD, 200000 tokens`.
+pub(super) fn format_budget(budget: &GoalBudget) -> String {
+    let cost = budget.cost.as_ref().map(format_money);
+    let tokens = budget.tokens.map(|tokens| format!("{tokens} tokens"));
+    let parts: Vec<_> = cost.into_iter().chain(tokens).collect();
+    parts.join(", ")
+}
+
+/// Formats the cost that the agents have reported, or their tokens if they report no cost.
+pub(super) fn format_usage(goal: &GoalSummary) -> String {
+    let cost: Vec<_> = goal.usage.cost.iter().map(format_money).collect();
+    match (cost.is_empty(), goal.usage.tokens) {
+        (false, _) => cost.join(" + "),
+        (true, Some(tokens)) => format!("{tokens} tokens"),
+        (true, None) => "-".to_owned(),
+    }
+}
+
+/// Formats a time that has passed, such as `2h04` or `7m`.
+fn format_elapsed(elapsed: Duration) -> String {
+    let minutes = elapsed.as_secs() / 60;
+    match (minutes / 60, minutes % 60) {
+        (0, 0) => format!("{}s", elapsed.as_secs()),
+        (0, minutes) => format!("{minutes}m"),
+        (hours, minutes) => format!("{hours}h{minutes:02}"),
+    }
+}
+
+/// Formats the head of a goal, such as `working 2h04   7/9 done   3.10 USD of 6 USD   71/200 turns`.
+fn format_head(goal: &GoalSummary, now: Timestamp) -> String {
+    let end = goal.ended_at.unwrap_or(now);
+    let elapsed = end.since(goal.created_at);
+    let mut parts = vec![
+        format!("{} {}", format_state(goal), format_elapsed(elapsed)),
+        format!("{}/{} done", goal.tasks.done, goal.tasks.total),
+    ];
+    let used = format_usage(goal);
+    match &goal.budget {
+        Some(budget) => parts.push(format!("{used} of {}", format_budget(budget))),
+        None if used != "-" => parts.push(used),
+        None => {}
+    }
+    parts.push(format!("{}/{} turns", goal.turns, goal.turn_limit));
+    parts.join("   ")
+}
+
+/// Prints a goal with the tasks that are of interest, and its open questions.
+pub(super) fn print_goal(app: &App, goal: &Goal, tasks: &[Task]) -> Result<(), CliError> {
+    let summary = &goal.summary;
+    app.output
+        .line(&excerpt(&format_head(summary, SystemClock.now()), COLUMNS))?;
+    let title = summary.title.as_deref().unwrap_or(&summary.goal);
+    app.output.line(&excerpt(title, COLUMNS))?;
+    let shown: Vec<_> = tasks.iter().filter(|task| is_shown(task)).collect();
+    let width = Widths::of(&shown);
+    for task in shown {
+        app.output.line(&width.line(task))?;
+    }
+    for question in &goal.questions {
+        print_question(app, question)?;
+    }
+    if let Some(next) = next_step(summary) {
+        app.output.aside(&next);
+    }
+    super::note_missing_server(app, summary);
+    Ok(())
+}
+
+/// Returns `true` for the tasks of the plan, and for the others until they are done.
+pub(super) fn is_shown(task: &Task) -> bool {
+    task.kind == TaskKind::Work || !matches!(task.status, TaskStatus::Done | TaskStatus::Cancelled)
+}
+
+pub(super) fn print_question(app: &App, question: &GoalQuestion) -> Result<(), CliError> {
+    let seat = one_line(&question.seat);
+    let text = format!("?  {seat}: {}", one_line(&question.text));
+    app.output.line(&excerpt(&text, COLUMNS))?;
+    let deadline = app.time.minute(question.deadline);
+    let default = match &question.default {
+        Some(default) => format!("   \"{}\" at {deadline}", excerpt(default, 40)),
+        None => format!("   no answer at {deadline}"),
+    };
+    app.output.line(&default)?;
+    let command = format!("   matins question answer {} TEXT", question.id);
+    Ok(app.output.line(&command)?)
+}
+
+/// Returns the command by which a person lets a waiting goal go on.
+fn next_step(goal: &GoalSummary) -> Option<String> {
+    let id = goal.id;
+    match (goal.state, goal.reason?) {
+        (GoalStatus::Paused, GoalReason::Budget) => Some(format!(
+            "To go on: matins goal edit {id} with more --budget, --until or --limit,\nthen matins goal resume {id}"
+        )),
+        (GoalStatus::Paused, GoalReason::Stuck) => Some(format!(
+            "To go on: matins goal report {id} tells what is missing.\nRetry, accept or cancel a task, replan or resume the goal."
+        )),
+        (GoalStatus::Paused, GoalReason::ApprovePlan) => {
+            Some(format!("To approve the plan: matins goal resume {id}"))
+        }
+        (GoalStatus::Paused, _) => Some(format!("To go on: matins goal resume {id}")),
+        _ => None,
+    }
+}
+
+/// The widths of the columns of tasks.
+pub(in crate::commands) struct Widths {
+    key: usize,
+    seat: usize,
+}
+
+impl Widths {
+    /// Returns the widths for tasks.
+    pub(in crate::commands) fn of(tasks: &[&Task]) -> Self {
+        let width =
+            |texts: &mut dyn Iterator<Item = usize>, most| texts.max().unwrap_or(1).min(most);
+        let length = |text: &str| one_line(text).chars().count();
+        Self {
+            key: width(
+                &mut tasks.iter().map(|task| length(&task.key)),
+                MAX_KEY_COLUMNS,
+            ),
+            seat: width(
+                &mut tasks
+                    .iter()
+                    .filter_map(|task| Some(length(task.seat.as_deref()?))),
+                MAX_SEAT_COLUMNS,
+            ),
+        }
+    }
+
+    /// Formats a task on one line.
+    pub(in crate::commands) fn line(&self, task: &Task) -> String {
+        let (key, seat) = (self.key, self.seat);
+        let status = format!("{:STATUS_COLUMNS$}", task.status.as_str());
+        let status = match task.status {
+            TaskStatus::Done => paint(GOOD, &status),
+            TaskStatus::Failed => paint(BAD, &status),
+            _ => status,
+        };
+        let named = format!(
+            "{:key$}  {:seat$}  ",
+            excerpt(&task.key, key),
+            excerpt(task.seat.as_deref().unwrap_or(""), seat),
+        );
+        let used = STATUS_COLUMNS + named.chars().count();
+        let remark = excerpt(&remark(task), COLUMNS.saturating_sub(used));
+        format!("{status}{named}{remark}").trim_end().to_owned()
+    }
+}
+
+/// Returns the remark on a task: its round, the thing for which it waits, or the reason of its end. A task that needs no
+/// remark has its title.
+fn remark(task: &Task) -> String {
+    let mut parts = Vec::new();
+    if task.round > 0 {
+        parts.push(format!("round {}/{}", task.round, task.round_limit));
+    }
+    if let Some(step) = task.step.filter(|step| *step != api_types::Step::Work) {
+        parts.push(step.to_string());
+    }
+    if let Some(waits_for) = &task.waits_for {
+        parts.push(format!("waits for {}", one_line(waits_for)));
+    }
+    if matches!(task.status, TaskStatus::Failed | TaskStatus::Cancelled) {
+        parts.extend(task.reason.as_deref().map(one_line));
+    }
+    if parts.is_empty() {
+        parts.push(one_line(&task.title));
+    }
+    parts.join("  ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task() -> Task {
+        serde_json::from_value(serde_json::json!({
+            "id": "task_01970197019701970197019701970197", "goal_id": "ses_01970197019701970197019701970197",
+            "key": "mail-2", "title": "Second mail", "kind": "work", "role": "worker", "status": "RUNNING",
+            "step": "work", "seat": "worker-2", "round": 2, "round_limit": 3, "attempts": 0, "optional": false,
+            "review": true, "priority": 5, "plan_version": 1, "depends_on": [],
+            "created_at": "2026-11-20T06:00:00Z"
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn task_is_one_line_of_80_columns() {
+        let long = Task {
+            key: "k".repeat(40),
+            seat: Some("s".repeat(40)),
+            round: 0,
+            waits_for: Some("x".repeat(200)),
+            ..task()
+        };
+        let hostile = Task {
+            key: "a\nb".into(),
+            title: "\u{1b}[2J".into(),
+            seat: None,
+            status: TaskStatus::Ready,
+            step: None,
+            round: 0,
+            ..task()
+        };
+        let tasks = [&task(), &long, &hostile];
+        let widths = Widths::of(&tasks);
+        for task in tasks {
+            let line = widths.line(task);
+            assert!(line.chars().count() <= COLUMNS, "{line}");
+            assert!(!line.contains('\n') && !line.contains('\u{1b}'), "{line:?}");
+        }
+        let widths = Widths::of(&[&task()]);
+        assert_eq!(
+            widths.line(&task()),
+            "RUNNING    mail-2  worker-2  round 2/3"
+        );
+    }
+
+    #[test]
+    fn elapsed_time_is_short() {
+        for (seconds, shown) in [(0, "0s"), (59, "59s"), (420, "7m"), (7440, "2h04")] {
+            assert_eq!(format_elapsed(Duration::from_secs(seconds)), shown);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The values of options of goals: budgets, ends of the time, and limits.
+
+use std::str::FromStr;
+
+use api_types::GoalBudgetRequest;
+use jiff::civil::{DateTime, Time};
+use model::{Timestamp, budget::Money, schedule::Period};
+
+use crate::{
+    error::{CliError, Exit},
+    output::LocalTime,
+};
+
+/// A budget as people give it: `6 USD` or `200000 tokens`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum BudgetArg {
+    Cost(Money),
+    Tokens(u64),
+}
+
+impl FromStr for BudgetArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || {
+            "accepted are a cost such as `6 USD` and a number of tokens such as `200000 tokens`"
+                .to_owned()
+        };
+        let (amount, unit) = text.trim().split_once(' ').ok_or_else(expected)?;
+        let unit = unit.trim();
+        if unit == "tokens" {
+            return amount.parse().map(Self::Tokens).map_err(|_| expected());
+        }
+        let money = Money::parse(amount, unit).map_err(|error| error.to_string())?;
+        Ok(Self::Cost(money.with_upper_case_code()))
+    }
+}
+
+/// Returns the budget of several options, each with a part.
+pub(super) fn budget(args: Vec<BudgetArg>) -> Option<GoalBudgetRequest> {
+    let mut budget = GoalBudgetRequest::default();
+    for arg in args {
+        match arg {
+            BudgetArg::Cost(cost) => budget.cost = Some(cost.into()),
+            BudgetArg::Tokens(tokens) => budget.tokens = Some(tokens),
+        }
+    }
+    (budget != GoalBudgetRequest::default()).then_some(budget)
+}
+
+/// The end of a goal's time as people give it.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum UntilArg {
+    /// An instant with an offset.
+    Instant(Timestamp),
+    /// A date and time of the local clock.
+    Local(DateTime),
+    /// The next such time of the local clock.
+    TimeOfDay(Time),
+    /// A period from now on.
+    After(Period),
+}
+
+impl UntilArg {
+    /// Returns the instant.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the instant is out of range.
+    pub(super) fn resolve(self, now: Timestamp, zone: &LocalTime) -> Result<Timestamp, CliError> {
+        let out_of_range = || {
+            let message = "invalid `--until`: the instant is out of range";
+            CliError::message(Exit::Usage, message.to_owned())
+        };
+        match self {
+            Self::Instant(instant) => Ok(instant),
+            Self::Local(local) => zone.instant(local).ok_or_else(out_of_range),
+            Self::After(period) => Ok(now + period.duration()),
+            Self::TimeOfDay(time) => {
+                let today = zone.date(now);
+                let at = |date: jiff::civil::Date| zone.instant(date.to_datetime(time));
+                let first = at(today).filter(|first| *first > now);
+                let tomorrow = today.tomorrow().ok();
+                first.or_else(|| at(tomorrow?)).ok_or_else(out_of_range)
+            }
+        }
+    }
+}
+
+impl FromStr for UntilArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Ok(instant) = text.parse() {
+            return Ok(Self::Instant(instant));
+        }
+        let is_plain = |text: &str| {
+            text.chars()
+                .all(|char| char.is_ascii_digit() || "-T: .".contains(char))
+        };
+        if text.len() <= "07:00:00".len()
+            && text.contains(':')
+            && let Ok(time) = text.parse::<Time>()
+        {
+            return Ok(Self::TimeOfDay(time));
+        }
+        // The parser of jiff ignores an offset and a zone, which only an instant may have.
+        if is_plain(text)
+            && text.len() > "2026-11-19".len()
+            && let Ok(local) = text.parse::<DateTime>()
+        {
+            return Ok(Self::Local(local));
+        }
+        let period: Result<Period, _> = text.parse();
+        period.map(Self::After).map_err(|_| {
+            "accepted are a time of day (07:00), a period from now on (8h), a local date and time \
+             (2026-11-20T07:00), and an instant (2026-11-20T06:00:00Z)"
+                .to_owned()
+        })
+    }
+}
+
+/// Parses `NAME=NUMBER`.
+pub(super) fn parse_limit(text: &str) -> Result<(String, u32), String> {
+    let expected = || "expected NAME=NUMBER, such as turns=100".to_owned();
+    let (name, value) = text.split_once('=').ok_or_else(expected)?;
+    let value = value.parse().map_err(|_| expected())?;
+    Ok((name.to_owned(), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(text: &str, now: &str) -> String {
+        let zone = LocalTime::of_zone("Europe/Prague");
+        let until: UntilArg = text.parse().unwrap();
+        until
+            .resolve(now.parse().unwrap(), &zone)
+            .unwrap()
+            .to_string()
+    }
+
+    #[test]
+    fn time_of_day_is_the_next_one() {
+        assert_eq!(
+            resolve("07:00", "2026-11-19T21:10:00Z"),
+            "2026-11-20T06:00:00Z"
+        );
+        assert_eq!(
+            resolve("07:00", "2026-11-20T05:59:00Z"),
+            "2026-11-20T06:00:00Z"
+        );
+        assert_eq!(
+            resolve("07:00", "2026-11-20T06:00:00Z"),
+            "2026-11-21T06:00:00Z"
+        );
+    }
+
+    #[test]
+    fn period_date_and_instant_are_accepted() {
+        let now = "2026-11-19T21:10:00Z";
+        assert_eq!(resolve("8h", now), "2026-11-20T05:10:00Z");
+        assert_eq!(resolve("2026-11-20T07:00", now), "2026-11-20T06:00:00Z");
+        assert_eq!(resolve("2026-11-20T07:00:00Z", now), "2026-11-20T07:00:00Z");
+        for text in ["", "tomorrow", "25:00", "7"] {
+            let error = text.parse::<UntilArg>().unwrap_err();
+            assert!(error.contains("a time of day (07:00)"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn budget_is_cost_or_tokens() {
+        let cost = |text: &str| text.parse::<BudgetArg>();
+        assert_eq!(
+            cost("6 usd"),
+            Ok(BudgetArg::Cost(Money::parse("6", "USD").unwrap()))
+        );
+        assert_eq!(cost("200000 tokens"), Ok(BudgetArg::Tokens(200_000)));
+        for text in ["6", "six USD", "-1 tokens", ""] {
+            assert!(cost(text).is_err(), "{text}");
+        }
+        let both = vec![cost("6 USD").unwrap(), cost("9 tokens").unwrap()];
+        let both = budget(both).unwrap();
+        assert_eq!(both.tokens, Some(9));
+        assert!(both.cost.is_some());
+        assert_eq!(budget(Vec::new()), None);
+    }
+
+    #[test]
+    fn limit_is_name_with_number() {
+        assert_eq!(parse_limit("turns=7"), Ok(("turns".to_owned(), 7)));
+        for text in ["turns", "turns=", "turns=-1", "turns=x"] {
+            assert!(
+                parse_limit(text).unwrap_err().contains("NAME=NUMBER"),
+                "{text}"
+            );
+        }
+    }
+}

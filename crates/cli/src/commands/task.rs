@@ -1,0 +1,206 @@
+//! `matins task`: lists and shows the tasks of goals, and retries, cancels and accepts them.
+
+use api_types::{Task, TaskDetails};
+use clap::Subcommand;
+use client::TaskMove;
+use model::nearest::nearest;
+
+use super::goal::Widths;
+use crate::{
+    app::App,
+    error::{CliError, Exit},
+    output::{clean, continued, field_row, one_line, table},
+};
+
+/// Manage the tasks of goals
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List all tasks of a goal
+    #[command(visible_alias = "ls")]
+    List {
+        /// The goal: the ID of its session, a prefix of the ID, or its key
+        goal: String,
+    },
+    /// Show a task with its texts, its findings and its runs
+    Show(TaskArgs),
+    /// Retry a failed task, or a check or a review that could not run
+    Retry(MoveArgs),
+    /// Cancel an open task or drop a failed one, with the tasks that wait for it
+    Cancel(MoveArgs),
+    /// Accept a failed task, or one under review, so that the tasks behind it can start
+    Accept(MoveArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct TaskArgs {
+    /// The goal: the ID of its session, a prefix of the ID, or its key
+    goal: String,
+    /// The key of the task
+    key: String,
+}
+
+#[derive(Debug, clap::Args)]
+struct MoveArgs {
+    #[command(flatten)]
+    task: TaskArgs,
+    /// The reason, which the planner gets as a message
+    #[arg(long)]
+    comment: Option<String>,
+}
+
+pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
+    match args.command {
+        Command::List { goal } => list(app, &goal).await?,
+        Command::Show(args) => show(app, &args).await?,
+        Command::Retry(args) => move_task(app, &args, TaskMove::Retry).await?,
+        Command::Cancel(args) => move_task(app, &args, TaskMove::Cancel).await?,
+        Command::Accept(args) => move_task(app, &args, TaskMove::Accept).await?,
+    }
+    Ok(Exit::Done)
+}
+
+/// Returns the task with a key.
+async fn find(app: &App, args: &TaskArgs) -> Result<Task, CliError> {
+    let mut tasks = app.client.tasks(&args.goal).await?.tasks;
+    if let Some(index) = tasks.iter().position(|task| task.key == args.key) {
+        return Ok(tasks.swap_remove(index));
+    }
+    let message = format!("the goal has no task `{}`", one_line(&args.key));
+    let hint = match nearest(&args.key, tasks.iter().map(|task| task.key.as_str())) {
+        Some(near) => format!("did you mean `{}`?", one_line(near)),
+        None => format!(
+            "`matins task list {}` lists the tasks",
+            one_line(&args.goal)
+        ),
+    };
+    Err(CliError::message(Exit::NotFound, message).with_hint(hint))
+}
+
+async fn list(app: &App, goal: &str) -> Result<(), CliError> {
+    let tasks = app.client.tasks(goal).await?;
+    if app.output.json {
+        return Ok(app.output.document(&tasks)?);
+    }
+    if tasks.tasks.is_empty() {
+        return Ok(app.output.line("The goal has no tasks yet.")?);
+    }
+    let shown: Vec<_> = tasks.tasks.iter().collect();
+    let widths = Widths::of(&shown);
+    for task in shown {
+        app.output.line(&widths.line(task))?;
+    }
+    Ok(())
+}
+
+async fn show(app: &App, args: &TaskArgs) -> Result<(), CliError> {
+    let id = find(app, args).await?.id.to_string();
+    let details = app.client.task(&id).await?;
+    if app.output.json {
+        return Ok(app.output.document(&details)?);
+    }
+    let task = &details.task;
+    app.output.line(&format!(
+        "{}: {}",
+        one_line(&task.key),
+        one_line(&task.title)
+    ))?;
+    for (name, value) in fields(app, &details) {
+        if let Some(value) = value {
+            app.output.line(&field_row(name, &value))?;
+        }
+    }
+    if !details.description.is_empty() {
+        app.output
+            .line(&format!("\n{}", clean(&details.description)))?;
+    }
+    print_lines(app, "Accepted if", &details.acceptance)?;
+    let findings = details.findings.iter().map(|finding| {
+        format!(
+            "{} ({}, {}): {}",
+            finding.id, finding.from, finding.severity, finding.text
+        )
+    });
+    print_lines(
+        app,
+        "Findings of the last round",
+        &findings.collect::<Vec<_>>(),
+    )?;
+    print_lines(app, "Evidence", &details.evidence)?;
+    if let Some(result) = &task.result {
+        app.output.line(&format!("\nResult:\n{}", clean(result)))?;
+    }
+    if details.runs.is_empty() {
+        return Ok(());
+    }
+    let rows = details.runs.iter().map(|run| {
+        [
+            run.id.to_string(),
+            run.status.to_string(),
+            run.prompt.clone().unwrap_or_default(),
+            one_line(&run.seat),
+        ]
+    });
+    let runs = table(["RUN", "STATUS", "PROMPT", "SEAT"], rows);
+    Ok(app.output.line(&format!("\n{runs}"))?)
+}
+
+fn fields(app: &App, details: &TaskDetails) -> Vec<(&'static str, Option<String>)> {
+    let task = &details.task;
+    let joined = |list: &[String]| (!list.is_empty()).then(|| list.join(", "));
+    let status = match task.step {
+        Some(step) => format!("{} ({step})", task.status),
+        None => task.status.to_string(),
+    };
+    vec![
+        ("status", Some(status)),
+        ("reason", task.reason.clone()),
+        ("waits for", task.waits_for.clone()),
+        ("kind", Some(task.kind.to_string())),
+        ("role", Some(task.role.clone())),
+        ("seat", task.seat.clone()),
+        (
+            "round",
+            (task.round > 0).then(|| format!("{} of {}", task.round, task.round_limit)),
+        ),
+        (
+            "attempts",
+            (task.attempts > 0).then(|| task.attempts.to_string()),
+        ),
+        ("depends on", joined(&task.depends_on)),
+        ("writes", joined(&details.writes)),
+        ("checks", joined(&details.checks)),
+        ("artifacts", joined(&details.artifacts)),
+        ("started", task.started_at.map(|at| app.time.date_time(at))),
+        ("ended", task.ended_at.map(|at| app.time.date_time(at))),
+    ]
+}
+
+fn print_lines(app: &App, heading: &str, lines: &[String]) -> Result<(), CliError> {
+    if lines.is_empty() {
+        return Ok(());
+    }
+    app.output.line(&format!("\n{heading}:"))?;
+    for line in lines {
+        app.output.line(&format!("- {}", continued(line, 2)))?;
+    }
+    Ok(())
+}
+
+async fn move_task(app: &App, args: &MoveArgs, to: TaskMove) -> Result<(), CliError> {
+    let id = find(app, &args.task).await?.id.to_string();
+    let task = app
+        .client
+        .move_task(&id, to, args.comment.as_deref())
+        .await?;
+    if app.output.json {
+        return Ok(app.output.document(&task)?);
+    }
+    let line = format!("{} is {}.", one_line(&task.key), task.status);
+    Ok(app.output.line(&line)?)
+}

@@ -1,0 +1,310 @@
+//! `matins goal` and `matins task`, with real processes.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use testkit::scripted::Step;
+
+use crate::test_installation::TestInstallation;
+
+const TEAM: &str = "name = \"own\"\n\n[[seats]]\nrole = \"planner\"\nentry = true\n\n[[seats]]\nrole = \"worker\"\n";
+
+/// Creates a draft with the demonstration agent, and returns its ID.
+fn draft(world: &TestInstallation, text: &str) -> String {
+    let draft = world.json(&["goal", "start", text, "--agent", "demo", "--draft"]);
+    draft["id"].as_str().unwrap().to_owned()
+}
+
+fn assert_fits(shown: &str) {
+    for line in shown.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+}
+
+#[test]
+fn goal_start_refuses_bad_input_and_makes_nothing() {
+    let world = TestInstallation::new();
+    let team = |name: &str, text: &str| {
+        let path = world.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let zero = team("zero.toml", &format!("{TEAM}count = 0\n"));
+    let headless = team(
+        "headless.toml",
+        "name = \"own\"\n\n[[seats]]\nrole = \"worker\"\n",
+    );
+    let empty = team("empty.toml", "name = \"own\"\nseats = []\n");
+    let broken = team("broken.toml", "name = own\n");
+    let unknown_agent = team("agent.toml", &format!("{TEAM}agent = \"nobody\"\n"));
+    let outside = world.path().join("outside");
+    let outside = outside.to_str().unwrap();
+    let added = [
+        "instance",
+        "add",
+        "box",
+        "--kind",
+        "directory",
+        "--folder",
+        outside,
+    ];
+    world.run(&added).expect_success();
+    let cases: [(&[&str], i32, &str); 19] = [
+        (
+            &["--team", &zero],
+            2,
+            "zero.toml:9:1: invalid `seats[1].count = 0`: accepted are 1 to 8",
+        ),
+        (&["--team", &headless], 2, "planner"),
+        (&["--team", &empty], 2, "empty.toml:2:1: invalid `seats`"),
+        (&["--team", &broken], 2, "broken.toml:1:"),
+        (&["--team", "absent.toml"], 6, "absent.toml"),
+        (&["--team", "reserach"], 2, "did you mean `research`?"),
+        (&["--team", &unknown_agent], 3, "agent `nobody` not found"),
+        (&["--agent", "nobody"], 3, "agent `nobody` not found"),
+        (&["--limit", "turn=5"], 2, "did you mean `turns`?"),
+        (&["--limit", "turns=0"], 2, "accepted are 1 to 100000"),
+        (&["--limit", "turns"], 2, "NAME=NUMBER"),
+        (&["--budget", "6"], 2, "6 USD"),
+        (&["--budget", "6 XYZ"], 2, "ISO 4217"),
+        (&["--budget", "0 USD"], 2, "above 0"),
+        (&["--until", "2001-01-01T00:00:00Z"], 2, "it is past"),
+        (&["--until", "soon"], 2, "a time of day (07:00)"),
+        (&["--verify", " "], 2, "a command on one line"),
+        (&["--dir", "absent"], 2, "does not exist"),
+        (&["--on", "box"], 2, "goals run on hosts"),
+    ];
+    for (more, code, says) in cases {
+        let mut args = vec!["goal", "start", "Draft it."];
+        if !more.contains(&"--agent") {
+            args.extend(["--agent", "demo"]);
+        }
+        args.extend(more);
+        let refused = world.run(&args);
+        assert_eq!(refused.code, code, "{more:?}: {refused:#?}");
+        assert!(refused.stderr.contains(says), "{says}: {}", refused.stderr);
+    }
+    let refused = world.run(&["goal", "start", " ", "--agent", "demo"]);
+    assert_eq!(refused.code, 2);
+    assert!(
+        refused.stderr.contains("`goal`") || refused.stderr.contains("goal"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(world.json(&["goal", "list"]), json!([]));
+    assert_eq!(world.json(&["session", "list"]), json!([]));
+}
+
+#[test]
+fn goal_is_started_with_limits_and_listed() {
+    let world = TestInstallation::new();
+    let start = [
+        "goal",
+        "start",
+        "Draft the spring campaign.",
+        "--agent",
+        "demo",
+        "--budget",
+        "6 USD",
+        "--until",
+        "8h",
+        "--verify",
+        "test -f brand.md",
+        "--limit",
+        "turns=70",
+        "--key",
+        "spring",
+    ];
+    let started = world.run(&start);
+    assert_eq!(started.code, 0, "{started:#?}");
+    assert!(started.stdout.contains("(planning)"), "{}", started.stdout);
+    assert!(
+        started.stdout.contains("Limits: 6 USD, 70 turns, until "),
+        "{}",
+        started.stdout
+    );
+    assert!(started.stderr.contains("--follow"), "{}", started.stderr);
+    assert!(
+        started.stderr.contains("matins serve"),
+        "{}",
+        started.stderr
+    );
+    assert_fits(&started.stdout);
+
+    let goal = world.json(&["goal", "show", "spring"]);
+    assert_eq!(goal["state"], "active");
+    assert_eq!(goal["team"], "research");
+    assert_eq!(goal["turn_limit"], 70);
+    assert_eq!(goal["checks"], json!({ "verify": "test -f brand.md" }));
+    assert_eq!(
+        goal["budget"]["cost"],
+        json!({ "amount": "6", "currency": "USD" })
+    );
+    let seats: Vec<_> = goal["seats"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|seat| &seat["name"])
+        .collect();
+    assert_eq!(
+        seats,
+        ["planner", "worker-1", "worker-2", "worker-3", "judge"]
+    );
+    let listed = world.run(&["goal", "list"]).expect_success();
+    assert!(
+        listed.contains("planning") && listed.contains("0/0"),
+        "{listed}"
+    );
+    assert_fits(&listed);
+    let shown = world.run(&["goal", "show", "spring"]).expect_success();
+    assert!(
+        shown.contains("0 done") || shown.contains("0/0 done"),
+        "{shown}"
+    );
+    assert!(shown.contains("RUNNING"), "{shown}");
+    assert_fits(&shown);
+}
+
+#[test]
+fn goal_is_paused_changed_and_cancelled() {
+    let world = TestInstallation::new();
+    let start = [
+        "goal",
+        "start",
+        "Draft it.",
+        "--agent",
+        "demo",
+        "--key",
+        "spring",
+    ];
+    world.run(&start).expect_success();
+    world.run(&["goal", "pause", "spring"]).expect_success();
+    let paused = world.run(&["goal", "show", "spring"]);
+    assert!(
+        paused.stdout.contains("paused (person)"),
+        "{}",
+        paused.stdout
+    );
+    assert!(
+        paused.stderr.contains("matins goal resume"),
+        "{}",
+        paused.stderr
+    );
+    let again = world.run(&["goal", "pause", "spring"]);
+    assert_eq!(again.code, 4, "{again:#?}");
+    let edit = [
+        "goal", "edit", "spring", "--budget", "9 USD", "--limit", "turns=90",
+    ];
+    world.run(&edit).expect_success();
+    let goal = world.json(&["goal", "show", "spring"]);
+    assert_eq!(goal["budget"]["cost"]["amount"], "9");
+    assert_eq!(goal["limits"]["turns"], 90);
+    assert_eq!(world.run(&["goal", "edit", "spring"]).code, 2);
+    let fixed = world.run(&["goal", "edit", "spring", "--limit", "hours=2"]);
+    assert!(fixed.stderr.contains("`until`"), "{}", fixed.stderr);
+    world.run(&["goal", "resume", "spring"]).expect_success();
+
+    let cancelled = world.run(&["goal", "cancel", "spring"]).expect_success();
+    assert!(cancelled.contains("failed (cancelled)"), "{cancelled}");
+    let report = world.json(&["goal", "report", "spring"]);
+    assert_eq!(report["complete"], true);
+    let text = report["text"].as_str().unwrap();
+    assert!(
+        text.contains("failed (cancelled)") && text.contains("## Usage"),
+        "{text}"
+    );
+    let followed = world.run(&["goal", "show", "spring", "--follow"]);
+    assert_eq!(followed.code, 5, "{followed:#?}");
+    assert_eq!(world.run(&["goal", "resume", "spring"]).code, 4);
+    assert_eq!(
+        world.json(&["goal", "list", "--state", "active"]),
+        json!([])
+    );
+}
+
+#[test]
+fn draft_starts_by_resume() {
+    let world = TestInstallation::new();
+    let id = draft(&world, "Draft it.");
+    assert_eq!(world.json(&["task", "list", &id])["tasks"], json!([]));
+    let followed = world.run(&["goal", "show", &id, "--follow"]);
+    assert_eq!(followed.code, 4, "{followed:#?}");
+    world.run(&["goal", "resume", &id]).expect_success();
+    let tasks = world.json(&["task", "list", &id]);
+    assert_eq!(tasks["tasks"][0]["kind"], "plan");
+}
+
+#[test]
+fn unknown_goal_and_task_are_refused() {
+    let world = TestInstallation::new();
+    let missing = world.run(&["goal", "show", "spring"]);
+    assert_eq!(missing.code, 3);
+    assert!(
+        missing.stderr.contains("goal `spring` not found"),
+        "{}",
+        missing.stderr
+    );
+    // A session without a goal is none.
+    let session = world.json(&["session", "new", "--seat", "planner=demo"]);
+    let missing = world.run(&["goal", "show", session["id"].as_str().unwrap()]);
+    assert_eq!(missing.code, 3, "{missing:#?}");
+    let id = draft(&world, "Draft it.");
+    world.run(&["goal", "resume", &id]).expect_success();
+    let missing = world.run(&["task", "show", &id, "plan#2"]);
+    assert_eq!(missing.code, 3);
+    assert!(
+        missing.stderr.contains("the goal has no task `plan#2`"),
+        "{}",
+        missing.stderr
+    );
+    let shown = world.run(&["task", "show", &id, "plan#1"]).expect_success();
+    assert!(
+        shown.contains("RUNNING (work)") && shown.contains("queued"),
+        "{shown}"
+    );
+    // The turn of the plan waits, so that it can be cancelled, and not retried or accepted.
+    let refused = world.run(&["task", "retry", &id, "plan#1"]);
+    assert_eq!(refused.code, 4, "{refused:#?}");
+    let refused = world.run(&["task", "accept", &id, "plan#1"]);
+    assert_eq!(refused.code, 4, "{refused:#?}");
+}
+
+#[test]
+fn goal_whose_planner_makes_no_tasks_is_stuck() {
+    let world = TestInstallation::new();
+    let said = || vec![Step::Text("I have no plan.\u{1b}[31m".into())];
+    world.add_scripted_agent([said(), said(), said(), said()]);
+    let file = world.path().join("own.toml");
+    fs::write(&file, TEAM).unwrap();
+    let _server = world.serve();
+    let start = [
+        "goal",
+        "start",
+        "Draft it.",
+        "--team",
+        file.to_str().unwrap(),
+        "--agent",
+        "scripted",
+        "--key",
+        "own",
+    ];
+    world.run(&start).expect_success();
+    let followed = world.run(&["goal", "show", "own", "--follow"]);
+    assert_eq!(followed.code, 4, "{followed:#?}");
+    assert!(
+        followed.stdout.contains("The goal is paused (stuck: "),
+        "{}",
+        followed.stdout
+    );
+    assert!(!followed.stdout.contains('\u{1b}'), "{:?}", followed.stdout);
+    let goal: Value = world.json(&["goal", "show", "own"]);
+    assert_eq!(
+        (&goal["state"], &goal["reason"]),
+        (&json!("paused"), &json!("stuck"))
+    );
+    let report = world.run(&["goal", "report", "own"]).expect_success();
+    assert!(
+        report.contains("stuck") && !report.contains('\u{1b}'),
+        "{report:?}"
+    );
+}
