@@ -10,9 +10,10 @@ fn goal() -> Value {
 
 pub(crate) async fn goal_is_started_once_and_listed_by_state(world: &World) {
     let headers = [("idempotency-key", "one")];
-    let start = world.request_as(&world.admin, "POST", "/goals", Some(&goal()), &headers);
+    let goal = goal();
+    let start = world.request_as(&world.admin, "POST", "/goals", Some(&goal), &headers);
     let started = start.await.expect(201);
-    let again = world.request_as(&world.admin, "POST", "/goals", Some(&goal()), &headers);
+    let again = world.request_as(&world.admin, "POST", "/goals", Some(&goal), &headers);
     assert_eq!(again.await.expect(201), started);
     assert_eq!(
         (&started["state"], &started["phase"], &started["team"]),

@@ -1,7 +1,10 @@
 //! Changes of goals.
 
 use api_types::{Change, Goal, GoalPatch};
-use model::team::{LIMIT_FIELDS, TeamLimits};
+use model::{
+    goal::GoalBudget,
+    team::{LIMIT_FIELDS, TeamLimits},
+};
 use store::{GoalChange, GoalView};
 
 use super::{
@@ -28,18 +31,13 @@ impl Service {
         if !patch.limits.is_empty() {
             changes.push(GoalChange::Limits(changed_limits(&goal, patch)?.graph));
         }
-        let budget = match &patch.budget {
-            Change::Keep => None,
-            Change::Reset => Some(model::goal::GoalBudget::default()),
-            Change::To(budget) => Some(validate_budget(budget)?),
-        };
-        validate_until(patch.until, self.now())?;
-        if budget.is_some() || patch.until.is_some() {
-            changes.push(GoalChange::Budget {
-                budget,
-                until: patch.until,
-            });
+        match &patch.budget {
+            Change::Keep => {}
+            Change::Reset => changes.push(GoalChange::Budget(GoalBudget::default())),
+            Change::To(budget) => changes.push(GoalChange::Budget(validate_budget(budget)?)),
         }
+        validate_until(patch.until, self.now())?;
+        changes.extend(patch.until.map(GoalChange::Until));
         // The text comes last, because the plan that it requests needs the new limits.
         if let Some(text) = &patch.goal {
             changes.push(GoalChange::Edit(validate_goal(text)?.to_owned()));

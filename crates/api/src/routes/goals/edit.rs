@@ -14,7 +14,8 @@ use crate::{
 /// Change a goal
 ///
 /// Applies a merge patch (RFC 7396) to the text, the limits, the budget and the time of a goal. A new text requests another
-/// plan. A paused goal stays paused: resume it after the budget was raised. Returns 409 if the goal is over.
+/// plan. A goal that its budget or its time has paused goes on if the new one is enough; another paused goal stays paused.
+/// Returns 409 if the goal is over.
 #[utoipa::path(
     patch,
     path = "/goals/{goal}",

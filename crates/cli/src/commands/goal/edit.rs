@@ -16,7 +16,7 @@ use crate::{
 
 /// Change the text, the limits, the budget or the time of a goal
 ///
-/// A new text requests another plan. A paused goal stays paused until `matins goal resume`.
+/// A new text requests another plan. A goal that its budget or its time has paused goes on if the new one is enough.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The goal: the ID of its session, a prefix of the ID, or its key

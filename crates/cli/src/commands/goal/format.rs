@@ -135,7 +135,7 @@ fn next_step(goal: &GoalSummary) -> Option<String> {
     let id = goal.id;
     match (goal.state, goal.reason?) {
         (GoalStatus::Paused, GoalReason::Budget) => Some(format!(
-            "To go on: matins goal edit {id} with more --budget, --until or --limit,\nthen matins goal resume {id}"
+            "To go on: matins goal edit {id}\n  with more --budget, --until or --limit turns=NUMBER"
         )),
         (GoalStatus::Paused, GoalReason::Stuck) => Some(format!(
             "To go on: matins goal report {id} tells what is missing.\nRetry, accept or cancel a task, replan or resume the goal."
