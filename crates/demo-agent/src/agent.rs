@@ -6,7 +6,7 @@
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc as blocking},
     time::Duration,
 };
 
@@ -18,13 +18,14 @@ use schema::{
     ContentBlock, McpServer, McpServerStdio, SessionId, SessionNotification, SessionUpdate,
     StopReason,
 };
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    daily_check::DailyCheck,
-    session::{Memory, Turn, TurnEnd, prompt_text, sentence},
+    session::{Memory, Turn, TurnEnd, prompt_text},
     session_files::{DiskError, SessionFile, SessionFolder},
     tools,
+    turn_work::{self, Work},
 };
 
 /// The error code for "another process has this session open". The protocol defines none.
@@ -221,7 +222,6 @@ impl DemoAgent {
             if state.cancel_running.is_some() {
                 return Err(RequestError::TurnRunning(id.to_string()));
             }
-            let work = DailyCheck::parse(&request_text).zip(state.tools.clone());
             let mut memory = state.memory.clone();
             memory.turns.push(Turn {
                 request: request_text,
@@ -230,7 +230,11 @@ impl DemoAgent {
             });
             // Save first, so that a failed write leaves the session without a running turn.
             session.file.save(&memory)?;
-            let updates = memory.answer_updates();
+            let work = Work::parse(&memory, state.tools.as_ref());
+            let updates = match &work {
+                Some(work) if work.is_answer() => memory.usage_updates(),
+                _ => memory.answer_updates(),
+            };
             state.memory = memory;
             state.cancel_running = Some(cancelled.clone());
             (updates, work)
@@ -266,16 +270,16 @@ impl OpenSession {
 pub(super) struct RunningTurn {
     id: SessionId,
     session: Arc<OpenSession>,
-    /// The work of the turn, and the server of the tools for it.
-    work: Option<(DailyCheck, McpServerStdio)>,
+    work: Option<Work>,
+    /// The updates after those of the work.
     updates: Vec<SessionUpdate>,
     update_interval: Duration,
     cancelled: CancellationToken,
 }
 
 impl RunningTurn {
-    /// Does the work of the turn, sends the updates one by one until all are sent or the turn is cancelled, and saves the
-    /// text that was sent.
+    /// Does the work of the turn, sends the updates one by one until all are sent or the turn is cancelled, and saves
+    /// the text that was sent.
     pub(super) async fn run(
         self,
         client: &ConnectionTo<Client>,
@@ -283,20 +287,31 @@ impl RunningTurn {
         let mut answer = String::new();
         let mut end = TurnEnd::Completed;
         let mut pause = Duration::ZERO;
-        let mut updates = Vec::new();
-        if let Some((work, server)) = self.work {
-            let done = tokio::task::spawn_blocking(move || work.work(&server)).await;
-            let (calls, result) = done.map_err(Error::into_internal_error)?;
-            updates.extend(calls);
-            updates.push(sentence(&result));
-        }
-        updates.extend(self.updates);
-        for update in updates {
-            let sleep = tokio::time::sleep(pause);
-            if self.cancelled.run_until_cancelled(sleep).await.is_none() {
+        let (updates, mut shown_by_work) = mpsc::unbounded_channel();
+        // The sender is dropped when the turn is cancelled, also because the client has closed the connection.
+        let (running, cancelled) = blocking::channel::<()>();
+        let turn = turn_work::Turn {
+            updates,
+            cancelled,
+            update_interval: self.update_interval,
+        };
+        let run = |work: Work| tokio::task::spawn_blocking(move || work.run(&turn));
+        let work = self.work.map(run);
+        let mut rest = self.updates.into_iter();
+        loop {
+            let next = async {
+                let shown = shown_by_work.recv().await;
+                let update = shown.or_else(|| rest.next());
+                if update.is_some() {
+                    tokio::time::sleep(pause).await;
+                }
+                update
+            };
+            let Some(next) = self.cancelled.run_until_cancelled(next).await else {
                 end = TurnEnd::Cancelled;
                 break;
-            }
+            };
+            let Some(update) = next else { break };
             if let SessionUpdate::AgentMessageChunk(chunk) = &update
                 && let ContentBlock::Text(text) = &chunk.content
             {
@@ -304,6 +319,11 @@ impl RunningTurn {
             }
             notify(client, &self.id, update)?;
             pause = self.update_interval;
+        }
+        drop(running);
+        if let Some(work) = work {
+            // The turn ends after its work, so that no file changes later.
+            work.await.map_err(Error::into_internal_error)?;
         }
         let mut state = lock(&self.session.state);
         state.cancel_running = None;

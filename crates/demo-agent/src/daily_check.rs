@@ -1,14 +1,12 @@
-//! The only work that the agent does: a daily check, which it schedules when a person asks for it, and carries out when it is
+//! The work of the agent outside goals: a daily check, which it schedules when a person asks for it, and carries out when it is
 //! due. It shows the tools of Matins, which real agents call in the same way.
 //!
 //! There is no model, so the agent knows these two requests by their words, and looks at nothing.
 
-use agent_client_protocol::v1::schema::{
-    McpServerStdio, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus, ToolKind,
-};
+use agent_client_protocol::v1::schema::{McpServerStdio, SessionUpdate};
 use serde_json::{Value, json};
 
-use super::tools::{CallError, Tools};
+use super::tools::{CallError, Tools, tool_call};
 
 /// The name of the schedule, and the key of the result in the memory.
 const NAME: &str = "daily-check";
@@ -45,22 +43,28 @@ impl DailyCheck {
             .or_else(|| subject(HAND_IN).map(Self::Check))
     }
 
-    /// Does the work with the tools of a server. Returns the updates of the calls, and a sentence for the answer.
-    pub(super) fn work(&self, server: &McpServerStdio) -> (Vec<SessionUpdate>, String) {
-        let mut updates = Vec::new();
-        let done = Tools::start(server).and_then(|mut tools| {
-            let mut call = |tool, arguments: Value| {
-                let answer = tools.call(tool, &arguments);
-                updates.push(tool_call(updates.len(), tool, &answer));
-                answer
-            };
-            match self {
-                Self::Schedule(subject) => schedule(&mut call, subject),
-                Self::Check(subject) => check(&mut call, subject),
-            }
-        });
-        let sentence = done.unwrap_or_else(|error| format!("I could not do it: {error}."));
-        (updates, sentence)
+    /// Does the work with the tools of a server, and shows each call. Returns a sentence for the answer.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the server cannot be used or a tool refuses.
+    pub(super) fn run(
+        &self,
+        server: &McpServerStdio,
+        mut show: impl FnMut(SessionUpdate),
+    ) -> Result<String, CallError> {
+        let mut tools = Tools::start(server)?;
+        let mut calls = 0;
+        let mut call = |tool, arguments: Value| {
+            let answer = tools.call(tool, &arguments);
+            show(tool_call(calls, tool, &answer));
+            calls += 1;
+            answer
+        };
+        match self {
+            Self::Schedule(subject) => schedule(&mut call, subject),
+            Self::Check(subject) => check(&mut call, subject),
+        }
     }
 }
 
@@ -104,22 +108,6 @@ fn count(result: &str) -> u64 {
     number
         .and_then(|number| number.parse().ok())
         .unwrap_or_default()
-}
-
-fn tool_call(
-    number: usize,
-    tool: &'static str,
-    answer: &Result<Value, CallError>,
-) -> SessionUpdate {
-    let (status, text) = match answer {
-        Ok(answer) => (ToolCallStatus::Completed, answer.to_string()),
-        Err(error) => (ToolCallStatus::Failed, error.to_string()),
-    };
-    let call = ToolCall::new(format!("tool-{number}"), tool)
-        .kind(ToolKind::Other)
-        .status(status)
-        .content(vec![ToolCallContent::from(text)]);
-    SessionUpdate::ToolCall(call)
 }
 
 #[cfg(test)]

@@ -3,25 +3,29 @@
 //! The agent speaks ACP version 1 on standard input and output, keeps its sessions as files in its home folder, and
 //! answers with the earlier requests of the session. It follows the protocol closely: it offers resume, load, list
 //! and close, holds a lock on each open session, and refuses to restore a session in another working directory. It
-//! calls the tools of the session's MCP server for a daily check, and for no other request.
+//! calls the tools of the session's MCP server for a daily check and in the turns of a goal, and for no other request.
 //!
 //! - `dispatch` receives the requests of the client and passes them to `agent::DemoAgent`.
 //! - `agent::DemoAgent` opens sessions and runs their turns.
 //! - `session::Memory` holds the turns of a session and derives the answers from them.
-//! - `daily_check::DailyCheck` is the work that the agent does with `tools::Tools`.
+//! - `turn_work::Work` is the work of a turn that does more than answer, with `tools::Tools`: a `daily_check::DailyCheck`,
+//!   or a `goal::GoalTurn`, in which the agent plays a role of a team.
 //! - `session_files::SessionFolder` stores and locks the sessions on disk.
 //!
 //! Read `dispatch.rs` first.
 //!
 //! **Invariants:** the crate implements the agent's side of the protocol and depends on no other crate of the
-//! workspace. Shared code could hide an error that the agent and the client that starts it have in common.
+//! workspace. Shared code could hide an error that the agent and the client that starts it have in common. Only its tests
+//! render the prompts of a goal with `model`.
 
 mod agent;
 mod daily_check;
 mod dispatch;
+mod goal;
 mod session;
 mod session_files;
 mod tools;
+mod turn_work;
 
 use std::{io, path::PathBuf, time::Duration};
 

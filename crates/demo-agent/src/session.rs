@@ -9,6 +9,8 @@ use agent_client_protocol::v1::schema::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::goal;
+
 /// The size of the context window that the agent reports, in words.
 const CONTEXT_WORDS: u64 = 100_000;
 /// The maximum number of characters of a quoted request.
@@ -56,9 +58,10 @@ impl Memory {
         }
     }
 
-    /// Returns the first request, shortened. Returns `None` if there was no request yet.
+    /// Returns the first request, shortened, or its subject in a goal. Returns `None` if there was no request yet.
     pub(super) fn title(&self) -> Option<String> {
-        self.turns.first().map(|turn| quote(&turn.request))
+        let request = &self.turns.first()?.request;
+        Some(goal::title(request).unwrap_or_else(|| quote(request)))
     }
 
     /// Returns all requests and answers as updates, for a client that loads the session.
@@ -102,6 +105,16 @@ impl Memory {
             CONTEXT_WORDS,
         )));
         updates
+    }
+
+    /// Returns the updates at the end of a turn whose work gives the answer.
+    pub(super) fn usage_updates(&self) -> Vec<SessionUpdate> {
+        let title = SessionInfoUpdate::new().title(self.title());
+        let usage = UsageUpdate::new(self.count_all_words(), CONTEXT_WORDS);
+        vec![
+            SessionUpdate::SessionInfoUpdate(title),
+            SessionUpdate::UsageUpdate(usage),
+        ]
     }
 
     /// Returns the number of words of all requests and answers, which the agent reports as its usage.

@@ -5,7 +5,9 @@ use std::{
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
-use agent_client_protocol::v1::schema::{McpServer, McpServerStdio};
+use agent_client_protocol::v1::schema::{
+    McpServer, McpServerStdio, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus, ToolKind,
+};
 use serde_json::{Value, json};
 
 /// The version of MCP that the agent speaks.
@@ -68,6 +70,15 @@ impl Tools {
         Ok(tools)
     }
 
+    /// Returns the names of the tools.
+    pub(super) fn list(&mut self) -> Result<Vec<String>, CallError> {
+        let tools = self.request("tools/list", &json!({}))?["tools"].take();
+        let tools = tools.as_array().into_iter().flatten();
+        Ok(tools
+            .filter_map(|tool| tool["name"].as_str().map(str::to_owned))
+            .collect())
+    }
+
     /// Calls a tool of Matins, and returns its structured answer.
     ///
     /// # Errors
@@ -106,6 +117,23 @@ impl Tools {
             return Ok(message["result"].take());
         }
     }
+}
+
+/// Returns the update that shows a call and its answer.
+pub(super) fn tool_call(
+    number: usize,
+    tool: &'static str,
+    answer: &Result<Value, CallError>,
+) -> SessionUpdate {
+    let (status, text) = match answer {
+        Ok(answer) => (ToolCallStatus::Completed, answer.to_string()),
+        Err(error) => (ToolCallStatus::Failed, error.to_string()),
+    };
+    let call = ToolCall::new(format!("tool-{number}"), tool)
+        .kind(ToolKind::Other)
+        .status(status)
+        .content(vec![ToolCallContent::from(text)]);
+    SessionUpdate::ToolCall(call)
 }
 
 impl Drop for Tools {

@@ -72,7 +72,9 @@ const RESTRICTED_DEPENDENCIES_IN_TESTS: [(&str, &[&str]); 2] = [
 ];
 
 /// Crates of one layer, each with the crates of the same layer that its tests may import nevertheless.
-const SAME_LAYER_IN_TESTS: [(&str, &[&str]); 1] = [
+const SAME_LAYER_IN_TESTS: [(&str, &[&str]); 2] = [
+    // The demonstration agent reads the prompts that the model renders.
+    ("demo-agent", &["model"]),
     // One suite of turns runs over the store and over the API, with the same results.
     ("daemon", &["api", "runtime"]),
 ];
