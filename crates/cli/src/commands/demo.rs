@@ -1,4 +1,7 @@
-//! `matins demo`: runs an automation with the demonstration agent and prints its conversation.
+//! `matins demo`: runs an automation with the demonstration agent and prints its conversation, or runs a goal with a team
+//! of demonstration agents.
+
+mod goal;
 
 use std::{collections::HashSet, net::Ipv4Addr, path::PathBuf, time::Duration};
 
@@ -16,6 +19,8 @@ use server::{DataFolder, LocalInstance, NetworkAccess, Server, SystemClock};
 use service::DEMO_AGENT;
 use store::Location;
 use tokio::{net::TcpListener, time::sleep};
+
+use goal::{DEFAULT_GOAL, GoalPrinter};
 
 use super::sign_in;
 use crate::{
@@ -43,7 +48,8 @@ const STOP_DEADLINE: Duration = Duration::from_secs(10);
 /// Run the demonstration agent on a schedule and print its conversation; requires no setup
 ///
 /// Keeps all data in a folder of its own. If the command is started again with the same folder, the agent
-/// remembers the earlier conversation.
+/// remembers the earlier conversation. With --goal, a team of demonstration agents plans, works and judges instead, for
+/// about half a minute.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The folder for all data of the demonstration
@@ -55,6 +61,15 @@ pub(crate) struct Args {
     /// Stop after this number of turns
     #[arg(long, value_name = "N", value_parser = parse_positive)]
     turns: Option<usize>,
+    /// Let a team work on a goal instead, and print its steps; a goal with the words "ask me" puts a question
+    #[arg(
+        long,
+        value_name = "TEXT",
+        num_args = 0..=1,
+        default_missing_value = DEFAULT_GOAL,
+        conflicts_with_all = ["every", "turns"]
+    )]
+    goal: Option<String>,
 }
 
 fn parse_positive(text: &str) -> Result<usize, String> {
@@ -88,22 +103,24 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
     folder.write_address(address.as_deref())?;
     let client = server.client(&local);
     let app = App::with_client(local, client, config, output);
-    let started_at = SystemClock.now();
-    let mut watch = ConversationPrinter {
-        app: &app,
-        folder: clean(&folder.path().display().to_string()).into_owned(),
-        started_at,
-        wanted_turns: args.turns,
-        ended_runs: HashSet::new(),
-        transcript: None,
+    let mut watch = match args.goal {
+        Some(text) => Watch::Goal(GoalPrinter::new(&app, folder.path().to_owned(), text)),
+        None => Watch::Conversation(ConversationPrinter {
+            app: &app,
+            folder: clean(&folder.path().display().to_string()).into_owned(),
+            started_at: SystemClock.now(),
+            wanted_turns: args.turns,
+            ended_runs: HashSet::new(),
+            transcript: None,
+        }),
     };
     let watched = async {
-        let view = ensure_automation(&app, args.every).await?;
-        print_introduction(&app, &watch.folder, &view, address.as_deref()).await?;
-        let session = view.session.as_ref();
-        watch.transcript =
-            session.map(|it| Transcript::new(it.id, MessageRange::After(it.last_seq)));
-        watch.print_until_done().await
+        match &mut watch {
+            Watch::Goal(goal) => goal.run(address.as_deref()).await,
+            Watch::Conversation(conversation) => {
+                conversation.run(args.every, address.as_deref()).await
+            }
+        }
     };
     // Stop the server in every case, even if watching failed, and report that failure afterwards.
     let watched = tokio::select! {
@@ -122,12 +139,18 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
         }
     }
     watched?;
-    // Print the messages of the last turn, which ended during the stop.
-    watch.print_new_messages().await?;
-    let session = watch.transcript.as_ref().map(Transcript::session);
-    print_next_steps(&app, &watch.folder, session)?;
+    let exit = match watch {
+        Watch::Goal(goal) => goal.finish().await?,
+        Watch::Conversation(conversation) => conversation.finish().await?,
+    };
     app.close().await;
-    Ok(Exit::Done)
+    Ok(exit)
+}
+
+/// The printer of a demonstration.
+enum Watch<'a> {
+    Conversation(ConversationPrinter<'a>),
+    Goal(GoalPrinter<'a>),
 }
 
 /// Returns the automation of this folder. Creates it if it does not exist, and resumes it if it is paused.
@@ -185,18 +208,7 @@ async fn print_introduction(
     if app.output.json {
         return Ok(());
     }
-    // On a terminal a person reads along. A log would keep the secret of a link.
-    let page = match address {
-        Some(address) if app.output.is_interactive() => {
-            let link = sign_in::create_at(app, address).await?;
-            format!("Page: {}\n{}\n", link.url(), link.note(app))
-        }
-        Some(_) => format!(
-            "`{} --data {folder} sign-in` prints a link to its page.\n",
-            clean(&program_name())
-        ),
-        None => String::new(),
-    };
+    let page = format_page(app, folder, address).await?;
     let schedule = view
         .triggers
         .iter()
@@ -214,6 +226,22 @@ async fn print_introduction(
     ))?)
 }
 
+/// Returns the line about the page of the demonstration. Returns an empty text if it has no page.
+async fn format_page(app: &App, folder: &str, address: Option<&str>) -> Result<String, CliError> {
+    Ok(match address {
+        // On a terminal a person reads along. A log would keep the secret of a link.
+        Some(address) if app.output.is_interactive() => {
+            let link = sign_in::create_at(app, address).await?;
+            format!("Page: {}\n{}\n", link.url(), link.note(app))
+        }
+        Some(_) => format!(
+            "`{} --data {folder} sign-in` prints a link to its page.\n",
+            clean(&program_name())
+        ),
+        None => String::new(),
+    })
+}
+
 /// The printer of the growing conversation.
 struct ConversationPrinter<'a> {
     app: &'a App,
@@ -226,6 +254,24 @@ struct ConversationPrinter<'a> {
 }
 
 impl ConversationPrinter<'_> {
+    /// Starts the automation, and prints until the wanted number of turns has ended.
+    async fn run(&mut self, every: Option<Period>, address: Option<&str>) -> Result<(), CliError> {
+        let view = ensure_automation(self.app, every).await?;
+        print_introduction(self.app, &self.folder, &view, address).await?;
+        let session = view.session.as_ref();
+        self.transcript =
+            session.map(|it| Transcript::new(it.id, MessageRange::After(it.last_seq)));
+        self.print_until_done().await
+    }
+
+    /// Prints the messages of the last turn, which ended during the stop, and the next steps.
+    async fn finish(mut self) -> Result<Exit, CliError> {
+        self.print_new_messages().await?;
+        let session = self.transcript.as_ref().map(Transcript::session);
+        print_next_steps(self.app, &self.folder, session)?;
+        Ok(Exit::Done)
+    }
+
     /// Prints until the wanted number of turns has ended.
     async fn print_until_done(&mut self) -> Result<(), CliError> {
         loop {

@@ -177,3 +177,132 @@ fn paused_demo_prints_reason_and_resume_hint() {
     let ended = demo.end();
     assert_eq!(ended.code, 0, "{ended:#?}");
 }
+
+#[test]
+fn goal_of_demo_ends_with_files_after_one_rework() {
+    let world = TestInstallation::new();
+    let started = world.run(&[
+        "demo",
+        "--dir",
+        "d",
+        "--goal",
+        "Write on tea: green and black.",
+    ]);
+    let shown = started.expect_success();
+    for text in [
+        "The goal: Write on tea: green and black.",
+        "The team: planner, worker-1, worker-2, judge.",
+        "Draft: green, after outline",
+        "DONE      outline",
+        "sent back by judge: The last line of summary.md is not",
+        "round 2",
+        "accepted",
+        "The goal is done: 4 of 4 tasks are done",
+        "The goal is reached: 4 of 4 tasks are done.",
+        "goal show ses_",
+    ] {
+        assert!(shown.contains(text), "{text:?} is not in {shown}");
+    }
+    assert_eq!(shown.matches("sent back by").count(), 1, "{shown}");
+    for key in ["outline", "green", "black", "summary"] {
+        let is_done = |line: &str| line.contains(&format!("DONE      {key} "));
+        assert_eq!(
+            shown.lines().filter(|line| is_done(line)).count(),
+            1,
+            "{key}: {shown}"
+        );
+    }
+    assert!(!shown.contains('\u{1b}'), "a pipe gets no colours");
+    let steps = shown
+        .lines()
+        .skip_while(|line| !line.contains("RUNNING"))
+        .take_while(|line| !line.starts_with("The goal is"));
+    let longest = steps.map(|line| line.chars().count()).max();
+    assert!(longest <= Some(80), "{shown}");
+    // 1. The files are where the command says.
+    let sessions = std::fs::read_dir(world.path().join("d/sessions")).unwrap();
+    let [folder] = sessions
+        .map(|entry| entry.unwrap().path())
+        .collect::<Vec<_>>()[..]
+    else {
+        panic!("{shown}");
+    };
+    assert!(shown.contains(folder.to_str().unwrap()), "{shown}");
+    let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
+    let summary = read("summary.md");
+    assert!(
+        summary.contains("`green.md`") && summary.contains("`black.md`"),
+        "{summary}"
+    );
+    let (body, last) = summary.trim_end().rsplit_once('\n').unwrap();
+    let words = body.split_whitespace().count();
+    assert_eq!(last, format!("Words: {words}"));
+    assert!(read("green.md").contains("outline: Wrote `outline.md`"));
+    // 2. They are artifacts, too, and nothing but the folder is touched.
+    let session = folder.file_name().unwrap().to_str().unwrap();
+    let data = world.path().join("d");
+    let list = [
+        "artifact",
+        "list",
+        session,
+        "--data",
+        data.to_str().unwrap(),
+    ];
+    let artifacts = world.json(&list);
+    let names: Vec<_> = artifacts
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|it| it["name"].as_str())
+        .collect();
+    for name in ["outline.md", "green.md", "black.md", "summary.md"] {
+        assert!(names.contains(&name), "{name}: {names:?}");
+    }
+    assert!(!world.data_folder().exists());
+}
+
+#[test]
+fn question_of_demo_goal_waits_for_answer_of_person() {
+    let world = TestInstallation::new();
+    let mut demo = world.start(&["demo", "--goal", "Write on tea: green and black. Ask me."]);
+    let shown = demo.read_stdout_until("\"everyone\"");
+    let question = shown
+        .split_whitespace()
+        .find(|word| word.starts_with("que_"));
+    let folder = world.path().join("matins-demo");
+    let folder = folder.to_str().unwrap();
+    let answer = [
+        "question",
+        "answer",
+        question.unwrap(),
+        "my aunts",
+        "--data",
+        folder,
+    ];
+    world.run(&answer).expect_success();
+    let rest = demo.read_stdout_until("goal start");
+    assert_eq!(demo.end().code, 0);
+    assert!(rest.contains("4 of 4 tasks are done"), "{rest}");
+    let sessions = std::fs::read_dir(world.path().join("matins-demo/sessions")).unwrap();
+    let folder = sessions.map(|entry| entry.unwrap().path()).next().unwrap();
+    let green = std::fs::read_to_string(folder.join("green.md")).unwrap();
+    assert!(green.contains("The answer: my aunts"), "{green}");
+}
+
+#[test]
+fn ctrl_c_stops_demo_goal_and_keeps_it() {
+    let world = TestInstallation::new();
+    let mut demo = world.start(&["demo", "--goal", "Write on tea: green and black."]);
+    demo.read_stdout_until("RUNNING   outline");
+    demo.signal(Signal::INT);
+    let ended = demo.end();
+    assert_eq!(ended.code, 0, "{ended:#?}");
+    assert!(ended.stdout.contains("The goal remains"), "{ended:#?}");
+}
+
+#[test]
+fn goal_of_demo_has_no_schedule() {
+    let world = TestInstallation::new();
+    let refused = world.run(&["demo", "--goal", "Write", "--turns", "2"]);
+    assert_eq!(refused.code, 2, "{refused:#?}");
+}
