@@ -92,19 +92,61 @@ export function Field({ label, note, error, ...rest }: FieldProps) {
   );
 }
 
-export interface SelectFieldProps extends ComponentProps<"select"> {
+export interface TextFieldProps extends ComponentProps<"textarea"> {
   label: string;
   note?: ReactNode;
+  error?: string | null | undefined;
 }
 
-/** A native select, because its list needs no inline style and suits phones. */
-export function SelectField({ label, note, ...rest }: SelectFieldProps) {
+/** A field of several lines. */
+export function TextField({ label, note, error, ...rest }: TextFieldProps) {
   const id = useId();
+  const noteId = `${id}-note`;
   return (
     <div className={css.field}>
       <label htmlFor={id}>{label}</label>
-      <select {...rest} id={id} className={css.input} />
-      {note && <span className={css.fieldNote}>{note}</span>}
+      <textarea
+        rows={4}
+        {...rest}
+        id={id}
+        className={css.input}
+        aria-invalid={error ? true : undefined}
+        aria-describedby={error || note ? noteId : undefined}
+      />
+      {(error || note) && (
+        <span id={noteId} className={error ? css.fieldError : css.fieldNote}>
+          {error ? <TextWithCode text={error} /> : note}
+        </span>
+      )}
+    </div>
+  );
+}
+
+export interface SelectFieldProps extends ComponentProps<"select"> {
+  label: string;
+  note?: ReactNode;
+  error?: string | null | undefined;
+}
+
+/** A native select, because its list needs no inline style and suits phones. */
+export function SelectField({ label, note, error, ...rest }: SelectFieldProps) {
+  const id = useId();
+  const noteId = `${id}-note`;
+  return (
+    <div className={css.field}>
+      <label htmlFor={id}>{label}</label>
+      <select
+        {...rest}
+        id={id}
+        className={css.input}
+        aria-invalid={error ? true : undefined}
+        aria-describedby={error || note ? noteId : undefined}
+      />
+      {(error || note) && (
+        <span id={noteId} className={error ? css.fieldError : css.fieldNote}>
+          {error ? <TextWithCode text={error} /> : note}
+        </span>
+      )}
     </div>
   );
 }

@@ -1,7 +1,7 @@
 /** Questions of agents in the inbox: a row of the list, and the question with its answer. */
 import { useQuery } from "@tanstack/react-query";
 import { Timer } from "lucide-react";
-import { type FormEvent, useMemo, useRef, useState } from "react";
+import { type FormEvent, useId, useMemo, useRef, useState } from "react";
 import { Link } from "wouter";
 import { get } from "../../api/client";
 import { hasStatus } from "../../api/problem";
@@ -113,19 +113,20 @@ function QuestionView({ question }: { question: Question }) {
         <p className={css.question}>{question.text}</p>
         <small>the agent’s own words</small>
       </div>
-      {!pending ? (
-        <Callout title={endText(question)}>{null}</Callout>
-      ) : question.form ? (
-        <FieldsForm question={question} />
-      ) : (
-        <AnswerForm question={question} />
-      )}
+      <QuestionAnswer question={question} />
     </section>
   );
 }
 
+/** The answer box of a question that waits; how it ended otherwise. */
+export function QuestionAnswer({ question }: { question: Question }) {
+  if (question.state !== "pending") return <Callout title={endText(question)}>{null}</Callout>;
+  return question.form ? <FieldsForm question={question} /> : <AnswerForm question={question} />;
+}
+
 function AnswerForm({ question }: { question: Question }) {
   const refusal = useRefusal()("approvals:write");
+  const fieldId = useId();
   const [text, setText] = useState("");
   const [busy, setBusy] = useState<number | "text" | null>(null);
   const buttons = useRef<HTMLDivElement>(null);
@@ -158,11 +159,11 @@ function AnswerForm({ question }: { question: Question }) {
         ))}
       </div>
       <form className={css.comment} onSubmit={submit}>
-        <label htmlFor="answer">
+        <label htmlFor={fieldId}>
           <span>{question.options.length > 0 ? "Another answer" : "Your answer"}</span>
         </label>
         <input
-          id="answer"
+          id={fieldId}
           value={text}
           maxLength={ANSWER_CHARS}
           onChange={(event) => setText(event.target.value)}

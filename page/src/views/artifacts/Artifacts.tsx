@@ -30,8 +30,8 @@ export const NOTHING_YET =
 export const readArtifacts = (session: string, after: string | null, limit: number, signal: AbortSignal) =>
   get<Page<Artifact>>(`/sessions/${session}/artifacts`, { after, limit }, signal);
 
-/** The artifacts of a session, beside its conversation. Shows nothing if there are none. */
-export function SessionArtifacts({ session }: { session: string }) {
+/** The artifacts of a session, beside its conversation. Shows `empty` if there are none. */
+export function SessionArtifacts({ session, empty = null }: { session: string; empty?: ReactNode }) {
   const list = useInfiniteQuery({
     queryKey: [...keys.artifacts(session), "list"],
     queryFn: ({ signal, pageParam }) => readArtifacts(session, pageParam, PAGE, signal),
@@ -41,7 +41,7 @@ export function SessionArtifacts({ session }: { session: string }) {
   const [all, setAll] = useState(false);
   const groups = versionsOf(list.data?.pages.flatMap((page) => page.items) ?? []);
   const shown = all ? groups : groups.slice(0, SHOWN_BESIDE);
-  if (list.error === null && groups.length === 0) return null;
+  if (list.error === null && groups.length === 0) return list.data === undefined ? null : empty;
   const number = `${groups.length}${list.hasNextPage ? "+" : ""}`;
   return (
     <section className={css.beside} aria-label="Artifacts">

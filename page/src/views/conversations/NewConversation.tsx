@@ -11,6 +11,7 @@ import { Field, Panel, SelectField, Skeleton } from "../../kit/layout";
 import { useConnection } from "../../shell/connection";
 import css from "./conversation.module.css";
 import { useDraft, writeDraft } from "./drafts";
+import { titleFrom } from "./names";
 
 function stateOf(agent: Agent): string {
   if (agent.program === null) return "not installed";
@@ -164,15 +165,4 @@ export function NewConversation() {
       )}
     </div>
   );
-}
-
-const MAX_TITLE = 60;
-
-/** The first line of the message, as the title until somebody gives a better one. */
-export function titleFrom(text: string): string {
-  const line = text.trim().split("\n", 1)[0] ?? "";
-  if (line.length <= MAX_TITLE) return line;
-  const cut = line.slice(0, MAX_TITLE);
-  const space = cut.lastIndexOf(" ");
-  return `${space > MAX_TITLE / 2 ? cut.slice(0, space) : cut}…`;
 }
