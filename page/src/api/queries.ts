@@ -43,6 +43,10 @@ export const keys = {
   /** The memory of an automation or of a session, by the ID of the owner. */
   memory: (owner: string) => ["memory", owner] as const,
   artifacts: (session: string) => ["artifacts", session] as const,
+  /** The lists of goals. */
+  goals: ["goals"] as const,
+  /** A goal and all that belongs to it, by its ID. */
+  goal: (id: string) => ["goal", id] as const,
 };
 
 export const useWhoami = () =>

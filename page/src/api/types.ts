@@ -52,6 +52,7 @@ export type RunStatus = Schemas["RunStatus"];
 export type RunView = Schemas["RunView"];
 export type RuntimeToken = Schemas["RuntimeToken"];
 export type Seat = Schemas["Seat"];
+export type SeatMessage = Schemas["SeatMessage"];
 export type SecretRotated = Schemas["SecretRotated"];
 export type ServerInfo = Schemas["ServerInfo"];
 export type RunCounts = Schemas["RunCounts"];

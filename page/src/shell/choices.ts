@@ -119,6 +119,8 @@ export function choicesFor(text: string, { views, sessions, automations, permiss
       label: "New automation",
       act: "/automations/new",
     });
+  if (permissions.includes("sessions:write"))
+    begin.push({ key: "new goal", group: "Do", icon: Plus, label: "New goal", act: "/goals/new" });
   const all: Choice[] = [
     ...begin,
     ...(isFirst || !mayAutomate ? [] : automations.flatMap(actionsOf)),

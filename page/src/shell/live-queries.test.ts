@@ -33,11 +33,28 @@ describe("staleKeys", () => {
   });
 
   it("question_refetches_the_questions_and_the_overview", () => {
-    expect(keys({ kind: "question", session_id: "s" })).toEqual(["questions", "overview"]);
+    expect(keys({ kind: "question", session_id: "s" })).toEqual(["questions", "overview", "goal/s"]);
   });
 
   it("tool_call_refetches_nothing", () => {
     expect(keys({ kind: "message", role: "tool", session_id: "s" })).toEqual([]);
+  });
+
+  it("task_refetches_its_goal_and_the_lists_of_goals", () => {
+    expect(keys({ kind: "task", session_id: "s", key: "a", status: "DONE" })).toEqual(["goals", "goal/s"]);
+    expect(keys({ kind: "task" })).toEqual([]);
+  });
+
+  it("turn_of_an_automation_is_none_of_a_goal", () => {
+    const own = { ...QUEUED, session_id: "s", automation_id: null };
+    expect(keys(own)).toEqual(expect.arrayContaining(["goals", "goal/s"]));
+    expect(keys({ ...QUEUED, session_id: "s" })).not.toContain("goal/s");
+  });
+
+  it("message_between_seats_refetches_the_goal", () => {
+    const message = { kind: "message", role: "assistant", session_id: "s" };
+    expect(keys({ ...message, to_seat_id: "seat_1" })).toEqual(["goal/s"]);
+    expect(keys({ ...message, to_seat_id: null })).toEqual([]);
   });
 
   it("event_of_a_later_server_is_ignored", () => {

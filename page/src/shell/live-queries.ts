@@ -1,5 +1,6 @@
 /** Refetches the shared queries that an event of the tenant's feed has made stale. */
 import { useCallback, useEffect, useRef } from "react";
+import { goalOfTaskEvent } from "../api/goals";
 import { keys, queryClient } from "../api/queries";
 import type { TraceEvent } from "../api/types";
 import { useFeedState, useTenantEvents } from "../live/client";
@@ -31,9 +32,11 @@ function toolKeys(event: Extract<TraceEvent, { kind: "run" }>): (readonly string
 }
 
 export function staleKeys(event: TraceEvent): (readonly string[])[] {
+  const goal = goalOfTaskEvent(event);
+  if (goal !== null) return [keys.goals, keys.goal(goal)];
   switch (event.kind) {
     case "session":
-      return [keys.sessions, keys.session(event.session_id)];
+      return [keys.sessions, keys.session(event.session_id), keys.goals, keys.goal(event.session_id)];
     case "run":
       return [
         keys.runs,
@@ -41,16 +44,21 @@ export function staleKeys(event: TraceEvent): (readonly string[])[] {
         keys.timeline,
         ...(event.session_id ? [keys.sessions, keys.session(event.session_id)] : []),
         ...(event.automation_id ? [keys.automations] : []),
+        // A turn of a goal changes the turns, the usage and the seats.
+        ...(event.session_id && !event.automation_id ? [keys.goals, keys.goal(event.session_id)] : []),
         ...toolKeys(event),
       ];
     case "approval":
       return [keys.approvals, keys.runs, keys.overview];
     case "question":
-      return [keys.questions, keys.overview];
+      return [keys.questions, keys.overview, keys.goal(event.session_id)];
     case "automation":
       return [keys.automations, keys.overview, keys.timeline];
     case "message":
-      return event.role === "user" ? [keys.sessions] : [];
+      return [
+        ...(event.role === "user" ? [keys.sessions] : []),
+        ...(event.to_seat_id ? [keys.goal(event.session_id)] : []),
+      ];
     default:
       return [];
   }

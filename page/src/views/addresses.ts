@@ -12,3 +12,8 @@ export const addressOfApproval = (id: string): string => `/approvals/${id}`;
 
 /** Questions are in the inbox of the approvals. */
 export const addressOfQuestion = (id: string): string => `/approvals/${id}`;
+
+export const addressOfGoal = (id: string): string => `/goals/${id}`;
+
+export const addressOfTask = (goal: string, key: string): string =>
+  `${addressOfGoal(goal)}?task=${encodeURIComponent(key)}`;

@@ -11,6 +11,7 @@ import {
   Repeat,
   Settings as SettingsIcon,
   ShieldQuestionMark,
+  Target,
 } from "lucide-react";
 import { type ComponentType, lazy } from "react";
 import { useLocation } from "wouter";
@@ -24,6 +25,9 @@ const ArtifactList = lazy(() => import("./artifacts/ArtifactList"));
 const Automations = lazy(() => import("./automations/Automations"));
 const AutomationDetail = lazy(() => import("./automations/AutomationDetail"));
 const AutomationEditor = lazy(() => import("./automations/Editor"));
+const GoalDetail = lazy(() => import("./goals/GoalDetail"));
+const Goals = lazy(() => import("./goals/Goals"));
+const NewGoal = lazy(() => import("./goals/NewGoal"));
 const Settings = lazy(() => import("./settings/Settings"));
 
 export interface View {
@@ -94,6 +98,9 @@ export const views: View[] = [
   },
   { label: "Automation", href: "/automations", pattern: "/automations/:name", component: AutomationDetail },
   { label: "Runs", href: "/runs", pattern: "/runs/:id?", component: Runs, icon: History, key: "r" },
+  { label: "Goals", href: "/goals", pattern: "/goals", component: Goals, icon: Target, key: "l" },
+  { label: "New goal", href: "/goals/new", pattern: "/goals/new", component: NewGoal },
+  { label: "Goal", href: "/goals", pattern: "/goals/:id", component: GoalDetail },
   {
     label: "Settings",
     href: "/settings",

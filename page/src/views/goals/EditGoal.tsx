@@ -1,0 +1,188 @@
+import { useEffect, useRef, useState } from "react";
+import { request } from "../../api/client";
+import type { Goal } from "../../api/goals";
+import { ApiProblem, hasStatus } from "../../api/problem";
+import { Button } from "../../kit/Button";
+import { Dialog } from "../../kit/Dialog";
+import { Callout, errorText, FailureLine } from "../../kit/ErrorState";
+import { readerZone } from "../../kit/format";
+import { Field, TextField } from "../../kit/layout";
+import { toast } from "../../kit/Toast";
+import { refetchGoal } from "./actions";
+import { type EditForm, editFieldOfProblem, formOfGoal, limitLabel, patchOfForm, rebased } from "./form";
+import css from "./goals.module.css";
+import { titleOfGoal } from "./words";
+
+interface Failure {
+  field: string | null;
+  text: string;
+}
+
+/** Edits the text of a goal, its budget, its end and its limits. It sends only what the person has changed. */
+export function EditGoal(props: { goal: Goal; etag: string | null; onClose(): void }) {
+  const { onClose } = props;
+  // A refetch must not change the form under a person's hands.
+  const [base, setBase] = useState({ goal: props.goal, etag: props.etag });
+  const [form, setForm] = useState(() => formOfGoal(props.goal));
+  const [theirs, setTheirs] = useState<string[] | null>(null);
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const [busy, setBusy] = useState(false);
+  const fields = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    if (failure?.field == null) return;
+    const named = [...(fields.current?.querySelectorAll<HTMLElement>("[name]") ?? [])];
+    named.find((each) => each.getAttribute("name") === failure.field)?.focus();
+  }, [failure]);
+  const patch = patchOfForm(form, base.goal);
+  const isChanged = Object.keys(patch).length > 0;
+  const set = (change: Partial<EditForm>) => {
+    setForm((now) => ({ ...now, ...change }));
+    setFailure(null);
+  };
+  const errorOf = (field: string) => (failure?.field === field ? failure.text : null);
+  const save = async () => {
+    if (busy || !isChanged) return;
+    setBusy(true);
+    setFailure(null);
+    const path = `/goals/${base.goal.id}`;
+    try {
+      await request<Goal>("PATCH", path, {
+        body: patch,
+        ...(base.etag === null ? {} : { ifMatch: base.etag }),
+      });
+      toast(`${titleOfGoal(base.goal)} is saved`);
+      onClose();
+      return;
+    } catch (error) {
+      if (hasStatus(error, 412)) {
+        const { data, etag } = await request<Goal>("GET", path);
+        setTheirs(differencesOf(base.goal, data));
+        setForm((now) => rebased(now, base.goal, data));
+        setBase({ goal: data, etag });
+      } else {
+        const field = error instanceof ApiProblem ? editFieldOfProblem(error.problem.field) : null;
+        setFailure({ field, text: errorText(error) });
+      }
+    } finally {
+      refetchGoal(base.goal.id);
+    }
+    setBusy(false);
+  };
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="Edit the goal"
+      note="Another text makes the planner plan again. What is done stays done."
+      foot={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind="primary" busy={busy} disabled={!isChanged} onClick={save}>
+            {theirs === null ? "Save" : "Save mine"}
+          </Button>
+        </>
+      }
+    >
+      <form
+        ref={fields}
+        className={css.editForm}
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          void save();
+        }}
+      >
+        {theirs !== null && (
+          <Callout kind="waits" title="It has changed since you opened it.">
+            {theirs.length === 0 ? "No field of this form differs." : theirs.join(" ")} Your changes are kept,
+            the other fields show what is stored.
+          </Callout>
+        )}
+        <TextField
+          label="Goal"
+          name="goal"
+          rows={5}
+          value={form.goal}
+          error={errorOf("goal")}
+          onChange={(event) => set({ goal: event.target.value })}
+        />
+        <div className={css.triple}>
+          <Field
+            label="Cost at most"
+            name="cost"
+            inputMode="decimal"
+            value={form.cost}
+            placeholder="no limit"
+            error={errorOf("cost")}
+            onChange={(event) => set({ cost: event.target.value })}
+          />
+          <Field
+            label="Currency"
+            name="currency"
+            value={form.currency}
+            error={errorOf("currency")}
+            onChange={(event) => set({ currency: event.target.value })}
+          />
+          <Field
+            label="Tokens at most"
+            name="tokens"
+            inputMode="numeric"
+            value={form.tokens}
+            placeholder="no limit"
+            error={errorOf("tokens")}
+            onChange={(event) => set({ tokens: event.target.value })}
+          />
+        </div>
+        <Field
+          label="Until"
+          name="until"
+          type="datetime-local"
+          value={form.until}
+          note={`No further turn starts then. In ${readerZone()}`}
+          error={errorOf("until")}
+          onChange={(event) => set({ until: event.target.value })}
+        />
+        <details className={css.limits} open={failure?.field?.startsWith("limits.") || undefined}>
+          <summary>Limits</summary>
+          <div>
+            {Object.keys(form.limits).map((name) => (
+              <Field
+                key={name}
+                label={limitLabel(name)}
+                name={`limits.${name}`}
+                inputMode="numeric"
+                value={form.limits[name]}
+                error={errorOf(`limits.${name}`)}
+                onChange={(event) => set({ limits: { ...form.limits, [name]: event.target.value } })}
+              />
+            ))}
+          </div>
+        </details>
+        {failure?.field === null && <FailureLine>{failure.text}</FailureLine>}
+        <button type="submit" className="visually-hidden" tabIndex={-1} aria-hidden="true">
+          Save
+        </button>
+      </form>
+    </Dialog>
+  );
+}
+
+const LABELS = {
+  goal: "Goal",
+  cost: "Cost",
+  currency: "Currency",
+  tokens: "Tokens",
+  until: "Until",
+} as const;
+
+/** Says how another person has changed the fields of the form. */
+function differencesOf(before: Goal, after: Goal): string[] {
+  const [old, stored] = [formOfGoal(before), formOfGoal(after)];
+  const names = Object.keys(LABELS) as (keyof typeof LABELS)[];
+  const changed = names.filter((name) => old[name] !== stored[name]);
+  const limits = Object.keys(stored.limits).filter((name) => old.limits[name] !== stored.limits[name]);
+  return [
+    ...changed.map((name) => `${LABELS[name]}: ${stored[name] === "" ? "none" : stored[name]}.`),
+    ...limits.map((name) => `${limitLabel(name)}: ${stored.limits[name]}.`),
+  ];
+}

@@ -1,0 +1,145 @@
+import { useQuery } from "@tanstack/react-query";
+import { type FormEvent, type KeyboardEvent, useRef, useState } from "react";
+import { get, newKey, post } from "../../api/client";
+import type { Goal } from "../../api/goals";
+import { keys } from "../../api/queries";
+import type { Page, SeatMessage } from "../../api/types";
+import { Button } from "../../kit/Button";
+import { ErrorState, errorText, FailureLine } from "../../kit/ErrorState";
+import { NoLines, ShowMore } from "../../kit/List";
+import { Skeleton } from "../../kit/layout";
+import { Time } from "../../kit/Time";
+import { useDraft } from "../conversations/drafts";
+import { useRefusal } from "../refusal";
+import { refetchGoal } from "./actions";
+import css from "./goals.module.css";
+import { isOver } from "./words";
+
+const PAGE = 500;
+/** The API lists the oldest first, so the newest are on the last page. */
+const MAX_PAGES = 20;
+const FIRST_SHOWN = 20;
+const TO_ALL = "all";
+
+async function readMessages(goal: string, signal: AbortSignal): Promise<SeatMessage[]> {
+  const found: SeatMessage[] = [];
+  let since: string | null = null;
+  for (let page = 0; page < MAX_PAGES; page += 1) {
+    const path = `/sessions/${goal}/seat-messages`;
+    const part: Page<SeatMessage> = await get<Page<SeatMessage>>(path, { since, limit: PAGE }, signal);
+    found.push(...part.items);
+    since = part.next;
+    if (since === null) break;
+  }
+  return found.reverse();
+}
+
+/** The messages between the seats, the newest first, and the field of a person's message to a seat. */
+export function Messages({ goal }: { goal: Goal }) {
+  const [all, setAll] = useState(false);
+  const list = useQuery({
+    queryKey: [...keys.goal(goal.id), "messages"],
+    queryFn: ({ signal }) => readMessages(goal.id, signal),
+  });
+  const messages = list.data ?? [];
+  const shown = all ? messages : messages.slice(0, FIRST_SHOWN);
+  return (
+    <>
+      {!isOver(goal) && <SeatComposer goal={goal} />}
+      {list.error && <ErrorState error={list.error} onRetry={() => list.refetch()} />}
+      {list.data === undefined && !list.error && <Skeleton rows={3} />}
+      {list.data !== undefined && messages.length === 0 && (
+        <NoLines>No message yet. Seats write to each other, and you can write to each.</NoLines>
+      )}
+      {messages.length > 0 && (
+        <ul className={css.messages} aria-label="Messages">
+          {shown.map((message) => (
+            <li key={message.id}>
+              <p>
+                <strong>
+                  {message.from} → {message.to}
+                </strong>
+                <small>
+                  <Time at={message.created_at} withTime />
+                  {message.state !== "delivered" && `, ${message.state}`}
+                </small>
+              </p>
+              <p className={css.prose}>{message.text}</p>
+            </li>
+          ))}
+        </ul>
+      )}
+      {shown.length < messages.length && (
+        <ShowMore onClick={() => setAll(true)}>Show all {messages.length}</ShowMore>
+      )}
+    </>
+  );
+}
+
+/** Sends a message of a person to one seat, or to all. */
+function SeatComposer({ goal }: { goal: Goal }) {
+  const refusal = useRefusal()("sessions:write");
+  const [to, setTo] = useState(goal.seats[0]?.name ?? TO_ALL);
+  const [draft, setDraft] = useDraft(`goal.${goal.id}`);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<string | null>(null);
+  /** A message keeps its key until the server has it, so that a second try creates no second message. */
+  const key = useRef<{ content: string; key: string } | null>(null);
+  const send = async () => {
+    const text = draft.trim();
+    if (text === "" || busy || refusal !== null) return;
+    setBusy(true);
+    setError(null);
+    const content = JSON.stringify([to, text]);
+    if (key.current?.content !== content) key.current = { content, key: newKey() };
+    try {
+      await post(`/sessions/${goal.id}/seat-messages`, {
+        body: { to, text },
+        idempotencyKey: key.current.key,
+      });
+      key.current = null;
+      setDraft("");
+      refetchGoal(goal.id);
+    } catch (problem) {
+      setError(errorText(problem));
+    } finally {
+      setBusy(false);
+    }
+  };
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    void send();
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
+    event.preventDefault();
+    void send();
+  };
+  return (
+    <form className={css.composer} onSubmit={submit}>
+      <label>
+        <span>To</span>
+        <select value={to} onChange={(event) => setTo(event.target.value)}>
+          {goal.seats.map((seat) => (
+            <option key={seat.id} value={seat.name}>
+              {seat.name}
+            </option>
+          ))}
+          <option value={TO_ALL}>all seats</option>
+        </select>
+      </label>
+      <textarea
+        rows={2}
+        aria-label="Message to a seat"
+        placeholder={to === TO_ALL ? "Message all seats…" : `Message ${to}…`}
+        value={draft}
+        onChange={(event) => setDraft(event.target.value)}
+        onKeyDown={onKeyDown}
+      />
+      <Button type="submit" busy={busy} refusal={refusal} disabled={draft.trim() === ""}>
+        Send
+      </Button>
+      {error !== null && <FailureLine>{error}</FailureLine>}
+    </form>
+  );
+}

@@ -1,0 +1,294 @@
+import { ChevronRight } from "lucide-react";
+import { type FormEvent, useEffect, useRef, useState } from "react";
+import { Link, useLocation } from "wouter";
+import { newKey, post } from "../../api/client";
+import type { Goal } from "../../api/goals";
+import { ApiProblem } from "../../api/problem";
+import { keys, queryClient, useAgents } from "../../api/queries";
+import { Button } from "../../kit/Button";
+import { Callout, ErrorState, errorText } from "../../kit/ErrorState";
+import { readerZone } from "../../kit/format";
+import { Field, Panel, SelectField, TextField } from "../../kit/layout";
+import { toast } from "../../kit/Toast";
+import { addressOfGoal } from "../addresses";
+import { shellWord } from "../memory/entries";
+import { useRefusal } from "../refusal";
+import { EMPTY, FROM_FILE, fieldOfProblem, type NewGoalForm, requestOfForm } from "./form";
+import css from "./goals.module.css";
+import { bringsAgents, seatsText, TEAMS } from "./teams";
+import { titleOfGoal } from "./words";
+
+const DRAFT = "matins.goal.new";
+
+function readDraft(): NewGoalForm {
+  try {
+    return { ...EMPTY, ...(JSON.parse(localStorage.getItem(DRAFT) ?? "{}") as Partial<NewGoalForm>) };
+  } catch {
+    return EMPTY;
+  }
+}
+
+function writeDraft(form: NewGoalForm): void {
+  try {
+    if (JSON.stringify(form) === JSON.stringify(EMPTY)) localStorage.removeItem(DRAFT);
+    else localStorage.setItem(DRAFT, JSON.stringify(form));
+  } catch {
+    // Without storage the draft lasts as long as the tab.
+  }
+}
+
+interface Failure {
+  field: keyof NewGoalForm | null;
+  text: string;
+}
+
+/** The route `/goals/new`. */
+export default function NewGoal() {
+  const [form, setForm] = useState(readDraft);
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const [busy, setBusy] = useState(false);
+  const [, navigate] = useLocation();
+  const refusal = useRefusal()("sessions:write");
+  const agents = useAgents();
+  const key = useRef(newKey());
+  const fields = useRef<HTMLFormElement>(null);
+  useEffect(() => writeDraft(form), [form]);
+  useEffect(() => {
+    if (failure?.field == null) return;
+    fields.current?.querySelector<HTMLElement>(`[name="${failure.field}"]`)?.focus();
+  }, [failure]);
+  const set = <F extends keyof NewGoalForm>(field: F, value: NewGoalForm[F]) => {
+    setForm((now) => ({ ...now, [field]: value }));
+    if (failure?.field === field) setFailure(null);
+  };
+  const errorOf = (field: keyof NewGoalForm) => (failure?.field === field ? failure.text : null);
+  const team = TEAMS.find((each) => each.name === form.team);
+  // An agent that is not installed here is the last choice.
+  const installed = [...(agents.data?.items ?? [])].sort(
+    (a, b) => Number(b.program !== null) - Number(a.program !== null),
+  );
+  const agent = bringsAgents(team)
+    ? null
+    : (installed.find((each) => each.name === form.agent)?.name ?? installed[0]?.name ?? null);
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    if (busy || refusal !== null) return;
+    if (form.goal.trim() === "") return setFailure({ field: "goal", text: "A goal needs a text." });
+    setBusy(true);
+    setFailure(null);
+    try {
+      const goal = await post<Goal>("/goals", {
+        body: requestOfForm(form, agent),
+        idempotencyKey: key.current,
+      });
+      writeDraft(EMPTY);
+      queryClient.invalidateQueries({ queryKey: keys.goals });
+      toast(`${titleOfGoal(goal)} is ${form.draft ? "a draft" : "started"}`);
+      navigate(addressOfGoal(goal.id));
+    } catch (error) {
+      // A refused request has taken effect nowhere, so the next one is another.
+      if (error instanceof ApiProblem) key.current = newKey();
+      const field = error instanceof ApiProblem ? fieldOfProblem(error.problem.field) : null;
+      setFailure({ field, text: errorText(error) });
+      setBusy(false);
+    }
+  };
+  return (
+    <div className={css.form}>
+      <nav aria-label="Path" className={css.path}>
+        <Link href="/goals">Goals</Link>
+        <ChevronRight size={16} aria-hidden />
+        <h1>New goal</h1>
+      </nav>
+      {agents.error && <ErrorState error={agents.error} onRetry={() => agents.refetch()} />}
+      <Panel>
+        <form ref={fields} className={css.fields} onSubmit={submit} noValidate>
+          <TextField
+            label="Goal"
+            name="goal"
+            rows={5}
+            value={form.goal}
+            placeholder="Compare the three offers. Write one page that names the best one, and why."
+            note="The result, and what must not happen. The planner divides it into tasks."
+            error={errorOf("goal")}
+            onChange={(event) => set("goal", event.target.value)}
+          />
+          <SelectField
+            label="Team"
+            name="team"
+            value={form.team}
+            error={errorOf("team")}
+            note={team?.about ?? "The text of a team's file."}
+            onChange={(event) => set("team", event.target.value)}
+          >
+            {TEAMS.map((each) => (
+              <option key={each.name} value={each.name}>
+                {each.name}
+              </option>
+            ))}
+            <option value={FROM_FILE}>from a file…</option>
+          </SelectField>
+          {team && (
+            <ul className={css.team} aria-label={`Seats of ${team.name}`}>
+              {team.seats.map((seats) => (
+                <li key={seats.role}>{seatsText(seats)}</li>
+              ))}
+            </ul>
+          )}
+          {form.team === FROM_FILE && (
+            <TextField
+              label="Team file"
+              name="teamText"
+              rows={10}
+              className={css.code}
+              spellCheck={false}
+              value={form.teamText}
+              placeholder={
+                'name = "own"\n\n[[seats]]\nrole = "planner"\nentry = true\n\n[[seats]]\nrole = "worker"'
+              }
+              note={
+                <>
+                  TOML. <code>matins team show research</code> prints one to begin with.
+                </>
+              }
+              error={errorOf("teamText")}
+              onChange={(event) => set("teamText", event.target.value)}
+            />
+          )}
+          {bringsAgents(team) ? (
+            <p className={css.note}>The seats of this team have their agents.</p>
+          ) : (
+            <SelectField
+              label="Agent"
+              name="agent"
+              value={agent ?? ""}
+              error={errorOf("agent")}
+              note="Of all seats for which the team names none"
+              onChange={(event) => set("agent", event.target.value)}
+            >
+              {installed.map((each) => (
+                <option key={each.id} value={each.name}>
+                  {each.name}
+                  {each.program === null && ", not installed"}
+                </option>
+              ))}
+            </SelectField>
+          )}
+          <Field
+            label="Directory"
+            name="cwd"
+            value={form.cwd}
+            placeholder="A folder of its own"
+            note="An absolute path on the machine of the server. It never changes."
+            error={errorOf("cwd")}
+            spellCheck={false}
+            autoComplete="off"
+            onChange={(event) => set("cwd", event.target.value)}
+          />
+          <div className={css.triple}>
+            <Field
+              label="Cost at most"
+              name="cost"
+              inputMode="decimal"
+              value={form.cost}
+              placeholder="no limit"
+              error={errorOf("cost")}
+              onChange={(event) => set("cost", event.target.value)}
+            />
+            <Field
+              label="Currency"
+              name="currency"
+              value={form.currency}
+              error={errorOf("currency")}
+              onChange={(event) => set("currency", event.target.value)}
+            />
+            <Field
+              label="Tokens at most"
+              name="tokens"
+              inputMode="numeric"
+              value={form.tokens}
+              placeholder="no limit"
+              error={errorOf("tokens")}
+              onChange={(event) => set("tokens", event.target.value)}
+            />
+          </div>
+          <Field
+            label="Until"
+            name="until"
+            type="datetime-local"
+            value={form.until}
+            note={`No further turn starts then. Empty: the hours of the team. In ${readerZone()}`}
+            error={errorOf("until")}
+            onChange={(event) => set("until", event.target.value)}
+          />
+          <TextField
+            label="Check by command"
+            name="verify"
+            rows={2}
+            className={css.code}
+            spellCheck={false}
+            value={form.verify}
+            placeholder="cargo test -q"
+            note="One command a line. Matins runs them after each turn of a worker, and sends the task back if one fails."
+            error={errorOf("verify")}
+            onChange={(event) => set("verify", event.target.value)}
+          />
+          <label className={css.tick}>
+            <input
+              type="checkbox"
+              name="approvePlan"
+              checked={form.approvePlan}
+              onChange={(event) => set("approvePlan", event.target.checked)}
+            />
+            Pause after the first plan, until you approve it
+          </label>
+          <label className={css.tick}>
+            <input
+              type="checkbox"
+              name="draft"
+              checked={form.draft}
+              onChange={(event) => set("draft", event.target.checked)}
+            />
+            Create a draft and start it later
+          </label>
+          {failure?.field === null && (
+            <Callout kind="failed" title="It is not created.">
+              {failure.text}
+            </Callout>
+          )}
+          <div className={css.formFoot}>
+            <code>{commandOf(form, agent)}</code>
+            <Button
+              size="large"
+              disabled={JSON.stringify(form) === JSON.stringify(EMPTY)}
+              onClick={() => {
+                setForm(EMPTY);
+                setFailure(null);
+              }}
+            >
+              Discard
+            </Button>
+            <Button kind="primary" size="large" type="submit" busy={busy} refusal={refusal}>
+              {form.draft ? "Create the draft" : "Start"}
+            </Button>
+          </div>
+        </form>
+      </Panel>
+    </div>
+  );
+}
+
+/** The same as a command. */
+function commandOf(form: NewGoalForm, agent: string | null): string {
+  return [
+    'matins goal start "…"',
+    form.team === FROM_FILE ? "--team team.toml" : `--team ${form.team}`,
+    agent !== null && `--agent ${shellWord(agent)}`,
+    form.cwd.trim() !== "" && `--dir ${shellWord(form.cwd.trim())}`,
+    form.cost.trim() !== "" && `--budget "${form.cost.trim()} ${form.currency.trim()}"`,
+    form.approvePlan && "--approve-plan",
+    form.draft && "--draft",
+  ]
+    .filter(Boolean)
+    .join(" ");
+}

@@ -1,0 +1,119 @@
+import { type KeyboardEvent, useEffect, useMemo, useRef } from "react";
+import type { Task } from "../../api/goals";
+import { StatusGlyph } from "../../kit/Status";
+import css from "./goals.module.css";
+import { type Direction, layoutOf, NODE_HEIGHT, NODE_WIDTH, neighbour } from "./layout";
+import { placeOfTask, stateOfTask } from "./words";
+
+const ARROWS: Record<string, Direction> = {
+  ArrowLeft: "left",
+  ArrowRight: "right",
+  ArrowUp: "up",
+  ArrowDown: "down",
+};
+
+export interface TaskGraphProps {
+  tasks: readonly Task[];
+  /** The key of the chosen task. */
+  chosen: string | null;
+  onChoose(key: string): void;
+}
+
+/**
+ * The tasks as a graph, from left to right. Tab reaches one task, the arrow keys go from task to task along the edges and
+ * the layers, and Enter shows the task. The list has the same for screen readers.
+ */
+export function TaskGraph({ tasks, chosen, onChoose }: TaskGraphProps) {
+  const graph = useMemo(() => layoutOf(tasks), [tasks]);
+  const nodes = useRef(new Map<string, SVGGElement>());
+  const reached = useRef<string | null>(null);
+  const first = graph.nodes[0]?.task.key ?? null;
+  const has = (key: string | null) => key !== null && graph.nodes.some((node) => node.task.key === key);
+  const tabStop = has(chosen) ? chosen : first;
+  useEffect(() => {
+    if (chosen === null || reached.current === chosen) return;
+    reached.current = chosen;
+    nodes.current.get(chosen)?.scrollIntoView?.({ block: "nearest", inline: "nearest" });
+  }, [chosen]);
+  const onKeyDown = (event: KeyboardEvent, key: string) => {
+    if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      onChoose(key);
+      return;
+    }
+    const direction = ARROWS[event.key];
+    if (direction === undefined) return;
+    // The keys would scroll.
+    event.preventDefault();
+    const next = neighbour(graph, key, direction);
+    if (next !== null) nodes.current.get(next)?.focus();
+  };
+  return (
+    <div className={css.graph}>
+      <svg
+        role="group"
+        aria-label="Graph of the tasks"
+        width={graph.width}
+        height={graph.height}
+        viewBox={`0 0 ${graph.width} ${graph.height}`}
+      >
+        <g>
+          {graph.edges.map((edge) => (
+            <path
+              key={`${edge.from} ${edge.to}`}
+              d={edge.path}
+              className={css.edge}
+              data-implied={edge.implied}
+              data-chosen={edge.from === chosen || edge.to === chosen}
+            />
+          ))}
+        </g>
+        {graph.nodes.map(({ task, x, y }) => {
+          const { look, word } = stateOfTask(task);
+          const detail = [word, placeOfTask(task)].filter(Boolean).join(", ");
+          const waits = task.waits_for ? `, waits for ${task.waits_for}` : "";
+          return (
+            <g
+              key={task.key}
+              ref={(element) => {
+                if (element === null) nodes.current.delete(task.key);
+                else nodes.current.set(task.key, element);
+              }}
+              role="button"
+              tabIndex={task.key === tabStop ? 0 : -1}
+              aria-label={`${task.key}, ${detail}${waits}`}
+              aria-pressed={task.key === chosen}
+              className={css.node}
+              data-status={task.status}
+              transform={`translate(${x} ${y})`}
+              onClick={() => onChoose(task.key)}
+              onKeyDown={(event) => onKeyDown(event, task.key)}
+            >
+              <title>{`${task.title}: ${detail}${waits}`}</title>
+              <rect width={NODE_WIDTH} height={NODE_HEIGHT} rx={6} />
+              <g transform="translate(10 6)">
+                <StatusGlyph look={look} />
+              </g>
+              <text x={34} y={18} className={css.nodeKey}>
+                {shortened(task.key, KEY_CHARS)}
+              </text>
+              <text x={34} y={35} className={css.nodeDetail}>
+                {shortened(detail, DETAIL_CHARS)}
+              </text>
+            </g>
+          );
+        })}
+      </svg>
+    </div>
+  );
+}
+
+/** The characters that surely have room. */
+const KEY_CHARS = 20;
+const DETAIL_CHARS = 26;
+
+/** SVG cuts no text. */
+function shortened(text: string, chars: number): string {
+  const letters = [...text];
+  return letters.length <= chars ? text : `${letters.slice(0, chars - 1).join("")}…`;
+}

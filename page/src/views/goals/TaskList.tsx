@@ -1,0 +1,42 @@
+import type { Task } from "../../api/goals";
+import { NoLines } from "../../kit/List";
+import { Status } from "../../kit/Status";
+import { Duration } from "../../kit/Time";
+import css from "./goals.module.css";
+import type { TaskGraphProps } from "./TaskGraph";
+import { kindText, placeOfTask, stateOfTask } from "./words";
+
+/** The tasks as a list, in the order in which they were made. */
+export function TaskList({ tasks, chosen, onChoose }: TaskGraphProps) {
+  if (tasks.length === 0) return <NoLines>No task yet.</NoLines>;
+  return (
+    <ul className={css.tasks} aria-label="Tasks">
+      {tasks.map((task) => (
+        <li key={task.key}>
+          <button type="button" aria-pressed={task.key === chosen} onClick={() => onChoose(task.key)}>
+            <Status {...stateOfTask(task)} />
+            <span className={css.what}>
+              <strong className="truncate">{task.key}</strong>
+              <small className="truncate">{kindText(task) ?? task.title}</small>
+            </span>
+            <small className={css.aside}>
+              {detailOf(task)}
+              {task.started_at && (
+                <>
+                  {detailOf(task) !== "" && ", "}
+                  <Duration from={task.started_at} to={task.ended_at ?? null} />
+                </>
+              )}
+            </small>
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function detailOf(task: Task): string {
+  if (task.status === "FAILED" && task.reason) return task.reason;
+  if (task.waits_for) return `waits for ${task.waits_for}`;
+  return placeOfTask(task);
+}

@@ -1,0 +1,248 @@
+import { useQuery } from "@tanstack/react-query";
+import { X } from "lucide-react";
+import { type ReactNode, useState } from "react";
+import { Link } from "wouter";
+import { get } from "../../api/client";
+import type { Goal, Task, TaskDetails, TaskRun } from "../../api/goals";
+import { keys } from "../../api/queries";
+import { ActionDialog } from "../../kit/ActionDialog";
+import { Button, ButtonLink, IconButton } from "../../kit/Button";
+import { ErrorState, sentence } from "../../kit/ErrorState";
+import { plural } from "../../kit/format";
+import { Skeleton, TextField } from "../../kit/layout";
+import { lookOfRun, Status, StatusGlyph } from "../../kit/Status";
+import { Duration } from "../../kit/Time";
+import { toast } from "../../kit/Toast";
+import { addressOfArtifacts, addressOfRun, addressOfSession } from "../addresses";
+import { useRefusal } from "../refusal";
+import { moveTask } from "./actions";
+import css from "./goals.module.css";
+import { kindText, movesOfTask, placeOfTask, stateOfTask, type TaskMove } from "./words";
+
+const WORDS: Record<TaskMove, string> = { retry: "Retry…", accept: "Accept as is…", cancel: "Cancel…" };
+
+export interface TaskPanelProps {
+  goal: Goal;
+  task: Task;
+  onChoose(key: string): void;
+  onClose(): void;
+}
+
+/** A task: what it asks for, why it waits, what the judge found, and its runs. */
+export function TaskPanel({ goal, task, onChoose, onClose }: TaskPanelProps) {
+  const refusal = useRefusal()("sessions:write");
+  const [asked, setAsked] = useState<TaskMove | null>(null);
+  const details = useQuery({
+    queryKey: [...keys.goal(goal.id), "task", task.id],
+    queryFn: ({ signal }) => get<TaskDetails>(`/tasks/${task.id}`, {}, signal),
+  });
+  const state = stateOfTask(task);
+  const lastRun = details.data?.runs.at(-1);
+  const moves = movesOfTask(goal, task);
+  return (
+    <section className={css.taskPanel} aria-label={`Task ${task.key}`}>
+      <header>
+        <h2>{task.key}</h2>
+        <Status {...state} />
+        <span className={css.space} />
+        <IconButton label="Close the task" onClick={onClose}>
+          <X size={16} aria-hidden />
+        </IconButton>
+      </header>
+      <div className={css.taskBody}>
+        <p className={css.taskTitle}>{task.title}</p>
+        <p className={css.note}>{factsOf(task).join(", ")}</p>
+        {task.waits_for && <p>Waits for {task.waits_for}.</p>}
+        {task.depends_on.length > 0 && (
+          <p className={css.note}>
+            After{" "}
+            {task.depends_on.map((key, index) => (
+              <span key={key}>
+                {index > 0 && ", "}
+                <button type="button" className={css.link} onClick={() => onChoose(key)}>
+                  {key}
+                </button>
+              </span>
+            ))}
+          </p>
+        )}
+        {task.reason && task.status !== "DONE" && (
+          <p className={task.status === "FAILED" ? css.failed : css.note}>{sentence(task.reason)}</p>
+        )}
+        {details.error ? (
+          <ErrorState error={details.error} onRetry={() => details.refetch()} />
+        ) : details.data === undefined ? (
+          <Skeleton rows={5} />
+        ) : (
+          <Details goal={goal} task={details.data} />
+        )}
+      </div>
+      {(moves.length > 0 || lastRun !== undefined) && (
+        <footer>
+          {lastRun && (
+            <ButtonLink href={`${addressOfSession(goal.id)}?run=${lastRun.id}`}>Conversation</ButtonLink>
+          )}
+          {moves.map((move) => (
+            <Button key={move} refusal={refusal} onClick={() => setAsked(move)}>
+              {WORDS[move]}
+            </Button>
+          ))}
+        </footer>
+      )}
+      {asked && <Confirm key={asked} task={task} move={asked} onClose={() => setAsked(null)} />}
+    </section>
+  );
+}
+
+function factsOf(task: Task): string[] {
+  return [
+    kindText(task),
+    task.kind === "work" ? task.role : null,
+    placeOfTask(task),
+    task.attempts > 0 ? plural(task.attempts, "failed attempt") : null,
+    task.optional ? "optional" : null,
+    task.review ? "reviewed by the judge" : null,
+  ].filter((each) => each !== null && each !== "") as string[];
+}
+
+function Details({ goal, task }: { goal: Goal; task: TaskDetails }) {
+  const isDone = task.status === "DONE";
+  return (
+    <>
+      {task.description !== "" && <p className={css.prose}>{task.description}</p>}
+      <Lines title="Must hold" lines={task.acceptance}>
+        {(line) => (
+          <>
+            <StatusGlyph look={isDone ? "succeeded" : "queued"} />
+            <span>{line}</span>
+          </>
+        )}
+      </Lines>
+      <Lines title="Checks by command" lines={task.checks}>
+        {(name) => (
+          <>
+            <code>{name}</code>
+            <small>{goal.checks[name]}</small>
+          </>
+        )}
+      </Lines>
+      <Lines title="Findings" lines={task.findings}>
+        {(finding) => (
+          <>
+            <StatusGlyph look={finding.severity === "blocker" ? "failed" : "skipped"} />
+            <span>
+              {finding.text}
+              <small>
+                {finding.severity}, from {finding.from}
+              </small>
+            </span>
+          </>
+        )}
+      </Lines>
+      <Lines title="Evidence" lines={task.evidence}>
+        {(line) => <span>{line}</span>}
+      </Lines>
+      {task.result && (
+        <>
+          <h3>Result</h3>
+          <p className={css.prose}>{task.result}</p>
+        </>
+      )}
+      <Lines title="Artifacts" lines={task.artifacts}>
+        {(name) => <Link href={addressOfArtifacts(goal.id)}>{name}</Link>}
+      </Lines>
+      <Lines title="Writes" lines={task.writes}>
+        {(path) => <code>{path}</code>}
+      </Lines>
+      <Lines title="Runs" lines={task.runs}>
+        {(run) => <RunLine run={run} />}
+      </Lines>
+    </>
+  );
+}
+
+function RunLine({ run }: { run: TaskRun }) {
+  return (
+    <>
+      <Status look={lookOfRun({ status: run.status, worker_id: null })} />
+      <span>
+        <Link href={addressOfRun(run.id)}>{run.prompt?.replaceAll("_", " ") ?? "turn"}</Link>
+        <small>
+          {run.seat}
+          {run.started_at && (
+            <>
+              , <Duration from={run.started_at} to={run.ended_at ?? null} />
+            </>
+          )}
+        </small>
+      </span>
+    </>
+  );
+}
+
+function Lines<T>(props: { title: string; lines: readonly T[]; children(line: T): ReactNode }) {
+  if (props.lines.length === 0) return null;
+  return (
+    <>
+      <h3>{props.title}</h3>
+      <ul className={css.lines} aria-label={props.title}>
+        {props.lines.map((line, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the lines have no identity but their place.
+          <li key={index}>{props.children(line)}</li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+const QUESTIONS: Record<TaskMove, { title: string; note: string; action: string; done: string }> = {
+  retry: {
+    title: "Retry",
+    note: "It gets new attempts. Tasks that wait for it go on once it is done.",
+    action: "Retry",
+    done: "is retried",
+  },
+  accept: {
+    title: "Accept",
+    note: "Its present result counts as done, without a further review. Tasks that wait for it go on.",
+    action: "Accept",
+    done: "is accepted",
+  },
+  cancel: {
+    title: "Cancel",
+    note: "It will not be done, and neither will the tasks that wait for it. This cannot be undone.",
+    action: "Cancel the task",
+    done: "is cancelled",
+  },
+};
+
+const COMMENT_CHARS = 8192;
+
+function Confirm({ task, move, onClose }: { task: Task; move: TaskMove; onClose(): void }) {
+  const [comment, setComment] = useState("");
+  const { title, note, action, done } = QUESTIONS[move];
+  return (
+    <ActionDialog
+      title={`${title} “${task.key}”?`}
+      note={note}
+      action={action}
+      kind={move === "cancel" ? "danger" : "primary"}
+      dismiss={move === "cancel" ? "Keep" : "Back"}
+      act={async () => {
+        await moveTask(task, move, comment);
+        toast(`${task.key} ${done}`);
+      }}
+      onClose={onClose}
+    >
+      <TextField
+        label="Comment (optional)"
+        name="comment"
+        rows={3}
+        maxLength={COMMENT_CHARS}
+        value={comment}
+        note="The agent reads it with its next prompt."
+        onChange={(event) => setComment(event.target.value)}
+      />
+    </ActionDialog>
+  );
+}

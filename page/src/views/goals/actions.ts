@@ -1,0 +1,58 @@
+/** Actions on goals and their tasks. */
+import { post } from "../../api/client";
+import type { Goal, GoalSummary, Task } from "../../api/goals";
+import { hasStatus } from "../../api/problem";
+import { keys, queryClient } from "../../api/queries";
+import { errorText } from "../../kit/ErrorState";
+import { toast } from "../../kit/Toast";
+import { type Move, type TaskMove, titleOfGoal } from "./words";
+
+type Named = Pick<GoalSummary, "id" | "title" | "goal">;
+
+export function refetchGoal(id: string): void {
+  queryClient.invalidateQueries({ queryKey: keys.goals });
+  queryClient.invalidateQueries({ queryKey: keys.goal(id) });
+}
+
+/** Moves a goal. Throws the refusal of the server. */
+export async function postMove(goal: Named, move: Move): Promise<void> {
+  try {
+    await post<Goal>(`/goals/${goal.id}/${move}`);
+  } finally {
+    // Also after a refusal, because another person may have been faster.
+    refetchGoal(goal.id);
+  }
+}
+
+const DONE: Record<Move, string> = {
+  start: "is started",
+  pause: "is paused",
+  resume: "is resumed",
+  cancel: "is cancelled",
+  replan: "gets another plan",
+};
+
+const INVERSE: Partial<Record<Move, Move>> = { pause: "resume", resume: "pause" };
+
+/** Moves a goal at once. What can be undone gets Undo. */
+export async function moveGoal(goal: Named, move: Move, done = DONE[move]): Promise<void> {
+  try {
+    await postMove(goal, move);
+    const inverse = INVERSE[move];
+    toast(`${titleOfGoal(goal)} ${done}`, inverse ? () => postMove(goal, inverse) : null);
+  } catch (error) {
+    toast(errorText(error));
+  }
+}
+
+/** Moves a task. The agent of the task reads the comment. Throws the refusal of the server. */
+export async function moveTask(task: Task, move: TaskMove, comment: string): Promise<void> {
+  const text = comment.trim();
+  try {
+    await post<Task>(`/tasks/${task.id}/${move}`, { body: text === "" ? {} : { comment: text } });
+  } finally {
+    refetchGoal(task.goal_id);
+  }
+}
+
+export const isConflict = (error: unknown): boolean => hasStatus(error, 409) || hasStatus(error, 412);

@@ -1,0 +1,121 @@
+import { describe, expect, it, test } from "vitest";
+import type { Goal } from "../../api/goals";
+import {
+  EMPTY,
+  editFieldOfProblem,
+  FROM_FILE,
+  fieldOfProblem,
+  formOfGoal,
+  patchOfForm,
+  rebased,
+  requestOfForm,
+} from "./form";
+
+const GOAL = {
+  goal: "Draft the campaign.",
+  budget: { tokens: null, cost: { amount: "6.00", currency: "USD" } },
+  until: "2026-11-20T06:00:17Z",
+  limits: { turns: 200, replans: 5 },
+} as unknown as Goal;
+
+describe("requestOfForm", () => {
+  it("empty_fields_are_absent", () => {
+    expect(requestOfForm({ ...EMPTY, goal: " Draft it. " }, null)).toEqual({
+      goal: "Draft it.",
+      team: "research",
+    });
+  });
+
+  it("file_excludes_the_name_of_a_team", () => {
+    const request = requestOfForm({ ...EMPTY, goal: "x", team: FROM_FILE, teamText: 'name="own"' }, "claude");
+    expect(request).toEqual({
+      goal: "x",
+      team_file: { name: "team.toml", text: 'name="own"' },
+      agent: "claude",
+    });
+  });
+
+  it("budget_and_commands_are_as_typed", () => {
+    const form = {
+      ...EMPTY,
+      goal: "x",
+      cost: "6.5",
+      tokens: "40 000",
+      verify: "cargo test -q\n\n npm test ",
+      until: "2026-11-20T07:00",
+      approvePlan: true,
+      draft: true,
+    };
+    expect(requestOfForm(form, "")).toEqual({
+      goal: "x",
+      team: "research",
+      budget: { cost: { amount: "6.5", currency: "USD" }, tokens: 40_000 },
+      verify: ["cargo test -q", "npm test"],
+      until: new Date("2026-11-20T07:00").toISOString(),
+      approve_plan: true,
+      draft: true,
+    });
+  });
+});
+
+describe("fieldOfProblem", () => {
+  it.each([
+    [null, null],
+    ["goal", "goal"],
+    ["team_file.text", "teamText"],
+    ["team_file", "teamText"],
+    ["budget.cost.amount", "cost"],
+    ["budget.cost.currency", "currency"],
+    ["budget.tokens", "tokens"],
+    ["verify[1]", "verify"],
+    ["cwd", "cwd"],
+    ["limits.turns", null],
+    ["something_new", null],
+  ])("field_of_%s_is_%s", (named, field) => {
+    expect(fieldOfProblem(named)).toBe(field);
+  });
+
+  it("edit_has_limits_and_no_team", () => {
+    expect(editFieldOfProblem("limits.turns")).toBe("limits.turns");
+    expect(editFieldOfProblem("until")).toBe("until");
+    expect(editFieldOfProblem("team")).toBeNull();
+  });
+});
+
+describe("patchOfForm", () => {
+  it("untouched_form_changes_nothing", () => {
+    expect(patchOfForm(formOfGoal(GOAL), GOAL)).toEqual({});
+  });
+
+  it("only_changed_fields_are_sent", () => {
+    const form = formOfGoal(GOAL);
+    expect(patchOfForm({ ...form, goal: "Another." }, GOAL)).toEqual({ goal: "Another." });
+    expect(patchOfForm({ ...form, limits: { ...form.limits, turns: "300" } }, GOAL)).toEqual({
+      limits: { turns: 300 },
+    });
+    expect(patchOfForm({ ...form, cost: "9" }, GOAL)).toEqual({
+      budget: { cost: { amount: "9", currency: "USD" } },
+    });
+  });
+
+  it("emptied_budget_is_removed_and_emptied_end_stays", () => {
+    const form = { ...formOfGoal(GOAL), cost: "", until: "" };
+    expect(patchOfForm(form, GOAL)).toEqual({ budget: null });
+  });
+});
+
+test("conflict_keeps_what_the_person_changed_and_takes_the_rest", () => {
+  const stored = {
+    ...GOAL,
+    goal: "Theirs.",
+    limits: { turns: 250, replans: 7, later: 1 },
+  } as unknown as Goal;
+  const form = { ...formOfGoal(GOAL), cost: "9", limits: { turns: "300", replans: "5" } };
+  const next = rebased(form, GOAL, stored);
+  expect(next).toMatchObject({ goal: "Theirs.", cost: "9" });
+  expect(next.limits).toEqual({ turns: "300", replans: "7", later: "1" });
+  expect(patchOfForm(next, stored)).toEqual({
+    budget: { cost: { amount: "9", currency: "USD" } },
+    limits: { turns: 300 },
+  });
+});

@@ -1,0 +1,138 @@
+import { describe, expect, it, test } from "vitest";
+import type { GoalSummary, Task } from "../../api/goals";
+import {
+  costLimit,
+  costShare,
+  costText,
+  lookOfPhase,
+  movesOf,
+  movesOfTask,
+  placeOfTask,
+  shareOf,
+  stateOfGoal,
+  stateOfSeat,
+  stateOfTask,
+  titleOfGoal,
+} from "./words";
+
+describe("stateOfGoal", () => {
+  it.each<[Partial<GoalSummary>, string, string]>([
+    [{ state: "draft" }, "draft", "draft"],
+    [{ state: "active", phase: "working" }, "running", "working"],
+    [{ state: "active", phase: null }, "running", "active"],
+    [{ state: "paused", reason: "approve_plan" }, "waits", "its plan waits for you"],
+    [{ state: "paused", reason: "stuck", cause: "no verdict" }, "waits", "stuck: no verdict"],
+    [{ state: "paused", reason: "stuck" }, "waits", "stuck"],
+    [{ state: "paused", reason: "budget" }, "paused", "paused: a limit is reached"],
+    [{ state: "paused", reason: "person" }, "paused", "paused"],
+    [{ state: "done" }, "done", "done"],
+    [{ state: "failed", reason: "cancelled" }, "cancelled", "cancelled"],
+    [{ state: "failed", reason: "given_up" }, "failed", "failed: given up"],
+    [{ state: "failed" }, "failed", "failed"],
+  ])("state_of_%j", (goal, look, word) => {
+    expect(stateOfGoal(goal as GoalSummary)).toEqual({ look, word });
+  });
+});
+
+test("goal_without_title_has_the_beginning_of_its_text", () => {
+  expect(titleOfGoal({ title: "Spring", goal: "Draft it." })).toBe("Spring");
+  expect(titleOfGoal({ title: null, goal: "Draft it.\nPublish nothing." })).toBe("Draft it.");
+});
+
+describe("stateOfTask", () => {
+  it.each<[Partial<Task>, string, string]>([
+    [{ status: "PENDING", waits_for: "mail-2" }, "queued", "pending"],
+    [{ status: "READY" }, "queued", "ready"],
+    [{ status: "RUNNING", step: "work" }, "running", "running"],
+    [{ status: "RUNNING", step: "checks" }, "running", "checks run"],
+    [{ status: "RUNNING", step: "review" }, "running", "in review"],
+    [{ status: "RUNNING", step: "question" }, "waits", "asks you"],
+    [
+      { status: "RUNNING", step: "checks", waits_for: "a person, because the check tests cannot run" },
+      "waits",
+      "waits for you",
+    ],
+    [{ status: "DONE" }, "succeeded", "done"],
+    [{ status: "FAILED" }, "failed", "failed"],
+    [{ status: "CANCELLED" }, "cancelled", "cancelled"],
+  ])("state_of_%j", (task, look, word) => {
+    expect(stateOfTask(task as Task)).toEqual({ look, word });
+  });
+
+  it("every_seat_has_a_shape_and_a_word", () => {
+    const states = (["free", "busy", "offline", "gone"] as const).map((state) => stateOfSeat({ state }));
+    expect(new Set(states.map(({ look }) => look)).size).toBe(4);
+    expect(states.map(({ word }) => word)).toEqual(["free", "busy", "offline", "gone"]);
+  });
+
+  it("seat_and_later_rounds_are_named", () => {
+    const task = { seat: "worker-2", round: 0, round_limit: 3 };
+    expect(placeOfTask(task)).toBe("worker-2");
+    expect(placeOfTask({ ...task, round: 1 })).toBe("worker-2, round 2 of 3");
+    // The last round is over.
+    expect(placeOfTask({ ...task, seat: null, round: 3 })).toBe("round 3 of 3");
+  });
+});
+
+describe("lookOfPhase", () => {
+  it.each<[Task["status"][], string]>([
+    [[], "queued"],
+    [["PENDING", "DONE"], "queued"],
+    [["RUNNING", "FAILED"], "running"],
+    [["DONE", "FAILED"], "failed"],
+    [["DONE", "CANCELLED"], "succeeded"],
+    [["CANCELLED"], "cancelled"],
+  ])("phase_with_tasks_%j_is_%s", (statuses, look) => {
+    expect(lookOfPhase(statuses.map((status) => ({ status })))).toBe(look);
+  });
+});
+
+describe("moves", () => {
+  it("goal_that_is_over_has_none", () => {
+    expect(movesOf({ state: "done" })).toEqual([]);
+    expect(movesOf({ state: "failed" })).toEqual([]);
+    const failed = { kind: "work", status: "FAILED", step: null, optional: false } as const;
+    expect(movesOfTask({ state: "failed" }, failed)).toEqual([]);
+  });
+
+  it("paused_goal_is_resumed_and_draft_started", () => {
+    expect(movesOf({ state: "paused" })).toEqual(["resume", "replan", "cancel"]);
+    expect(movesOf({ state: "draft" })).toEqual(["start", "cancel"]);
+  });
+
+  it.each<[Partial<Task>, string[]]>([
+    [{ kind: "work", status: "FAILED" }, ["retry", "accept", "cancel"]],
+    [{ kind: "work", status: "FAILED", optional: true }, ["retry", "accept"]],
+    [{ kind: "check", status: "FAILED" }, ["retry", "accept"]],
+    [{ kind: "work", status: "RUNNING", step: "work" }, ["cancel"]],
+    [{ kind: "work", status: "RUNNING", step: "review" }, ["accept", "cancel"]],
+    [{ kind: "plan", status: "RUNNING" }, ["cancel"]],
+    [{ kind: "work", status: "DONE" }, []],
+    [{ kind: "work", status: "CANCELLED" }, []],
+  ])("moves_of_%j", (task, moves) => {
+    expect(movesOfTask({ state: "active" }, { optional: false, ...task } as Task)).toEqual(moves);
+  });
+});
+
+describe("cost", () => {
+  const usage = { tokens: null, unreported_runs: 0, cost: [{ amount: "3.10", currency: "USD" }] };
+
+  it("cost_that_no_agent_reported_is_no_zero", () => {
+    expect(costText({ cost: [] })).toBeNull();
+    expect(costShare({ budget: null, usage })).toBeNull();
+  });
+
+  it("share_counts_the_currency_of_the_limit", () => {
+    const budget = { cost: { amount: "6.2", currency: "USD" } };
+    expect(costLimit({ budget })).toBe("$6.20");
+    expect(costShare({ budget, usage })).toBeCloseTo(0.5);
+    expect(costShare({ budget: { cost: { amount: "1", currency: "EUR" } }, usage })).toBe(0);
+    expect(costText({ cost: [...usage.cost, { amount: "1", currency: "EUR" }] })).toBe("$3.10 + €1.00");
+  });
+
+  it("share_stays_between_nothing_and_all", () => {
+    expect(shareOf(5, 0)).toBe(0);
+    expect(shareOf(7, 5)).toBe(1);
+    expect(shareOf(-1, 5)).toBe(0);
+  });
+});

@@ -1,0 +1,178 @@
+/** Goals, tasks and seats as people see them: a shape and words for each state. */
+import type { Goal, GoalSeat, GoalSummary, GoalUsage, Task } from "../../api/goals";
+import type { Money } from "../../api/types";
+import { money, plural } from "../../kit/format";
+import type { Look } from "../../kit/Status";
+import { titleFrom } from "../conversations/names";
+
+export interface State {
+  look: Look;
+  word: string;
+}
+
+type Stated = Pick<GoalSummary, "state" | "reason" | "phase" | "cause">;
+
+/** The state of a goal. A goal that only a person can move waits for that person. */
+export function stateOfGoal({ state, reason, phase, cause }: Stated): State {
+  switch (state) {
+    case "draft":
+      return { look: "draft", word: "draft" };
+    case "active":
+      return { look: "running", word: phase ?? "active" };
+    case "paused":
+      if (reason === "approve_plan") return { look: "waits", word: "its plan waits for you" };
+      if (reason === "stuck") return { look: "waits", word: cause ? `stuck: ${cause}` : "stuck" };
+      if (reason === "budget") return { look: "paused", word: "paused: a limit is reached" };
+      return { look: "paused", word: "paused" };
+    case "done":
+      return { look: "done", word: "done" };
+    case "failed":
+      if (reason === "cancelled") return { look: "cancelled", word: "cancelled" };
+      return { look: "failed", word: reason === "given_up" ? "failed: given up" : "failed" };
+  }
+}
+
+/** The name of a goal in lists: its title, else the beginning of its text. */
+export function titleOfGoal({ title, goal }: Pick<GoalSummary, "title" | "goal">): string {
+  return title || titleFrom(goal);
+}
+
+export const isOver = ({ state }: Pick<GoalSummary, "state">): boolean =>
+  state === "done" || state === "failed";
+
+type StatedTask = Pick<Task, "status" | "step" | "waits_for">;
+
+/** The state of a task. A running one may wait for a person. */
+export function stateOfTask({ status, step, waits_for }: StatedTask): State {
+  switch (status) {
+    case "PENDING":
+      return { look: "queued", word: "pending" };
+    case "READY":
+      return { look: "queued", word: "ready" };
+    case "RUNNING":
+      // The server begins so what only a person can mend, such as a check that cannot run.
+      if (waits_for?.startsWith("a person")) return { look: "waits", word: "waits for you" };
+      if (step === "question") return { look: "waits", word: "asks you" };
+      if (step === "checks") return { look: "running", word: "checks run" };
+      if (step === "review") return { look: "running", word: "in review" };
+      return { look: "running", word: "running" };
+    case "DONE":
+      return { look: "succeeded", word: "done" };
+    case "FAILED":
+      return { look: "failed", word: "failed" };
+    case "CANCELLED":
+      return { look: "cancelled", word: "cancelled" };
+  }
+}
+
+export function stateOfSeat({ state }: Pick<GoalSeat, "state">): State {
+  switch (state) {
+    case "free":
+      return { look: "queued", word: "free" };
+    case "busy":
+      return { look: "running", word: "busy" };
+    case "offline":
+      return { look: "paused", word: "offline" };
+    case "gone":
+      return { look: "failed", word: "gone" };
+  }
+}
+
+export const PHASES: { kind: Task["kind"]; phase: GoalSummary["phase"]; label: string }[] = [
+  { kind: "plan", phase: "planning", label: "Plan" },
+  { kind: "work", phase: "working", label: "Work" },
+  { kind: "check", phase: "checking", label: "Check" },
+  { kind: "report", phase: "reporting", label: "Report" },
+];
+
+/** The state of a phase, which follows from its tasks. */
+export function lookOfPhase(tasks: readonly Pick<Task, "status">[]): Look {
+  if (tasks.some(({ status }) => status === "RUNNING")) return "running";
+  if (tasks.length === 0 || tasks.some(({ status }) => status === "PENDING" || status === "READY"))
+    return "queued";
+  if (tasks.some(({ status }) => status === "FAILED")) return "failed";
+  return tasks.some(({ status }) => status === "DONE") ? "succeeded" : "cancelled";
+}
+
+/** The seat of a task and the round of its work, such as `worker-2, round 2 of 3`. */
+export function placeOfTask(task: Pick<Task, "seat" | "round" | "round_limit">): string {
+  return [task.seat, roundText(task)].filter(Boolean).join(", ");
+}
+
+/** The round of the work; null in the first one. */
+export function roundText({ round, round_limit }: Pick<Task, "round" | "round_limit">): string | null {
+  return round === 0 ? null : `round ${Math.min(round + 1, round_limit)} of ${round_limit}`;
+}
+
+export const kindText = ({ kind }: Pick<Task, "kind">): string | null =>
+  kind === "work"
+    ? null
+    : kind === "plan"
+      ? "a plan"
+      : kind === "check"
+        ? "the check of the whole"
+        : "the report";
+
+const sum = ({ amount, currency }: Money): string => money(Number(amount), currency);
+
+/** The cost so far; null if no agent has reported any. */
+export function costText({ cost }: Pick<GoalUsage, "cost">): string | null {
+  return cost.length === 0 ? null : cost.map(sum).join(" + ");
+}
+
+/** The limit of the cost; null if there is none. */
+export function costLimit({ budget }: Pick<GoalSummary, "budget">): string | null {
+  return budget?.cost ? sum(budget.cost) : null;
+}
+
+/** The share of the cost limit that is used; null without a limit, or without a cost in its currency. */
+export function costShare({ budget, usage }: Pick<GoalSummary, "budget" | "usage">): number | null {
+  const limit = budget?.cost;
+  if (!limit || Number(limit.amount) <= 0) return null;
+  const used = usage.cost.find((each) => each.currency === limit.currency);
+  return used === undefined ? 0 : shareOf(Number(used.amount), Number(limit.amount));
+}
+
+/** Returns a part of a whole, from 0 to 1. */
+export function shareOf(part: number, whole: number): number {
+  return whole > 0 ? Math.min(1, Math.max(0, part / whole)) : 0;
+}
+
+export function unreportedText({ unreported_runs: runs }: Pick<GoalUsage, "unreported_runs">): string | null {
+  return runs === 0 ? null : `${plural(runs, "turn")} reported no usage`;
+}
+
+/** The commands by which a person moves a goal, in the order of the head. */
+export type Move = "start" | "pause" | "resume" | "cancel" | "replan";
+
+/** Returns the moves that the state of a goal permits. */
+export function movesOf({ state }: Pick<Goal, "state">): Move[] {
+  switch (state) {
+    case "draft":
+      return ["start", "cancel"];
+    case "active":
+      return ["pause", "replan", "cancel"];
+    case "paused":
+      return ["resume", "replan", "cancel"];
+    default:
+      return [];
+  }
+}
+
+export type TaskMove = "retry" | "accept" | "cancel";
+
+/** Returns the moves that the state of a task permits. The server decides in the end. */
+export function movesOfTask(
+  goal: Pick<Goal, "state">,
+  task: Pick<Task, "kind" | "status" | "step" | "optional">,
+): TaskMove[] {
+  if (isOver(goal)) return [];
+  const open = task.status === "PENDING" || task.status === "READY" || task.status === "RUNNING";
+  const moves: TaskMove[] = [];
+  if (task.status === "FAILED") moves.push("retry");
+  if (task.status === "FAILED" || (task.status === "RUNNING" && task.step === "review")) moves.push("accept");
+  if (task.kind === "work" || task.kind === "plan") {
+    if (open || (task.status === "FAILED" && !task.optional)) moves.push("cancel");
+  }
+  return moves;
+}
