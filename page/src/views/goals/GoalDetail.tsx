@@ -71,6 +71,7 @@ export default function GoalDetail({ params }: { params: { id: string } }) {
   if (stored.data === undefined) {
     return (
       <div className={css.detail}>
+        <h1 className="visually-hidden">Goal</h1>
         {hasStatus(stored.error, 404) ? (
           <EmptyState
             text="There is no such goal."
@@ -128,10 +129,10 @@ function Detail({ goal, etag }: { goal: Goal; etag: string | null }) {
             />
           )}
         </aside>
-      </div>
-      <div className={css.below}>
-        <Team goal={goal} onChoose={choose} />
-        <Kept goal={goal} />
+        <div className={css.below}>
+          <Team goal={goal} onChoose={choose} />
+          <Kept goal={goal} />
+        </div>
       </div>
       <Report goal={goal} />
     </div>
@@ -344,7 +345,8 @@ function TimeLeft({ from, until }: { from: string; until: string }) {
     <Fact
       label="Time left"
       value={left <= 0 ? "none" : duration(left)}
-      of={`until ${dayAndTime(until)}`}
+      of={null}
+      note={`until ${dayAndTime(until)}`}
       share={shareOf(whole - left, whole)}
     />
   );

@@ -25,7 +25,7 @@ export interface TaskGraphProps {
  */
 export function TaskGraph({ tasks, chosen, onChoose }: TaskGraphProps) {
   const graph = useMemo(() => layoutOf(tasks), [tasks]);
-  const nodes = useRef(new Map<string, SVGGElement>());
+  const nodes = useRef(new Map<string, SVGRectElement>());
   const reached = useRef<string | null>(null);
   const first = graph.nodes[0]?.task.key ?? null;
   const has = (key: string | null) => key !== null && graph.nodes.some((node) => node.task.key === key);
@@ -73,33 +73,36 @@ export function TaskGraph({ tasks, chosen, onChoose }: TaskGraphProps) {
           const detail = [word, placeOfTask(task)].filter(Boolean).join(", ");
           const waits = task.waits_for ? `, waits for ${task.waits_for}` : "";
           return (
-            <g
-              key={task.key}
-              ref={(element) => {
-                if (element === null) nodes.current.delete(task.key);
-                else nodes.current.set(task.key, element);
-              }}
-              role="button"
-              tabIndex={task.key === tabStop ? 0 : -1}
-              aria-label={`${task.key}, ${detail}${waits}`}
-              aria-pressed={task.key === chosen}
-              className={css.node}
-              data-status={task.status}
-              transform={`translate(${x} ${y})`}
-              onClick={() => onChoose(task.key)}
-              onKeyDown={(event) => onKeyDown(event, task.key)}
-            >
-              <title>{`${task.title}: ${detail}${waits}`}</title>
-              <rect width={NODE_WIDTH} height={NODE_HEIGHT} rx={6} />
-              <g transform="translate(10 6)">
-                <StatusGlyph look={look} />
+            <g key={task.key} transform={`translate(${x} ${y})`}>
+              <rect
+                ref={(element) => {
+                  if (element === null) nodes.current.delete(task.key);
+                  else nodes.current.set(task.key, element);
+                }}
+                role="button"
+                tabIndex={task.key === tabStop ? 0 : -1}
+                aria-label={`${task.key}, ${detail}${waits}`}
+                aria-pressed={task.key === chosen}
+                className={css.node}
+                data-status={task.status}
+                width={NODE_WIDTH}
+                height={NODE_HEIGHT}
+                rx={6}
+                onClick={() => onChoose(task.key)}
+                onKeyDown={(event) => onKeyDown(event, task.key)}
+              />
+              {/* biome-ignore lint/a11y/noAriaHiddenOnFocusable: only the button takes the focus, and its name is not cut. */}
+              <g className={css.nodeText} aria-hidden="true">
+                <g transform="translate(10 6)">
+                  <StatusGlyph look={look} />
+                </g>
+                <text x={34} y={18} className={css.nodeKey}>
+                  {shortened(task.key, KEY_CHARS)}
+                </text>
+                <text x={34} y={35} className={css.nodeDetail}>
+                  {shortened(detail, DETAIL_CHARS)}
+                </text>
               </g>
-              <text x={34} y={18} className={css.nodeKey}>
-                {shortened(task.key, KEY_CHARS)}
-              </text>
-              <text x={34} y={35} className={css.nodeDetail}>
-                {shortened(detail, DETAIL_CHARS)}
-              </text>
             </g>
           );
         })}
@@ -109,8 +112,8 @@ export function TaskGraph({ tasks, chosen, onChoose }: TaskGraphProps) {
 }
 
 /** The characters that surely have room. */
-const KEY_CHARS = 20;
-const DETAIL_CHARS = 26;
+const KEY_CHARS = 19;
+const DETAIL_CHARS = 22;
 
 /** SVG cuts no text. */
 function shortened(text: string, chars: number): string {

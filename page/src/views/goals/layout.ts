@@ -8,9 +8,9 @@ import type { Task } from "../../api/goals";
 
 export type Placed = Pick<Task, "key" | "kind" | "depends_on">;
 
-export const NODE_WIDTH = 196;
+export const NODE_WIDTH = 180;
 export const NODE_HEIGHT = 44;
-const COLUMN_GAP = 56;
+const COLUMN_GAP = 44;
 const ROW_GAP = 12;
 const LANE_HEIGHT = 4;
 const PADDING = 16;

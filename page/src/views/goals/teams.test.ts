@@ -10,12 +10,11 @@ function seatsOf(name: string): object[] {
   const [, ...seats] = readFileSync(`${folder}/${name}.toml`, "utf8").split("[[seats]]");
   return seats.map((text) => {
     const value = (key: string) => new RegExp(`^${key} = "?([^"\\n]+)"?$`, "m").exec(text)?.[1];
-    const [role, agent, reviews] = [value("role"), value("agent"), value("reviews")];
+    const [role, agent] = [value("role"), value("agent")];
     return {
       role,
       count: Number(value("count") ?? (role === "worker" ? 2 : 1)),
       ...(agent !== undefined && { agent }),
-      ...(reviews !== undefined && { reviews }),
     };
   });
 }
@@ -29,9 +28,9 @@ test.each(names)("seats_of_%s_are_those_of_its_file", (name) => {
   expect(TEAMS.find((team) => team.name === name)?.seats).toEqual(seatsOf(name));
 });
 
-test("seats_are_counted_and_judges_say_what_they_review", () => {
+test("seats_are_counted_and_name_their_agent", () => {
   expect(seatsText({ role: "worker", count: 3 })).toBe("worker ×3");
-  expect(seatsText({ role: "judge", count: 1, reviews: "goal" })).toBe("judge (reviews the whole)");
+  expect(seatsText({ role: "judge", count: 1, agent: "demo" })).toBe("judge (agent demo)");
 });
 
 test("only_demo_brings_its_agents", () => {

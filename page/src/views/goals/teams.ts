@@ -5,8 +5,6 @@ export interface TeamSeats {
   count: number;
   /** The agent of the seats. If absent, they have the agent of the goal. */
   agent?: string;
-  /** The tasks that a judge reviews. */
-  reviews?: "goal" | "marked" | "all";
 }
 
 export interface Team {
@@ -21,7 +19,7 @@ export const TEAMS: readonly Team[] = [
   {
     name: "research",
     about: "Answers questions, each with its sources. Publishes nothing by itself.",
-    seats: [planner, { role: "worker", count: 3 }, { role: "judge", count: 1, reviews: "goal" }],
+    seats: [planner, { role: "worker", count: 3 }, { role: "judge", count: 1 }],
   },
   {
     name: "code",
@@ -30,7 +28,7 @@ export const TEAMS: readonly Team[] = [
       planner,
       { role: "researcher", count: 2 },
       { role: "worker", count: 1 },
-      { role: "judge", count: 1, reviews: "all" },
+      { role: "judge", count: 1 },
     ],
   },
   {
@@ -44,7 +42,7 @@ export const TEAMS: readonly Team[] = [
     seats: [
       { ...planner, agent: "demo" },
       { role: "worker", count: 2, agent: "demo" },
-      { role: "judge", count: 1, agent: "demo", reviews: "all" },
+      { role: "judge", count: 1, agent: "demo" },
     ],
   },
 ];
@@ -52,13 +50,9 @@ export const TEAMS: readonly Team[] = [
 /** The team of a goal that names none. */
 export const DEFAULT_TEAM = "research";
 
-const REVIEWS = { goal: "the whole", marked: "marked tasks", all: "each task" } as const;
-
 /** Says who sits where, such as `worker ×3`. */
-export function seatsText({ role, count, reviews, agent }: TeamSeats): string {
-  const number = count > 1 ? ` ×${count}` : "";
-  const notes = [reviews && `reviews ${REVIEWS[reviews]}`, agent && `agent ${agent}`].filter(Boolean);
-  return `${role}${number}${notes.length > 0 ? ` (${notes.join(", ")})` : ""}`;
+export function seatsText({ role, count, agent }: TeamSeats): string {
+  return `${role}${count > 1 ? ` ×${count}` : ""}${agent === undefined ? "" : ` (agent ${agent})`}`;
 }
 
 /** `true` if the seats of a team name their agents, so that the goal needs none. */

@@ -1,0 +1,297 @@
+/** Goals of the demonstration agent, which needs no model: it plans an outline, parts and a summary. */
+import type { Page } from "@playwright/test";
+import { expectNoBarrier, SIZES } from "./barriers";
+import { expect, test } from "./fixtures";
+import type { Stack } from "./stack";
+
+// Each goal takes a dozen turns.
+test.use({ stackName: "goals" });
+
+const TEXT = "Write a short guide to tea: green, black and herbal.";
+const DONE_MS = 90_000;
+
+interface Goal {
+  id: string;
+  state: string;
+  tasks: { total: number; done: number };
+}
+
+const start = (stack: Stack, more: object = {}): Promise<Goal> =>
+  stack.api<Goal>("POST", "/goals", { goal: TEXT, team: "demo", ...more });
+
+const read = (stack: Stack, id: string): Promise<Goal> => stack.api<Goal>("GET", `/goals/${id}`);
+
+/** Returns when a goal has a state. */
+async function reached(stack: Stack, id: string, state: string): Promise<void> {
+  await expect.poll(async () => (await read(stack, id)).state, { timeout: DONE_MS }).toBe(state);
+}
+
+let finished: Promise<string> | undefined;
+/** A goal that is done. The tests that only look at one share it. */
+function doneGoal(stack: Stack): Promise<string> {
+  finished ??= start(stack, { title: "A guide to tea" }).then(async ({ id }) => {
+    await reached(stack, id, "done");
+    return id;
+  });
+  return finished;
+}
+
+const tasks = (page: Page) => page.getByRole("list", { name: "Tasks" }).getByRole("listitem");
+const node = (page: Page, key: string) =>
+  page
+    .getByRole("group", { name: "Graph of the tasks" })
+    .getByRole("button", { name: new RegExp(`^${key},`) });
+const taskPanel = (page: Page, key: string) => page.getByRole("region", { name: `Task ${key}` });
+
+test("no_goal_shows_the_command_and_the_button", async ({ page, signIn }) => {
+  await signIn(page);
+  await page.goto("/goals?state=draft");
+  await expect(page.getByText("No goal is in this state.")).toBeVisible();
+  await expect(page.getByText("matins goal list")).toBeVisible();
+  await page.getByRole("button", { name: "New goal" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "New goal" })).toBeVisible();
+  await page.goto("/goals/ses_00000000000000000000000000000000");
+  await expect(page.getByText("There is no such goal.")).toBeVisible();
+});
+
+test("form_shows_refusals_at_their_fields_and_keeps_the_draft", async ({ page, signIn }) => {
+  await signIn(page);
+  await page.goto("/goals/new");
+  await page.getByRole("button", { name: "Start" }).click();
+  await expect(page.getByText("A goal needs a text.")).toBeVisible();
+  await expect(page.getByLabel("Goal", { exact: true })).toBeFocused();
+  await page.getByLabel("Goal", { exact: true }).fill(TEXT);
+  await page.getByLabel("Team", { exact: true }).selectOption("demo");
+  await expect(page.getByRole("list", { name: "Seats of demo" })).toContainText("worker ×2");
+  await page.getByLabel("Directory").fill("not/absolute");
+  await page.getByRole("button", { name: "Start" }).click();
+  await expect(page.getByLabel("Directory")).toHaveAttribute("aria-invalid", "true");
+  await expect(page.getByLabel("Directory")).toBeFocused();
+  await page.reload();
+  await expect(page.getByLabel("Goal", { exact: true })).toHaveValue(TEXT);
+  await expect(page.getByLabel("Team", { exact: true })).toHaveValue("demo");
+  await page.getByRole("button", { name: "Discard" }).click();
+  await expect(page.getByLabel("Goal", { exact: true })).toHaveValue("");
+});
+
+test("mistake_in_a_team_file_stands_at_the_file", async ({ page, signIn }) => {
+  await signIn(page);
+  await page.goto("/goals/new");
+  await page.getByLabel("Goal", { exact: true }).fill(TEXT);
+  await page.getByLabel("Team", { exact: true }).selectOption("file");
+  await page.getByLabel("Team file").fill('name = "own"\nnonsense = 1');
+  await page.getByRole("button", { name: "Start" }).click();
+  await expect(page.getByLabel("Team file")).toHaveAttribute("aria-invalid", "true");
+  await expect(page.getByLabel("Team file")).toBeFocused();
+  await page.getByRole("button", { name: "Discard" }).click();
+});
+
+test("goal_is_started_approved_and_followed_until_it_is_done", async ({ page, stack, signIn }) => {
+  test.setTimeout(240_000);
+  await signIn(page);
+  await page.goto("/goals/new");
+  await page.getByLabel("Goal", { exact: true }).fill(TEXT);
+  await page.getByLabel("Team", { exact: true }).selectOption("demo");
+  await page.getByLabel("Pause after the first plan, until you approve it").check();
+  await page.getByRole("button", { name: "Start" }).click();
+  await expect(page).toHaveURL(/\/goals\/ses_[0-9a-f]+$/);
+  const approve = page.getByRole("button", { name: "Approve the plan" });
+  // Nobody reloads: the events of the tasks bring the plan.
+  await expect(approve).toBeVisible({ timeout: DONE_MS });
+  await expect(page.getByText("The plan waits for you.")).toBeVisible();
+  await expect(node(page, "outline")).toBeVisible();
+  await expect(node(page, "summary")).toHaveAccessibleName(/pending/);
+  await approve.click();
+  await expect(node(page, "outline")).toHaveAccessibleName(/done/, { timeout: DONE_MS });
+  await expect(node(page, "summary")).toHaveAccessibleName(/done/, { timeout: DONE_MS });
+  const head = page.getByRole("main").locator("header").first();
+  await expect(head.getByText("done", { exact: true })).toBeVisible({ timeout: DONE_MS });
+  await expect(head.getByRole("button", { name: "Pause" })).toHaveCount(0);
+  await expect(page.getByRole("heading", { name: "Report", exact: true })).toBeVisible();
+  await expect(page.getByText(/tasks are done/).first()).toBeVisible();
+  const id = new URL(page.url()).pathname.split("/")[2] ?? "";
+  expect((await read(stack, id)).state).toBe("done");
+});
+
+test("task_shows_what_it_asked_for_its_rounds_and_its_runs", async ({ page, stack, signIn }) => {
+  test.setTimeout(180_000);
+  const id = await doneGoal(stack);
+  await signIn(page);
+  await page.goto(`/goals/${id}?view=list`);
+  await expect(tasks(page).filter({ hasText: "summary" })).toContainText("done");
+  await tasks(page).filter({ hasText: "summary" }).getByRole("button").click();
+  const panel = taskPanel(page, "summary");
+  await expect(panel.getByRole("list", { name: "Must hold" }).getByRole("listitem")).not.toHaveCount(0);
+  await expect(panel.getByRole("list", { name: "Evidence" }).getByRole("listitem")).not.toHaveCount(0);
+  const runs = panel.getByRole("list", { name: "Runs" });
+  // The judge sent it back once.
+  await expect(runs.getByRole("link", { name: "work", exact: true })).toBeVisible();
+  await expect(runs.getByRole("link", { name: "rework" })).toBeVisible();
+  await expect(page).toHaveURL(/task=summary/);
+  await runs.getByRole("link", { name: "rework" }).click();
+  await expect(page).toHaveURL(/\/runs\/run_/);
+  await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
+  await page.goBack();
+  await panel.getByRole("link", { name: "Conversation" }).click();
+  await expect(page).toHaveURL(new RegExp(`/conversations/${id}`));
+});
+
+test("graph_is_walked_by_keys", async ({ page, stack, signIn }) => {
+  test.setTimeout(180_000);
+  const id = await doneGoal(stack);
+  await signIn(page);
+  await page.goto(`/goals/${id}`);
+  await expect(node(page, "outline")).toBeVisible();
+  await node(page, "outline").focus();
+  await page.keyboard.press("ArrowRight");
+  const drafts = /^(green|black|herbal), done/;
+  await expect(page.locator(":focus")).toHaveAccessibleName(drafts);
+  await page.keyboard.press("ArrowRight");
+  await expect(node(page, "summary")).toBeFocused();
+  await page.keyboard.press("Enter");
+  await expect(taskPanel(page, "summary")).toBeVisible();
+  await expect(node(page, "summary")).toHaveAttribute("aria-pressed", "true");
+  await page.keyboard.press("ArrowLeft");
+  await expect(page.locator(":focus")).toHaveAccessibleName(drafts);
+});
+
+test("question_of_a_worker_is_answered_here", async ({ page, stack, signIn }) => {
+  test.setTimeout(240_000);
+  const { id } = await start(stack, {
+    goal: `${TEXT} Ask me who shall read it.`,
+    title: "A guide with a question",
+  });
+  await signIn(page);
+  await page.goto(`/goals/${id}`);
+  const question = page.getByRole("region", { name: /^Question of worker/ });
+  await expect(question).toContainText("Who shall read it?", { timeout: DONE_MS });
+  await question.getByRole("textbox").fill("My aunt");
+  // The buttons take no click at first.
+  await expect(async () => {
+    await question.getByRole("button", { name: "Answer" }).click();
+    await expect(question).toHaveCount(0, { timeout: 2_000 });
+  }).toPass();
+  await reached(stack, id, "done");
+});
+
+test("person_writes_to_a_seat_and_cancels_the_goal", async ({ page, stack, signIn }) => {
+  test.setTimeout(180_000);
+  const { id } = await start(stack, { title: "A guide to steer", approve_plan: true });
+  await reached(stack, id, "paused");
+  await signIn(page);
+  await page.goto(`/goals/${id}`);
+  await page.getByLabel("To", { exact: true }).selectOption("worker-1");
+  const field = page.getByRole("textbox", { name: "Message to a seat" });
+  await field.fill("Keep it <b>short</b>.");
+  await page.reload();
+  await expect(field).toHaveValue("Keep it <b>short</b>.");
+  await page.getByLabel("To", { exact: true }).selectOption("worker-1");
+  await field.press("Enter");
+  await expect(field).toHaveValue("");
+  const messages = page.getByRole("list", { name: "Messages" });
+  await expect(messages).toContainText("→ worker-1");
+  // Text stays text.
+  await expect(messages).toContainText("Keep it <b>short</b>.");
+  await page.getByRole("button", { name: "Cancel…" }).click();
+  const dialog = page.getByRole("dialog");
+  await expect(dialog).toContainText("A cancelled goal cannot go on.");
+  await dialog.getByRole("button", { name: "Cancel the goal" }).click();
+  await expect(page.getByText("cancelled", { exact: true }).first()).toBeVisible();
+  expect((await read(stack, id)).state).toBe("failed");
+  await expect(field).toHaveCount(0);
+});
+
+test("draft_is_edited_and_started", async ({ page, stack, signIn }) => {
+  test.setTimeout(180_000);
+  const { id } = await start(stack, { title: "A later guide", draft: true });
+  await signIn(page);
+  await page.goto("/goals?state=draft");
+  await page.getByRole("link", { name: /A later guide/ }).click();
+  await page.getByRole("button", { name: "Actions of the goal" }).click();
+  await page.getByRole("menuitem", { name: "Edit…" }).click();
+  const dialog = page.getByRole("dialog", { name: "Edit the goal" });
+  await dialog.getByText("Limits", { exact: true }).click();
+  const turns = dialog.getByLabel("Turns", { exact: true });
+  await turns.fill("0");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await expect(dialog).toContainText(/accepted are 1 to/);
+  await turns.fill("120");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await expect(dialog).toHaveCount(0);
+  await expect(page.getByText("of 120")).toBeVisible();
+  await page.getByRole("button", { name: "Start" }).click();
+  await reached(stack, id, "done");
+});
+
+test("viewer_sees_a_goal_and_cannot_move_it", async ({ page, stack, signIn }) => {
+  const { id } = await start(stack, { title: "A guide to look at", draft: true });
+  await signIn(page, "viewer");
+  await page.goto(`/goals/${id}`);
+  const begin = page.getByRole("button", { name: "Start" });
+  await expect(begin).toBeDisabled();
+  await expect(begin).toHaveAttribute("title", /needs sessions:write/);
+  await expect(page.getByRole("button", { name: "Cancel…" })).toBeDisabled();
+  await page.goto("/goals/new");
+  await expect(page.getByRole("button", { name: "Start" })).toBeDisabled();
+});
+
+test("keys_and_palette_lead_to_goals", async ({ page, signIn }) => {
+  await signIn(page);
+  await page.goto("/runs");
+  await expect(page.getByRole("heading", { level: 1, name: "Runs" })).toBeVisible();
+  await page.keyboard.press("g");
+  await page.keyboard.press("l");
+  await expect(page.getByRole("heading", { level: 1, name: "Goals" })).toBeVisible();
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("new goal");
+  await page.keyboard.press("Enter");
+  await expect(page).toHaveURL(/\/goals\/new$/);
+});
+
+for (const size of SIZES) {
+  test.describe(`${size.width}`, () => {
+    test.use({ viewport: size });
+
+    test("goals_have_no_barrier", async ({ page, stack, signIn }) => {
+      test.setTimeout(240_000);
+      const id = await doneGoal(stack);
+      await signIn(page);
+      const check = async (view: string) => {
+        await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
+        await expect(page.getByRole("status", { name: "Loading" })).toHaveCount(0);
+        await expectNoBarrier(page, view);
+        const hidden = await page.getByRole("main").evaluate((main) => main.scrollWidth - main.clientWidth);
+        expect(hidden, view).toBe(0);
+      };
+      await page.goto("/goals");
+      await expect(page.getByRole("link", { name: /A guide to tea/ })).toBeVisible();
+      await check("goals");
+      await page.goto("/goals/new");
+      await expect(page.getByRole("list", { name: "Seats of research" })).toBeVisible();
+      await check("new goal");
+      await page.goto(`/goals/${id}?view=graph&task=summary`);
+      await expect(node(page, "summary")).toBeVisible();
+      await expect(taskPanel(page, "summary").getByRole("list", { name: "Runs" })).toBeVisible();
+      await expect(page.getByText(/tasks are done/).first()).toBeVisible();
+      await check("graph");
+      await page.goto(`/goals/${id}?view=list&tab=memory`);
+      await expect(tasks(page).first()).toBeVisible();
+      await check("list");
+      await page.goto("/goals/ses_00000000000000000000000000000000");
+      await expect(page.getByText("There is no such goal.")).toBeVisible();
+      await check("missing goal");
+    });
+
+    test("narrow_screens_begin_with_the_list", async ({ page, stack, signIn }) => {
+      test.setTimeout(180_000);
+      const id = await doneGoal(stack);
+      await signIn(page);
+      await page.goto(`/goals/${id}`);
+      const form = size.width < 640 ? "List" : "Graph";
+      await expect(page.getByRole("button", { name: form, exact: true })).toHaveAttribute(
+        "aria-pressed",
+        "true",
+      );
+    });
+  });
+}
