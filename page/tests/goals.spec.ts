@@ -201,6 +201,18 @@ test("person_writes_to_a_seat_and_cancels_the_goal", async ({ page, stack, signI
   await expect(field).toHaveCount(0);
 });
 
+test("conversation_of_a_goal_takes_messages_for_a_seat_and_links_back", async ({ page, stack, signIn }) => {
+  const { id } = await start(stack, { title: "A guide to talk about", draft: true });
+  await signIn(page);
+  await page.goto(`/goals/${id}`);
+  await page.getByRole("link", { name: "Message worker-2 in the conversation" }).click();
+  await expect(page).toHaveURL(new RegExp(`/conversations/${id}\\?seat=worker-2`));
+  await expect(page.getByRole("combobox", { name: "Seat" })).toHaveValue("worker-2");
+  const panel = page.getByRole("complementary", { name: "Details of the conversation" });
+  await panel.getByRole("link", { name: "Goal", exact: true }).click();
+  await expect(page).toHaveURL(new RegExp(`/goals/${id}$`));
+});
+
 test("draft_is_edited_and_started", async ({ page, stack, signIn }) => {
   test.setTimeout(180_000);
   const { id } = await start(stack, { title: "A later guide", draft: true });

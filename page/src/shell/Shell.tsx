@@ -16,7 +16,7 @@ import { KeyHelp } from "./KeyHelp";
 import { useKey, useShellKeys } from "./keys";
 import { Palette, type PaletteHandle } from "./Palette";
 import { Brand } from "./SignIn";
-import { useScrollMemory } from "./scroll";
+import { placeOf, useScrollMemory } from "./scroll";
 import css from "./shell.module.css";
 import { chooseTheme, storedTheme } from "./theme";
 
@@ -31,7 +31,7 @@ export function Shell({ children }: { children: ReactNode }) {
   const openPalette = useCallback(() => palette.current?.open(), []);
   useShellKeys(openPalette);
   useKey("?", () => setHelpOpen(true));
-  useScrollMemory(main, location + window.location.search);
+  useScrollMemory(main, placeOf(location, window.location.search));
   const inNavigation = views.filter((view) => view.icon);
   const listsConversations = location.startsWith("/conversations");
   return (

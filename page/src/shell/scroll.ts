@@ -6,7 +6,11 @@ addEventListener("popstate", () => {
   wentBack = true;
 });
 
-/** Restores the scroll of an element after Back, and begins at the top on other ways. `place` names the address. */
+/** Returns the place of an address. A goal stays in its place when a person chooses one of its tasks. */
+export const placeOf = (path: string, search: string): string =>
+  path.startsWith("/goals/") ? path : path + search;
+
+/** Restores the scroll of an element after Back, and begins at the top on other ways. `place` as of `placeOf`. */
 export function useScrollMemory(ref: RefObject<HTMLElement | null>, place: string): void {
   const latest = useRef(place);
   latest.current = place;

@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { ArrowUp, Pencil, Square, X } from "lucide-react";
 import { type KeyboardEvent, memo, useEffect, useLayoutEffect, useRef, useState } from "react";
-import { Link } from "wouter";
+import { Link, useSearchParams } from "wouter";
 import { newKey, post } from "../../api/client";
 import { hasStatus } from "../../api/problem";
 import { keys, usePermission } from "../../api/queries";
@@ -34,14 +34,18 @@ export const Composer = memo(function Composer(props: ComposerProps) {
   const client = useQueryClient();
   const may = usePermission();
   const { online } = useConnection();
+  const [search] = useSearchParams();
   const [draft, setDraft] = useDraft(view.id);
+  const entry = view.seats.find((seat) => seat.is_entry)?.name ?? "";
+  const [chosenSeat, setSeat] = useState(search.get("seat"));
+  const seat = view.seats.find((each) => each.name === chosenSeat)?.name ?? entry;
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<string | null>(null);
   const [recalled, setRecalled] = useState(0);
   /** The ID of the run whose message is being edited. */
   const [editing, setEditing] = useState<string | null>(null);
   /** A message keeps its key until the server has it, so that a second try creates no second message. */
-  const key = useRef<{ text: string; key: string } | null>(null);
+  const key = useRef<{ content: string; key: string } | null>(null);
   const field = useRef<HTMLTextAreaElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the text is the reason to measure.
   useLayoutEffect(() => {
@@ -65,9 +69,11 @@ export const Composer = memo(function Composer(props: ComposerProps) {
     if (text === "" || busy || refusal !== null) return;
     setBusy(true);
     setError(null);
-    if (key.current?.text !== text) key.current = { text, key: newKey() };
+    const body = seat === entry ? { text } : { text, seat };
+    const content = JSON.stringify(body);
+    if (key.current?.content !== content) key.current = { content, key: newKey() };
     try {
-      await post<Run>(`/sessions/${view.id}/messages`, { body: { text }, idempotencyKey: key.current.key });
+      await post<Run>(`/sessions/${view.id}/messages`, { body, idempotencyKey: key.current.key });
       key.current = null;
       setRecalled(0);
       // Keep what was typed meanwhile.
@@ -172,6 +178,20 @@ export const Composer = memo(function Composer(props: ComposerProps) {
             onKeyDown={onKeyDown}
           />
           <div className={css.composerFoot}>
+            {view.seats.length > 1 && (
+              <select
+                aria-label="Seat"
+                value={seat}
+                disabled={!mayWrite}
+                onChange={(event) => setSeat(event.target.value)}
+              >
+                {view.seats.map((each) => (
+                  <option key={each.id} value={each.name}>
+                    {each.name}
+                  </option>
+                ))}
+              </select>
+            )}
             <span>{refusal ?? (draft !== "" ? "Enter sends, Shift Enter begins a line" : "")}</span>
             {running && (
               <Button

@@ -1,16 +1,20 @@
+import { useQuery } from "@tanstack/react-query";
 import { ChevronDown } from "lucide-react";
 import { lazy, memo, Suspense } from "react";
 import { Link } from "wouter";
-import { usePermission } from "../../api/queries";
+import { get } from "../../api/client";
+import type { Goal } from "../../api/goals";
+import { keys, usePermission } from "../../api/queries";
 import type { Approval, Automation, Message, OpenRun, Run, RunStatus, SessionView } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { count, dayAndTime, longTime, plural, readerZone } from "../../kit/format";
 import { OutcomeStrip } from "../../kit/OutcomeStrip";
-import { type Look, lookOfRun, StatusGlyph, wordOf } from "../../kit/Status";
+import { type Look, lookOfRun, Status, StatusGlyph, wordOf } from "../../kit/Status";
 import { useConnection } from "../../shell/connection";
-import { addressOfAutomation } from "../addresses";
+import { addressOfAutomation, addressOfGoal } from "../addresses";
 import { fireAutomation, pauseAutomation, resumeAutomation } from "../automation-actions";
 import { scheduleOf } from "../automations/schedule";
+import { stateOfGoal } from "../goals/words";
 import { usePlace } from "../instances";
 import { views } from "../registry";
 import css from "./conversation.module.css";
@@ -39,6 +43,7 @@ export const SidePanel = memo(function SidePanel(props: SidePanelProps) {
   const { view, automations, approvals, plan, rows, lastRun, unified } = props;
   return (
     <>
+      {view.kind === "background" && <GoalSection session={view.id} />}
       {automations.length > 0 && (
         <section>
           <h2>Automations here</h2>
@@ -67,6 +72,26 @@ export const SidePanel = memo(function SidePanel(props: SidePanelProps) {
     </>
   );
 });
+
+/** The goal for which the seats of the session work. Shows nothing if there is none. */
+function GoalSection({ session }: { session: string }) {
+  const goal = useQuery({
+    queryKey: [...keys.goal(session), "of"],
+    queryFn: ({ signal }) => get<Goal>(`/goals/${session}`, {}, signal),
+  }).data;
+  if (goal === undefined) return null;
+  return (
+    <section>
+      <h2>
+        <Link href={addressOfGoal(session)}>Goal</Link>
+        <small>
+          {goal.tasks.done} of {plural(goal.tasks.total, "task")} done
+        </small>
+      </h2>
+      <Status {...stateOfGoal(goal)} />
+    </section>
+  );
+}
 
 /** The state of an automation in one glyph: what waits or runs now, else the last outcome. */
 export function lookOfAutomation(

@@ -549,7 +549,10 @@ function Team({ goal, onChoose }: { goal: Goal; onChoose(key: string): void }) {
           return (
             <li key={seat.id}>
               <StatusGlyph look={look} />
-              <strong>{seat.name}</strong>
+              <span className={css.what}>
+                <strong className="truncate">{seat.name}</strong>
+                <small className="truncate">{seat.agent}</small>
+              </span>
               <span>
                 {word}
                 {seat.task && (
@@ -561,7 +564,12 @@ function Team({ goal, onChoose }: { goal: Goal; onChoose(key: string): void }) {
                   </>
                 )}
               </span>
-              <small>{seat.agent}</small>
+              <Link
+                href={`${addressOfSession(goal.id)}?seat=${encodeURIComponent(seat.name)}`}
+                aria-label={`Message ${seat.name} in the conversation`}
+              >
+                Message
+              </Link>
             </li>
           );
         })}

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { type FormEvent, type KeyboardEvent, useRef, useState } from "react";
+import { type FormEvent, type KeyboardEvent, useId, useRef, useState } from "react";
 import { get, newKey, post } from "../../api/client";
 import type { Goal } from "../../api/goals";
 import { keys } from "../../api/queries";
@@ -79,6 +79,7 @@ export function Messages({ goal }: { goal: Goal }) {
 /** Sends a message of a person to one seat, or to all. */
 function SeatComposer({ goal }: { goal: Goal }) {
   const refusal = useRefusal()("sessions:write");
+  const fieldId = useId();
   const [to, setTo] = useState(goal.seats[0]?.name ?? TO_ALL);
   const [draft, setDraft] = useDraft(`goal.${goal.id}`);
   const [busy, setBusy] = useState(false);
@@ -117,9 +118,9 @@ function SeatComposer({ goal }: { goal: Goal }) {
   };
   return (
     <form className={css.composer} onSubmit={submit}>
-      <label>
-        <span>To</span>
-        <select value={to} onChange={(event) => setTo(event.target.value)}>
+      <div className={css.receiver}>
+        <label htmlFor={fieldId}>To</label>
+        <select id={fieldId} value={to} onChange={(event) => setTo(event.target.value)}>
           {goal.seats.map((seat) => (
             <option key={seat.id} value={seat.name}>
               {seat.name}
@@ -127,7 +128,7 @@ function SeatComposer({ goal }: { goal: Goal }) {
           ))}
           <option value={TO_ALL}>all seats</option>
         </select>
-      </label>
+      </div>
       <textarea
         rows={2}
         aria-label="Message to a seat"

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { X } from "lucide-react";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
 import { get } from "../../api/client";
 import type { Goal, Task, TaskDetails, TaskRun } from "../../api/goals";
@@ -36,11 +36,16 @@ export function TaskPanel({ goal, task, onChoose, onClose }: TaskPanelProps) {
     queryKey: [...keys.goal(goal.id), "task", task.id],
     queryFn: ({ signal }) => get<TaskDetails>(`/tasks/${task.id}`, {}, signal),
   });
+  const panel = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // The panel lies below the tasks then.
+    if (matchMedia("(max-width: 1100px)").matches) panel.current?.scrollIntoView({ block: "start" });
+  }, []);
   const state = stateOfTask(task);
   const lastRun = details.data?.runs.at(-1);
   const moves = movesOfTask(goal, task);
   return (
-    <section className={css.taskPanel} aria-label={`Task ${task.key}`}>
+    <section ref={panel} className={css.taskPanel} aria-label={`Task ${task.key}`}>
       <header>
         <h2>{task.key}</h2>
         <Status {...state} />
