@@ -27,7 +27,7 @@ pub(crate) async fn goal_is_started_once_and_listed_by_state(world: &World) {
     assert_eq!(done["items"], json!([]));
     world.get("/goals?state=over").await.problem(400);
     // The same key names another goal.
-    world.post("/goals", goal()).await.problem(409);
+    world.post("/goals", goal.clone()).await.problem(409);
 }
 
 pub(crate) async fn invalid_goal_is_refused_with_its_field(world: &World) {

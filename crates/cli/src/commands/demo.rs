@@ -104,7 +104,10 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
     let client = server.client(&local);
     let app = App::with_client(local, client, config, output);
     let mut watch = match args.goal {
-        Some(text) => Watch::Goal(GoalPrinter::new(&app, folder.path().to_owned(), text)),
+        Some(text) => {
+            let printer = GoalPrinter::new(&app, folder.path().to_owned(), text);
+            Watch::Goal(Box::new(printer))
+        }
         None => Watch::Conversation(ConversationPrinter {
             app: &app,
             folder: clean(&folder.path().display().to_string()).into_owned(),
@@ -150,7 +153,7 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
 /// The printer of a demonstration.
 enum Watch<'a> {
     Conversation(ConversationPrinter<'a>),
-    Goal(GoalPrinter<'a>),
+    Goal(Box<GoalPrinter<'a>>),
 }
 
 /// Returns the automation of this folder. Creates it if it does not exist, and resumes it if it is paused.

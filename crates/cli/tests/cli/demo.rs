@@ -221,10 +221,8 @@ fn goal_of_demo_ends_with_files_after_one_rework() {
     assert!(longest <= Some(80), "{shown}");
     // 1. The files are where the command says.
     let sessions = std::fs::read_dir(world.path().join("d/sessions")).unwrap();
-    let [folder] = sessions
-        .map(|entry| entry.unwrap().path())
-        .collect::<Vec<_>>()[..]
-    else {
+    let folders: Vec<_> = sessions.map(|entry| entry.unwrap().path()).collect();
+    let [folder] = &folders[..] else {
         panic!("{shown}");
     };
     assert!(shown.contains(folder.to_str().unwrap()), "{shown}");
