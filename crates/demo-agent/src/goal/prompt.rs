@@ -15,8 +15,9 @@ const REPORT: &str = "Write the report on the goal below";
 const ANSWER: &str = "Your question was answered. Go on with your work";
 const MESSAGES: &str = "Messages for your seat in this session";
 const REMINDER: &str = "Your turn ended without the call of `";
-const OPENINGS: [&str; 10] = [
-    PLAN, REPLAN, WORK, REWORK, REVIEW, CHECK, REPORT, ANSWER, MESSAGES, REMINDER,
+const REFUSED: &str = "The plan was refused. Its tasks are still staged";
+const OPENINGS: [&str; 11] = [
+    PLAN, REPLAN, WORK, REWORK, REVIEW, CHECK, REPORT, ANSWER, MESSAGES, REMINDER, REFUSED,
 ];
 
 /// The heading of the acceptance lines.

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, path::PathBuf, time::Duration};
 
 use anstyle::Style;
-use api_types::{Goal, GoalQuestion, GoalRequest, Task};
+use api_types::{Goal, GoalQuestion, GoalReason, GoalRequest, Task};
 use model::{
     Clock as _, QuestionId, SessionId, TaskId,
     goal::{GoalStatus, Step, TaskKind, TaskStatus},
@@ -287,7 +287,7 @@ impl<'a> GoalPrinter<'a> {
     fn finish_open(&self, goal: &Goal) -> Result<Exit, CliError> {
         let id = goal.summary.id;
         if goal.summary.state == GoalStatus::Paused {
-            let reason = goal.summary.reason.map_or("", |reason| reason.as_str());
+            let reason = goal.summary.reason.map_or("", GoalReason::as_str);
             let cause = goal.summary.cause.as_deref().unwrap_or_default();
             let message = format!("the goal is paused ({reason}) {}", clean(cause));
             let hint = format!("`{} goal show {id}` shows its tasks", self.command());

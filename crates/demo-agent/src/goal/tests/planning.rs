@@ -159,13 +159,15 @@ fn goal_that_wants_a_question_gives_it_to_one_task() {
 fn reminder_repeats_the_plan() {
     let mut seat = TestSeat::new();
     let first = planned(&mut seat, &plan(GOAL, &TEAM, 50));
-    let reminder = ReminderContext {
-        missing: "create_task",
-        schema: &json!({}),
-    };
-    let reminder = reminder.render().unwrap().text;
-    let refused = format!("The plan was refused: no reason\n\n{reminder}");
-    assert_eq!(planned(&mut seat, &refused), first);
+    for refusals in [vec![], vec!["`depends_on` of `a` has a cycle"]] {
+        let reminder = ReminderContext {
+            missing: "create_task",
+            schema: &json!({}),
+            refusals: &refusals,
+        };
+        let reminder = reminder.render().unwrap().text;
+        assert_eq!(planned(&mut seat, &reminder), first, "{reminder}");
+    }
 }
 
 fn replan(key: &str, status: TaskStatus) -> String {

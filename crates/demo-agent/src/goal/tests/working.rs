@@ -179,6 +179,7 @@ fn reminder_repeats_the_work() {
     let reminder = ReminderContext {
         missing: "update_task",
         schema: &json!({}),
+        refusals: &[],
     };
     let again = seat.take_turn(&reminder.render().unwrap().text);
     assert_eq!(only(&again, "update_task")["status"], "done");
