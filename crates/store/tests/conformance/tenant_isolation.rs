@@ -94,7 +94,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         "questions/by_id" => params![none(), world.id("questions")],
         "questions/page_of_session" => approvals(params![session]),
         "artifacts/by_id" => params![none(), world.id("agent_artifacts")],
-        "task_checks/by_task" => params![none(), world.id("agent_tasks")],
+        "task_checks/by_task" | "tasks/details" => params![none(), world.id("agent_tasks")],
         "trigger_files/by_run" => params![none(), world.id("agent_runs")],
         "artifacts/counts" => {
             let input = value(world.stored("agent_runs"), "input_id");
@@ -208,7 +208,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
             let ids = params![none(), Uuid::nil(), Uuid::max()];
             [ids, params![Timestamp::UNIX_EPOCH, "failed", 50_u32]].concat()
         }
-        "automations/count_of_agents" => params![none(), session],
+        "automations/count_of_agents" | "goals/list_times" => params![none(), session],
         "memory/recall" => {
             let owner = value(world.stored("agent_memory_entries"), "automation_id");
             let turn = params![none(), Uuid::nil(), session, text()];
@@ -240,9 +240,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         "tenants/by_id" => params![none(), world.tenant],
         "tokens/by_id" | "tokens/lock" => params![none(), world.id("api_tokens")],
         "tasks/page" => params![none(), session, -1_i64],
-        "tasks/details" => params![none(), world.id("agent_tasks")],
         "goals/list" => params![none(), Uuid::max(), text(), 50_u32],
-        "goals/list_times" => params![none(), session],
         "triggers/due" => params![none(), Timestamp::MAX, 50_u32, store::DOCUMENT_FORMAT],
         other => panic!("{other} names a tenant: give it parameters here"),
     }
