@@ -64,6 +64,18 @@ impl Store {
                 Box::pin(async move { insert_session(self, tx, tenant, new, now).await })
             })
             .await;
+        self.explain_conflict(tenant, (new.id, new.key.as_deref()), created)
+            .await
+    }
+
+    /// Returns [`Error::AlreadyCreated`] or [`Error::NameTaken`] for the creation of a session that failed because of its ID
+    /// or its key, and the result itself otherwise.
+    pub(crate) async fn explain_conflict<T>(
+        &self,
+        tenant: TenantId,
+        (id, key): (SessionId, Option<&str>),
+        created: Result<T, Error>,
+    ) -> Result<T, Error> {
         let Err(Error::Database(error)) = &created else {
             return created;
         };
@@ -74,13 +86,13 @@ impl Store {
         // exists already.
         let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
         let used = tx
-            .fetch_optional(sql!("sessions/by_id"), params![tenant, new.id])
+            .fetch_optional(sql!("sessions/by_id"), params![tenant, id])
             .await?;
-        match &new.key {
-            _ if used.is_some() => Err(Error::already_created("session", new.id)),
+        match key {
+            _ if used.is_some() => Err(Error::already_created("session", id)),
             Some(key) if conflict == "agent_sessions_one_per_key" => Err(Error::NameTaken {
                 what: "session",
-                name: key.clone(),
+                name: key.to_owned(),
             }),
             _ => created,
         }

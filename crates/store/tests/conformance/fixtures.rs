@@ -322,7 +322,7 @@ impl World {
                 turns: 0_i64, created_at: at, updated_at: at,
             },
             "task_checks" => values! {
-                task_id: self.id("agent_tasks"), tenant_id: tenant_id, session_id: self.id("agent_sessions"),
+                task_id: if self.rows.contains_key("task_checks") { self.other_task } else { self.id("agent_tasks") }, tenant_id: tenant_id, session_id: self.id("agent_sessions"),
                 seat_id: self.id("agent_definitions"), instance_id: self.id("instances"), status: "waiting",
                 attempt: 0_i64, evidence: json!([]), created_at: at, updated_at: at,
             },

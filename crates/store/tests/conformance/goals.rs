@@ -47,7 +47,8 @@ pub(crate) use checks::{
     servers_without_locks_claim_checks_once,
 };
 pub(crate) use failures::{
-    answer_starts_next_turn_of_task_that_asked, draft_starts_and_first_plan_waits_for_its_approval,
+    answer_before_end_of_turn_starts_next_turn_of_task, answer_starts_next_turn_of_task_that_asked,
+    draft_starts_and_first_plan_waits_for_its_approval,
     failed_task_is_attempted_twice_and_then_replanned, planner_cancels_tasks_with_its_next_plan,
     refused_plan_publishes_nothing, result_sent_back_is_reworked_in_same_memory,
     staged_plan_outlives_lost_worker_and_is_published_once, stuck_goal_is_given_up_at_its_deadline,
@@ -92,6 +93,7 @@ behaviours! {
             failed_task_is_attempted_twice_and_then_replanned, tools_of_tasks_belong_to_their_turns,
             turn_without_report_is_reminded_once, result_sent_back_is_reworked_in_same_memory,
             stuck_goal_is_given_up_at_its_deadline, team_that_cannot_work_makes_nothing,
+            answer_before_end_of_turn_starts_next_turn_of_task,
             answer_starts_next_turn_of_task_that_asked, planner_cancels_tasks_with_its_next_plan,
             draft_starts_and_first_plan_waits_for_its_approval,
             idle_goal_is_found_and_its_lost_turn_fails, idle_goal_whose_question_is_lost_goes_on,

@@ -239,7 +239,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         "sessions/page_of_automation" => sessions(None, Some(automation)),
         "tenants/by_id" => params![none(), world.tenant],
         "tokens/by_id" | "tokens/lock" => params![none(), world.id("api_tokens")],
-        "tasks/page" => params![none(), session, -1_i64],
+        "tasks/page" => params![none(), session, -1_i64, 50_u32],
         "goals/list" => params![none(), Uuid::max(), text(), 50_u32],
         "triggers/due" => params![none(), Timestamp::MAX, 50_u32, store::DOCUMENT_FORMAT],
         other => panic!("{other} names a tenant: give it parameters here"),

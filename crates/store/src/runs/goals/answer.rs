@@ -2,15 +2,15 @@
 
 use model::{
     TaskId, Timestamp,
-    goal::{Activity, Event, TaskNo},
+    goal::{Activity, Event, Input, TaskNo},
     question::Question,
 };
 
 use super::step::{lock_goal, move_goal};
 use crate::{Error, database::Tx, session_log::SessionLogWriter, store::Store};
 
-/// Moves the goal of a question whose task waits for the answer. Returns `false` if no task waits for it: the question is
-/// none of a task, or the turn that asked it is not over. The caller must hold the locks of all seats of the session.
+/// Moves the goal of a question whose task waits for the answer. If the turn that asked is not over, its end takes the answer.
+/// Returns `false` if no task waits for it. The caller must hold the locks of all seats of the session.
 pub(crate) async fn answer_task(
     store: &Store,
     tx: &mut Tx,
@@ -38,6 +38,9 @@ pub(crate) async fn answer_task(
     if is_waiting {
         let events = vec![Event::Answered(TaskNo(no))];
         move_goal(store, tx, log, &mut goal, events, now).await?;
+        return Ok(true);
     }
-    Ok(is_waiting)
+    let seats = goal.graph.seats().iter();
+    let turns = seats.filter_map(|seat| seat.turn.and_then(Input::task));
+    Ok(turns.into_iter().any(|task| task == TaskNo(no)))
 }

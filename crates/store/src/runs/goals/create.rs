@@ -73,7 +73,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::TeamFault`] if the team has a mistake, and the errors of a new session.
+    /// Returns [`Error::TeamFault`] if the team has a mistake, and the errors of [`Store::create_session`].
     #[boxed]
     pub async fn create_goal(
         &self,
@@ -93,48 +93,51 @@ impl Store {
             return Err(Error::not_found("agent of seat", name));
         }
         let graph = &graph;
-        self.transact(Scope::Tenant(tenant), |tx, _| {
-            Box::pin(async move {
-                // 1. The session, with the planner as its entry seat.
-                let mut seats = new.seats();
-                let entry = seats.next();
-                let entry = entry.ok_or_else(|| Error::not_found("entry seat", new.session))?;
-                let session = NewSession {
-                    id: new.session,
-                    kind: SessionKind::Background,
-                    session_type: SessionType::Regular,
-                    key: new.key.clone(),
-                    title: new.title.clone(),
-                    draft: false,
-                    channel: None,
-                    cwd: new.cwd.clone(),
-                    placed_on: new.placed_on,
-                    automation_id: None,
-                    entry,
-                    other_seats: seats.collect(),
-                };
-                insert_session(self, tx, tenant, &session, now).await?;
-                tx.execute(
-                    sql!("goals/raise_seat_format"),
-                    params![new.session, GOAL_FORMAT],
-                )
-                .await?;
-                // 2. The goal.
-                insert_goal(tx, tenant, new, graph, now).await?;
-                if new.draft {
-                    return Ok(new.session);
-                }
-                // 3. The first turn.
-                let locked = lock_goal(tx, new.session).await?;
-                let mut goal = locked.ok_or_else(|| Error::not_found("goal", new.session))?;
-                let mut log = SessionLogWriter::default();
-                let events = vec![Event::Start];
-                move_goal(self, tx, &mut log, &mut goal, events, now).await?;
-                log.write(tx, now).await?;
-                Ok(new.session)
+        let created = self
+            .transact(Scope::Tenant(tenant), |tx, _| {
+                Box::pin(async move {
+                    // 1. The session, with the planner as its entry seat.
+                    let mut seats = new.seats();
+                    let entry = seats.next();
+                    let entry = entry.ok_or_else(|| Error::not_found("entry seat", new.session))?;
+                    let session = NewSession {
+                        id: new.session,
+                        kind: SessionKind::Background,
+                        session_type: SessionType::Regular,
+                        key: new.key.clone(),
+                        title: new.title.clone(),
+                        draft: false,
+                        channel: None,
+                        cwd: new.cwd.clone(),
+                        placed_on: new.placed_on,
+                        automation_id: None,
+                        entry,
+                        other_seats: seats.collect(),
+                    };
+                    insert_session(self, tx, tenant, &session, now).await?;
+                    tx.execute(
+                        sql!("goals/raise_seat_format"),
+                        params![new.session, GOAL_FORMAT],
+                    )
+                    .await?;
+                    // 2. The goal.
+                    insert_goal(tx, tenant, new, graph, now).await?;
+                    if new.draft {
+                        return Ok(new.session);
+                    }
+                    // 3. The first turn.
+                    let locked = lock_goal(tx, new.session).await?;
+                    let mut goal = locked.ok_or_else(|| Error::not_found("goal", new.session))?;
+                    let mut log = SessionLogWriter::default();
+                    let events = vec![Event::Start];
+                    move_goal(self, tx, &mut log, &mut goal, events, now).await?;
+                    log.write(tx, now).await?;
+                    Ok(new.session)
+                })
             })
-        })
-        .await
+            .await;
+        self.explain_conflict(tenant, (new.session, new.key.as_deref()), created)
+            .await
     }
 }
 

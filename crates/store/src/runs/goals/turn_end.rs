@@ -97,7 +97,7 @@ pub(in crate::runs) async fn end_turns(
                 None => report_of_answer(tx, &goal, &turn, task, now).await?,
                 report => report,
             };
-            let end = decide_end(tx, &goal, &turn, task, report.as_ref()).await?;
+            let (end, answered) = decide_end(tx, &goal, &turn, task, report.as_ref()).await?;
             store_result(tx, &goal, &turn, task, (report.as_ref(), &end)).await?;
             let has_follow_up = report.is_some_and(|report| report.body.follow_up.is_some());
             let artifact = tx
@@ -109,6 +109,12 @@ pub(in crate::runs) async fn end_turns(
                 follow_up: has_follow_up && turn.has_succeeded(),
                 new_artifact: artifact.is_some(),
             });
+            // These answers came before the turn had ended.
+            let task = goal.task_no(turn.task).map(Event::Answered);
+            events.extend(
+                task.into_iter()
+                    .flat_map(|event| std::iter::repeat_n(event, answered)),
+            );
         }
         // 3. Move the goal.
         move_goal(store, tx, log, &mut goal, events, now).await?;
@@ -181,15 +187,16 @@ async fn report_of_answer(
     }
 }
 
+/// Decides on the end of a turn. Returns the end, and the number of its questions that are answered already.
 async fn decide_end(
     tx: &mut Tx,
     goal: &Goal,
     turn: &EndedTurn<'_>,
     task: &Task,
     report: Option<&Report>,
-) -> Result<TurnEnd, Error> {
+) -> Result<(TurnEnd, usize), Error> {
     if !turn.has_succeeded() {
-        return Ok(TurnEnd::Failed);
+        return Ok((TurnEnd::Failed, 0));
     }
     let kind = report_kind(task);
     let reported = match kind {
@@ -208,15 +215,15 @@ async fn decide_end(
         }),
     };
     if let Some(reported) = reported {
-        return Ok(reported);
+        return Ok((reported, 0));
     }
     let row = tx
-        .fetch_one(sql!("goals/pending_questions"), params![turn.input])
+        .fetch_one(sql!("goals/questions_of_input"), params![turn.input])
         .await?;
-    let open: i64 = row.get("open")?;
-    let open = u32::try_from(open).unwrap_or(0);
-    if open > 0 && kind.is_some() {
-        return Ok(TurnEnd::Questions(open));
+    let asked = u32::try_from(row.get::<i64>("asked")?).unwrap_or(0);
+    if asked > 0 && kind.is_some() {
+        let answered = usize::try_from(row.get::<i64>("answered")?).unwrap_or(0);
+        return Ok((TurnEnd::Questions(asked), answered));
     }
     let listed = tx
         .fetch_optional(sql!("runs/listed_tools"), params![turn.input])
@@ -224,9 +231,9 @@ async fn decide_end(
     let listed_tools = listed.is_some();
     // A planner that changes nothing says so by no call.
     if kind == Some(ReportKind::Plan) && listed_tools {
-        return Ok(TurnEnd::Planned(Plan::default()));
+        return Ok((TurnEnd::Planned(Plan::default()), 0));
     }
-    Ok(TurnEnd::WithoutReport { listed_tools })
+    Ok((TurnEnd::WithoutReport { listed_tools }, 0))
 }
 
 async fn read_reports(

@@ -187,7 +187,7 @@ async fn views(tx: &mut Tx, goal: &Goal, scope: Scope) -> Result<Vec<GoalTask>, 
     let rows = tx
         .fetch_all(
             sql!("tasks/page"),
-            params![scope.tenant(), goal.session, -1_i64],
+            params![scope.tenant(), goal.session, -1_i64, u32::MAX],
         )
         .await?;
     let rows = rows.iter().enumerate().take(goal.tasks.len());

@@ -289,6 +289,34 @@ pub(crate) async fn answer_starts_next_turn_of_task_that_asked(db: &TestStore) {
     assert_eq!(stage.task_status(session, "a").await, Done);
 }
 
+pub(crate) async fn answer_before_end_of_turn_starts_next_turn_of_task(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let plan = [work("a", &[])];
+    let session = stage.planned_goal(db, team(1, None), &plan).await;
+    let worker = stage.turn(db, session, "worker-1").await;
+    let first = stage.ask_person(&worker, "Which colour?").await.unwrap();
+    let second = stage.ask_person(&worker, "Which size?").await.unwrap();
+    stage.answer_question(first.id, "blue").await.unwrap();
+    stage.succeed(worker.run).await;
+    let tasks = stage.tasks(session).await;
+    assert_eq!(tasks[1], "a RUNNING the answer to a question");
+    assert!(stage.open_run(db, session, "worker-1").await.is_none());
+    stage.answer_question(second.id, "small").await.unwrap();
+    let again = stage.turn(db, session, "worker-1").await;
+    let run = stage.run(again.run).await;
+    assert_eq!(run.prompt_ref.unwrap().id, "goal.answer");
+    // All answers before the end start the next turn at once.
+    let third = stage.ask_person(&again, "Which shape?").await.unwrap();
+    stage.answer_question(third.id, "round").await.unwrap();
+    stage.succeed(again.run).await;
+    let last = stage.turn(db, session, "worker-1").await;
+    let run = stage.run(last.run).await;
+    assert!(run.content.contains("round"), "{}", run.content);
+    stage.report(&last, &done("A")).await.unwrap();
+    stage.succeed(last.run).await;
+    assert_eq!(stage.task_status(session, "a").await, Done);
+}
+
 pub(crate) async fn planner_cancels_tasks_with_its_next_plan(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let plan = [work("a", &[]), work("b", &["a"]), work("c", &["b"])];

@@ -121,7 +121,8 @@ impl Store {
                 params![
                     scope.tenant(),
                     session,
-                    i64::try_from(no).unwrap_or(i64::MAX) - 1
+                    i64::try_from(no).unwrap_or(i64::MAX) - 1,
+                    1_u32
                 ],
             )
             .await?;
