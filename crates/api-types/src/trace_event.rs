@@ -3,7 +3,10 @@
 mod changes;
 
 pub use changes::*;
-use model::{ApprovalId, AutomationId, MessageId, QuestionId, RunId, SeatId, SessionId, Timestamp};
+use model::{
+    ApprovalId, AutomationId, MessageId, QuestionId, RunId, SeatId, SessionId, TaskId, Timestamp,
+    goal::{Step, TaskStatus},
+};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -24,6 +27,8 @@ tagged_union! {
         Approval(TraceApproval) = "approval",
         /// A question was asked or ended.
         Question(TraceQuestion) = "question",
+        /// A task of a goal was created or moved.
+        Task(TraceTask) = "task",
         /// An automation changed.
         Automation(TraceAutomation) = "automation",
         /// A later version logged a change that this server cannot read.
@@ -138,6 +143,33 @@ pub struct TraceQuestion {
     pub text: String,
     /// The new state, with the data of that state.
     pub change: QuestionChange,
+}
+
+/// A task of a goal was created or moved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TraceTask {
+    /// The number of the event in the log of the session, from 1 and without a gap.
+    pub seq: i64,
+    /// The instant at which the change was committed to the log.
+    pub created_at: Timestamp,
+    /// The session of the goal.
+    pub session_id: SessionId,
+    /// The task.
+    pub task_id: TaskId,
+    /// The key of the task.
+    pub key: String,
+    /// The new status.
+    pub status: TaskStatus,
+    /// The step of a running task. Null otherwise.
+    pub step: Option<Step>,
+    /// The seat that has the turn, or gets it. Null if there is none.
+    pub seat_id: Option<SeatId>,
+    /// The number of rounds in which checks or the judge sent the task back.
+    #[schema(minimum = 0)]
+    pub round: u32,
+    /// The version of the plan that published the task.
+    #[schema(minimum = 0)]
+    pub plan_version: u32,
 }
 
 /// An automation changed. Only feeds and notifications have these events.

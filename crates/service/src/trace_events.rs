@@ -171,12 +171,25 @@ impl EventLog {
                 text,
                 change: question(change),
             }),
-            // Only a later version writes messages, approvals and questions into the log of an automation.
+            (Change::Task { task_id, change }, Some(session_id)) => {
+                TraceEvent::Task(api_types::TraceTask {
+                    seq,
+                    created_at,
+                    session_id,
+                    task_id,
+                    key: change.key,
+                    status: change.status,
+                    step: change.step,
+                    seat_id: change.seat,
+                    round: change.round,
+                    plan_version: change.plan_version,
+                })
+            }
+            // Only a later version writes messages, approvals, questions and tasks into the log of an automation.
             (Change::Message { .. }, None) => self.unknown(seq, created_at, "message"),
             (Change::Approval { .. }, None) => self.unknown(seq, created_at, "approval"),
             (Change::Question { .. }, None) => self.unknown(seq, created_at, "question"),
-            // The API offers no tasks yet.
-            (Change::Task { .. }, _) => self.unknown(seq, created_at, "task"),
+            (Change::Task { .. }, None) => self.unknown(seq, created_at, "task"),
             (Change::Unknown { kind, .. }, _) => self.unknown(seq, created_at, &kind),
         }
     }

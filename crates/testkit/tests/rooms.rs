@@ -49,13 +49,14 @@ const FORBIDDEN_CODE: [(&str, &[&str]); 7] = [
     ("doctor", TERMINAL),
 ];
 
-/// The files of `model` whose types have a textual form of their own: words, IDs, instants, money, and the facts that
-/// pass between a turn and its store. Every other type of the domain has no serde: requests and responses are types
+/// The files of `model` whose types have a textual form of their own: words, IDs, instants, money, the facts that
+/// pass between a turn and its store, and the reports in the answers of agents. Every other type of the domain has no serde: requests and responses are types
 /// of the API, rows are stored documents.
-const SERDE_IN_MODEL: [&str; 11] = [
+const SERDE_IN_MODEL: [&str; 12] = [
     "budget/meter.rs",
     "budget/money.rs",
     "feed.rs",
+    "goal/report_schema.rs",
     "ids.rs",
     "outcome.rs",
     "prompt/mod.rs",

@@ -2,6 +2,8 @@
 //! of demonstration agents.
 
 mod goal;
+mod page;
+mod program_name;
 
 use std::{collections::HashSet, net::Ipv4Addr, path::PathBuf, time::Duration};
 
@@ -21,8 +23,9 @@ use store::Location;
 use tokio::{net::TcpListener, time::sleep};
 
 use goal::{DEFAULT_GOAL, GoalPrinter};
+use page::format_page;
+use program_name::program_name;
 
-use super::sign_in;
 use crate::{
     app::App,
     conversation::Transcript,
@@ -229,22 +232,6 @@ async fn print_introduction(
     ))?)
 }
 
-/// Returns the line about the page of the demonstration. Returns an empty text if it has no page.
-async fn format_page(app: &App, folder: &str, address: Option<&str>) -> Result<String, CliError> {
-    Ok(match address {
-        // On a terminal a person reads along. A log would keep the secret of a link.
-        Some(address) if app.output.is_interactive() => {
-            let link = sign_in::create_at(app, address).await?;
-            format!("Page: {}\n{}\n", link.url(), link.note(app))
-        }
-        Some(_) => format!(
-            "`{} --data {folder} sign-in` prints a link to its page.\n",
-            clean(&program_name())
-        ),
-        None => String::new(),
-    })
-}
-
 /// The printer of the growing conversation.
 struct ConversationPrinter<'a> {
     app: &'a App,
@@ -361,11 +348,6 @@ impl ConversationPrinter<'_> {
         }
         Ok(())
     }
-}
-
-/// Returns the name by which this program was called, `matins` or a path, so that the printed commands can be copied.
-fn program_name() -> String {
-    std::env::args().next().unwrap_or_else(|| "matins".into())
 }
 
 fn print_next_steps(app: &App, folder: &str, session: Option<SessionId>) -> Result<(), CliError> {

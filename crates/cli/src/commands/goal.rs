@@ -3,6 +3,7 @@
 mod edit;
 mod follow;
 mod format;
+mod missing_server;
 mod start;
 mod values;
 
@@ -19,7 +20,10 @@ use crate::{
 };
 
 pub(super) use self::format::Widths;
-use self::format::{format_state, format_usage, print_goal};
+use self::{
+    format::{format_state, format_usage, print_goal},
+    missing_server::note_missing_server,
+};
 
 /// Manage goals: a team of agents plans, works and reports
 #[derive(Debug, clap::Args)]
@@ -186,13 +190,4 @@ async fn report(app: &App, given: &str) -> Result<(), CliError> {
             .aside("The goal is not over, so this report is partial.");
     }
     Ok(())
-}
-
-/// Prints a remark if an active goal has no server, because nothing else takes its turns.
-fn note_missing_server(app: &App, goal: &GoalSummary) {
-    if goal.state == GoalStatus::Active && !app.has_server() {
-        app.output.aside(
-            "This data folder has no server: `matins serve` starts one, which takes the turns.",
-        );
-    }
 }

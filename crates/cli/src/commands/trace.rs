@@ -235,6 +235,13 @@ fn format_event_text(event: &TraceEvent) -> String {
             let (id, state) = (event.question_id, event.change.tag());
             format!("{id} {state}{by}: {}", event.text)
         }
+        TraceEvent::Task(event) => {
+            let step = event
+                .step
+                .map(|step| format!(", {step}"))
+                .unwrap_or_default();
+            format!("{} {}{step}: {}", event.task_id, event.status, event.key)
+        }
         TraceEvent::Automation(event) => {
             let reason = match &event.change {
                 AutomationChange::Paused(to) => Some(to.reason.as_str()),

@@ -33,7 +33,7 @@ fn team_list_and_show_print_shipped_teams() {
 }
 
 #[test]
-fn shipped_file_is_beginning_of_own_team() {
+fn shipped_file_serves_as_template_of_own_team() {
     let world = TestInstallation::new();
     let file = world
         .run(&["team", "show", "code", "--file"])

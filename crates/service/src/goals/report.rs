@@ -68,7 +68,7 @@ fn markdown(session: &Session, rows: &GoalReportRows, questions: &[Question]) ->
     // 3. The tables.
     tasks(&mut text, &goal.tasks);
     rejected(&mut text, rows);
-    asked(&mut text, rows, questions);
+    write_questions(&mut text, rows, questions);
     used(&mut text, session, rows);
     text
 }
@@ -178,7 +178,7 @@ fn finding_line(task: &GoalTask, finding: &TaskFinding) -> String {
     )
 }
 
-fn asked(text: &mut String, rows: &GoalReportRows, questions: &[Question]) {
+fn write_questions(text: &mut String, rows: &GoalReportRows, questions: &[Question]) {
     if questions.is_empty() {
         return;
     }

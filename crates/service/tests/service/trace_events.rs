@@ -2,12 +2,13 @@
 
 use api_types::{Notification, TraceEvent};
 use model::{
-    ApprovalId, AutomationId, MessageId, RunId, SeatId, SessionId, TriggerId, WorkerId,
+    ApprovalId, AutomationId, MessageId, RunId, SeatId, SessionId, TaskId, TriggerId, WorkerId,
     event::{
         ApprovalChange, AutomationChange, Change, DeferCause, Event, Occurrences, RunChange,
-        RunInput, SessionChange, SkippedWork, TriggerEdit,
+        RunInput, SessionChange, SkippedWork, TaskChange, TriggerEdit,
     },
     feed::FeedCursor,
+    goal::{Step, TaskStatus},
     notification::NotificationKind,
     run::Origin,
     session::SessionStatus,
@@ -316,11 +317,29 @@ fn session_message_and_approval_events_have_their_data() {
             })
         );
     }
+    let task = Change::Task {
+        task_id: TaskId::from_uuid(UUID),
+        change: TaskChange {
+            key: "draft".into(),
+            status: TaskStatus::Running,
+            step: Some(Step::Review),
+            round: 1,
+            seat: Some(SeatId::from_uuid(UUID)),
+            plan_version: 2,
+        },
+    };
+    assert_eq!(
+        traced(task),
+        json!({
+            "task_id": id_text("task"), "key": "draft", "status": "RUNNING", "step": "review",
+            "seat_id": id_text("seat"), "round": 1, "plan_version": 2,
+        })
+    );
     let later = Change::Unknown {
-        kind: "task".into(),
+        kind: "vote".into(),
         about: UUID,
     };
-    assert_eq!(traced(later), json!({ "logged_kind": "task" }));
+    assert_eq!(traced(later), json!({ "logged_kind": "vote" }));
 }
 
 impl World {

@@ -38,7 +38,6 @@ use crate::{Error, database::Row};
 pub(crate) use crate::document_format::{BASE_FORMAT, DOCUMENT_FORMAT, supports_format};
 pub(crate) use agents::StoredAgent;
 pub(crate) use budget::StoredBudget;
-use budget::StoredMoney;
 pub(crate) use directory::{directory_column, directory_needs_format, given_directory};
 pub(crate) use facts::{StoredFlags, StoredNotificationKinds, StoredPromptRef, StoredScopes};
 pub(crate) use instances::{StoredInstanceConfig, instance_folder, instance_kind};

@@ -4,7 +4,7 @@ use api_types::{Goal, GoalPatch};
 use axum::Json as Answer;
 use model::access::Permission;
 
-use super::GOAL_PARAM_DESCRIPTION;
+use super::goal_param::GOAL_PARAM_DESCRIPTION;
 use crate::{
     caller::Caller,
     extract::{Json, Path},

@@ -1,6 +1,7 @@
 //! Goals and their tasks, one operation or group of operations in each module.
 
 mod edit;
+mod goal_param;
 mod list;
 mod report;
 mod show;
@@ -11,10 +12,6 @@ mod transitions;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::Api;
-
-/// The description of the path parameter that names a goal.
-const GOAL_PARAM_DESCRIPTION: &str =
-    "The ID of the session of the goal, the beginning of its ID, or its key";
 
 pub(super) fn routes() -> OpenApiRouter<Api> {
     OpenApiRouter::new()

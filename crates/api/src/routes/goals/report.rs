@@ -4,7 +4,7 @@ use api_types::GoalReport;
 use axum::Json;
 use model::access::Permission;
 
-use super::GOAL_PARAM_DESCRIPTION;
+use super::goal_param::GOAL_PARAM_DESCRIPTION;
 use crate::{caller::Caller, extract::Path, problem::ApiError};
 
 /// Show the report of a goal

@@ -6,7 +6,7 @@ use http::StatusCode;
 use model::access::Permission;
 use service::TaskMove;
 
-use super::GOAL_PARAM_DESCRIPTION;
+use super::goal_param::GOAL_PARAM_DESCRIPTION;
 use crate::{
     caller::Caller,
     extract::{Json, OptionalJson, Path},

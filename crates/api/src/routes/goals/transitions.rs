@@ -5,7 +5,7 @@ use axum::Json;
 use model::access::Permission;
 use service::GoalMove;
 
-use super::GOAL_PARAM_DESCRIPTION;
+use super::goal_param::GOAL_PARAM_DESCRIPTION;
 use crate::{caller::Caller, extract::Path, problem::ApiError};
 
 macro_rules! moves {

@@ -12,7 +12,7 @@ use server::SystemClock;
 use service::DEMO_AGENT;
 use tokio::time::sleep;
 
-use super::{format_page, program_name};
+use super::{page::format_page, program_name::program_name};
 use crate::{
     app::App,
     error::{CliError, Exit},

@@ -21,13 +21,13 @@ use crate::{
 const READ_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The part of a task whose change is a line.
-type Shown = (TaskStatus, Option<String>, Option<String>, u32);
+type PrintedTask = (TaskStatus, Option<String>, Option<String>, u32);
 
 /// The state of a goal that was printed last.
 #[derive(Default)]
 struct Printed {
     state: String,
-    tasks: BTreeMap<TaskId, Shown>,
+    tasks: BTreeMap<TaskId, PrintedTask>,
     questions: usize,
 }
 

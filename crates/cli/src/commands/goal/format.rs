@@ -9,6 +9,7 @@ use api_types::{
 use model::{Clock as _, Timestamp};
 use server::SystemClock;
 
+use super::missing_server::note_missing_server;
 use crate::{
     app::App,
     error::CliError,
@@ -107,7 +108,7 @@ pub(super) fn print_goal(app: &App, goal: &Goal, tasks: &[Task]) -> Result<(), C
     if let Some(next) = next_step(summary) {
         app.output.aside(&next);
     }
-    super::note_missing_server(app, summary);
+    note_missing_server(app, summary);
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use server::SystemClock;
 
 use super::{
     format::{format_budget, format_state},
-    note_missing_server,
+    missing_server::note_missing_server,
     values::{BudgetArg, UntilArg, budget, parse_limit},
 };
 use crate::{

@@ -2,20 +2,25 @@
 
 mod contexts;
 mod facts;
+mod turn;
 
 use std::collections::{BTreeSet, HashMap};
 
 use model::{
     TaskId, Timestamp,
     goal::{Prompt, ReportBody, Severity, TaskNo, TaskStatus},
-    prompt::goal::{FindingEntry, FindingSource, TaskEntry},
+    prompt::goal::TaskEntry,
     question::QUESTIONS_PER_TURN,
 };
 use serde_json::Value;
 
-use self::facts::GoalFacts;
+use self::{
+    facts::GoalFacts,
+    turn::{StoredFinding, has_prompt},
+};
 
 pub(super) use contexts::goal_input;
+pub(super) use turn::Turn;
 
 use crate::{
     Error,
@@ -26,17 +31,6 @@ use crate::{
 
 /// The highest number of tasks that a prompt lists.
 const MAX_LISTED_TASKS: u32 = 100;
-
-/// A turn whose prompt is rendered.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Turn {
-    pub(super) task: TaskNo,
-    pub(super) prompt: Prompt,
-    /// `true` if the turn judges the task.
-    pub(super) is_review: bool,
-    /// `true` if the memory of the earlier turns is lost, because its instance was removed.
-    pub(super) has_lost_memory: bool,
-}
 
 /// The texts of one task.
 #[derive(Default)]
@@ -62,27 +56,6 @@ impl TaskSummary {
             title: &self.title,
             status: self.status,
             result: self.result.as_deref(),
-        }
-    }
-}
-
-/// A finding of the judge, or of a check.
-struct StoredFinding {
-    /// The name of the check. `None` for a finding of the judge.
-    check: Option<String>,
-    id: String,
-    severity: Severity,
-    text: String,
-}
-
-impl StoredFinding {
-    fn entry(&self) -> FindingEntry<'_> {
-        let check = self.check.as_deref();
-        FindingEntry {
-            source: check.map_or(FindingSource::Judge, FindingSource::Check),
-            id: &self.id,
-            severity: self.severity,
-            text: &self.text,
         }
     }
 }
@@ -185,11 +158,6 @@ impl<'a> GoalTexts<'a> {
             refusals,
         })
     }
-}
-
-/// Returns `true` if one of the prompts is rendered.
-fn has_prompt(turns: &[Turn], prompts: &[Prompt]) -> bool {
-    turns.iter().any(|turn| prompts.contains(&turn.prompt))
 }
 
 async fn read_summaries(tx: &mut Tx, goal: &Goal) -> Result<Vec<TaskSummary>, Error> {

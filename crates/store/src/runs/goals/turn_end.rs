@@ -285,7 +285,7 @@ async fn store_result(
         (TaskKind::Work, TurnEnd::WithoutReport { .. })
             if report_kind(task) == Some(ReportKind::Result) =>
         {
-            answer.map(|it| Some(beginning(it, GoalText::Result.max_bytes()).to_owned()))
+            answer.map(|it| Some(first_bytes(it, GoalText::Result.max_bytes()).to_owned()))
         }
         _ => None,
     };
@@ -308,7 +308,7 @@ async fn unavailable_tools(tx: &mut Tx, seat: SeatId) -> Result<String, Error> {
 }
 
 /// Returns the longest beginning of a text with at most this many bytes.
-fn beginning(text: &str, bytes: usize) -> &str {
+fn first_bytes(text: &str, bytes: usize) -> &str {
     let mut ends = (0..=bytes.min(text.len())).rev();
     let end = ends.find(|end| text.is_char_boundary(*end));
     text.get(..end.unwrap_or(0)).unwrap_or_default()

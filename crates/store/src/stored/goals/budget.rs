@@ -3,7 +3,7 @@
 use model::goal::GoalBudget;
 use serde::{Deserialize, Serialize};
 
-use crate::stored::{BoxError, Document, StoredMoney};
+use crate::stored::{BoxError, Document, budget::StoredMoney};
 
 /// The budget of a goal, as its row holds it. An amount that is absent or null has no limit.
 #[derive(Debug, Default, Serialize, Deserialize)]

@@ -111,7 +111,7 @@ pub(crate) async fn task_has_texts_findings_and_runs(db: &TestStore) {
     let runs: Vec<_> = runs
         .map(|run| format!("{} {}", run.seat, run.prompt.as_deref().unwrap_or("-")))
         .collect();
-    assert_eq!(runs, ["worker-1 work", "judge review", "worker-1 rework"]);
+    assert_eq!(runs, ["worker work", "judge review", "worker rework"]);
     let waiting = stage.task_id(session, "b").await;
     let waiting = stage
         .store

@@ -16,8 +16,9 @@ use model::{
 };
 
 use super::{
-    GoalTexts, StoredFinding, TaskSummary, TaskTexts, Turn,
+    GoalTexts, TaskSummary, TaskTexts,
     facts::{StoredArtifact, StoredQuestion},
+    turn::{StoredFinding, Turn},
 };
 use crate::{
     Error,

@@ -11,7 +11,7 @@ use model::{
 };
 use serde_json::Value;
 
-use super::{StoredFinding, Turn, has_prompt};
+use super::turn::{StoredFinding, Turn, has_prompt};
 use crate::{
     Error,
     database::Tx,

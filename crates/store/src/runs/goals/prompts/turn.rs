@@ -1,0 +1,43 @@
+//! The turns whose prompts are rendered, and the findings in them.
+
+use model::{
+    goal::{Prompt, Severity, TaskNo},
+    prompt::goal::{FindingEntry, FindingSource},
+};
+
+/// A turn whose prompt is rendered.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::runs::goals) struct Turn {
+    pub(in crate::runs::goals) task: TaskNo,
+    pub(in crate::runs::goals) prompt: Prompt,
+    /// `true` if the turn judges the task.
+    pub(in crate::runs::goals) is_review: bool,
+    /// `true` if the memory of the earlier turns is lost, because its instance was removed.
+    pub(in crate::runs::goals) has_lost_memory: bool,
+}
+
+/// A finding of the judge, or of a check.
+pub(super) struct StoredFinding {
+    /// The name of the check. `None` for a finding of the judge.
+    pub(super) check: Option<String>,
+    pub(super) id: String,
+    pub(super) severity: Severity,
+    pub(super) text: String,
+}
+
+impl StoredFinding {
+    pub(super) fn entry(&self) -> FindingEntry<'_> {
+        let check = self.check.as_deref();
+        FindingEntry {
+            source: check.map_or(FindingSource::Judge, FindingSource::Check),
+            id: &self.id,
+            severity: self.severity,
+            text: &self.text,
+        }
+    }
+}
+
+/// Returns `true` if one of the prompts is rendered.
+pub(super) fn has_prompt(turns: &[Turn], prompts: &[Prompt]) -> bool {
+    turns.iter().any(|turn| prompts.contains(&turn.prompt))
+}

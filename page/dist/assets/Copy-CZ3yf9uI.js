@@ -1,1 +1,0 @@
-import{Bn as e,Vn as t,Wn as n,Xt as r,kt as i}from"./index-ChYEEhJv.js";var a=n(t(),1),o=e();function s({text:e}){let[t,n]=(0,a.useState)(!1);return(0,o.jsx)(r,{size:`small`,onClick:()=>{navigator.clipboard?.writeText(e).then(()=>n(!0),()=>i(`The browser does not permit copying`))},children:t?`Copied`:`Copy`})}export{s as t};
