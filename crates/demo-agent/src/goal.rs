@@ -5,9 +5,11 @@
 //!
 //! - `prompt::GoalPrompt` is the request of a turn; `blocks` reads its fences.
 //! - `plan`, `work`, `judge` and `report` are the roles.
+//! - `files` has what the agent checks in files.
 //! - `workplace::Workplace` is the part of the world that a role can change.
 
 mod blocks;
+mod files;
 mod judge;
 mod plan;
 mod prompt;
@@ -19,20 +21,13 @@ mod workplace;
 
 use std::path::{Path, PathBuf};
 
-use super::session::Memory;
-
-use prompt::{GoalPrompt, PlanRequest, ReviewRequest, TaskLine, WorkRequest};
+use prompt::{GoalPrompt, PlanRequest, ReviewRequest, TaskLine};
+use work::WorkState;
 pub(super) use workplace::{TurnWorkplace, WorkError};
-use workplace::{Workplace, say};
+use workplace::{Workplace, send_text};
 
-/// The beginning of an acceptance line that the agent can check: each name in backticks has to occur in the file.
-const NAMES: &str = "It names ";
 /// The words by which the first request of a seat tells that the seat works on a goal.
 const GOAL_SEAT: &str = "of a goal that several agents work on";
-/// An acceptance line that the agent can check.
-const WORD_COUNT: &str = "Its last line is the number of its words.";
-/// The beginning of the last line of a file that satisfies [`WORD_COUNT`].
-const WORD_COUNT_LINE: &str = "Words: ";
 
 /// A turn of a goal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,16 +56,6 @@ enum Role {
         questions: Vec<String>,
     },
     Messages(usize),
-}
-
-/// The state of a task, from the prompts of a session.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct WorkState {
-    request: WorkRequest,
-    /// The answers to questions.
-    answers: Vec<String>,
-    /// The findings of the last round. Empty in the first round.
-    findings: Vec<String>,
 }
 
 /// The requests of a session before the last one.
@@ -135,16 +120,16 @@ impl Earlier {
 }
 
 impl GoalTurn {
-    /// Returns the work that the newest request of a session asks for. Returns `None` if it is no prompt of a goal.
-    pub(super) fn parse(memory: &Memory) -> Option<Self> {
-        let (newest, before) = memory.turns.split_last()?;
+    /// Returns the work that the newest of a session's requests asks for, the oldest first. Returns `None` if it is no prompt of a goal.
+    pub(super) fn parse(cwd: &Path, requests: &[&str]) -> Option<Self> {
+        let (newest, before) = requests.split_last()?;
         let mut earlier = Earlier::default();
-        for turn in before {
-            earlier.read(&turn.request);
+        for request in before {
+            earlier.read(request);
         }
         Some(Self {
-            role: earlier.read(&newest.request)?,
-            cwd: memory.cwd.clone(),
+            role: earlier.read(newest)?,
+            cwd: cwd.to_owned(),
         })
     }
 
@@ -171,8 +156,8 @@ impl GoalTurn {
             }
             Role::Messages(count) => {
                 let word = if *count == 1 { "message" } else { "messages" };
-                say(workplace, &format!("I have read {count} {word}."));
-                say(
+                send_text(workplace, &format!("I have read {count} {word}."));
+                send_text(
                     workplace,
                     "No model thinks here, so messages change nothing of my work.",
                 );
@@ -185,16 +170,4 @@ impl GoalTurn {
 /// Returns the title of a conversation that begins with a prompt of a goal. Returns `None` for another request.
 pub(super) fn title(request: &str) -> Option<String> {
     GoalPrompt::parse(request)?.title()
-}
-
-/// Returns the number of words of a text.
-fn count_words(text: &str) -> usize {
-    text.split_whitespace().count()
-}
-
-/// Returns the file of a directory, or `None` if the path leads out of it.
-fn path_below(cwd: &Path, path: &str) -> Option<PathBuf> {
-    let inside = |part| matches!(part, std::path::Component::Normal(_));
-    let path = Path::new(path);
-    (!path.as_os_str().is_empty() && path.components().all(inside)).then(|| cwd.join(path))
 }

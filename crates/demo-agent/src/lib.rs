@@ -19,6 +19,7 @@
 //! render the prompts of a goal with `model`.
 
 mod agent;
+mod answer_text;
 mod daily_check;
 mod dispatch;
 mod goal;

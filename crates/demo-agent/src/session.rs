@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use agent_client_protocol::v1::schema::{
-    ContentBlock, ContentChunk, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus,
-    SessionInfoUpdate, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus, ToolCallUpdate,
-    ToolCallUpdateFields, ToolKind, UsageUpdate,
+    ContentBlock, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionInfoUpdate,
+    SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
+    ToolKind, UsageUpdate,
 };
 use serde::{Deserialize, Serialize};
 
-use super::goal;
+use super::{answer_text::chunk, goal};
 
 /// The size of the context window that the agent reports, in words.
 const CONTEXT_WORDS: u64 = 100_000;
@@ -224,15 +224,6 @@ fn plan(remember: PlanEntryStatus, answer: PlanEntryStatus) -> SessionUpdate {
         entry("Remember the request", remember),
         entry("Answer it", answer),
     ]))
-}
-
-/// Returns a sentence of the answer, which others follow.
-pub(super) fn sentence(text: &str) -> SessionUpdate {
-    SessionUpdate::AgentMessageChunk(chunk(&format!("{text} ")))
-}
-
-fn chunk(text: &str) -> ContentChunk {
-    ContentChunk::new(ContentBlock::from(text))
 }
 
 /// Shortens the last paragraph of a text to a single line. Skips the earlier paragraphs, because scheduled requests

@@ -6,9 +6,10 @@ use agent_client_protocol::v1::schema::{McpServerStdio, SessionUpdate};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::{
+    answer_text::sentence,
     daily_check::DailyCheck,
     goal::{GoalTurn, TurnWorkplace, WorkError},
-    session::{Memory, sentence},
+    session::Memory,
 };
 
 /// The pause of a role of a goal, in pauses between two updates: a second, with the default of the latter.
@@ -34,7 +35,12 @@ pub(super) struct Turn {
 impl Work {
     /// Returns the work that the newest request of a session asks for. Returns `None` if it asks for a plain answer.
     pub(super) fn parse(memory: &Memory, tools: Option<&McpServerStdio>) -> Option<Self> {
-        if let Some(turn) = GoalTurn::parse(memory) {
+        let requests: Vec<_> = memory
+            .turns
+            .iter()
+            .map(|turn| turn.request.as_str())
+            .collect();
+        if let Some(turn) = GoalTurn::parse(&memory.cwd, &requests) {
             return Some(Self::Goal(Box::new(turn), tools.cloned()));
         }
         let check = DailyCheck::parse(&memory.turns.last()?.request)?;

@@ -5,11 +5,10 @@ use std::{fs, path::Path};
 use serde_json::{Value, json};
 
 use super::{
-    NAMES, WORD_COUNT, WORD_COUNT_LINE,
     blocks::{backticked, excerpt, named_files},
-    count_words, path_below,
+    files::{NAMES, WORD_COUNT, WORD_COUNT_LINE, count_words, path_below},
     prompt::{ReviewRequest, TaskLine},
-    workplace::{WorkError, Workplace, say},
+    workplace::{WorkError, Workplace, send_text},
 };
 
 /// The highest number of findings and of lines of evidence in a verdict.
@@ -62,7 +61,7 @@ pub(super) fn review(
     cwd: &Path,
     request: &ReviewRequest,
 ) -> Result<(), WorkError> {
-    say(workplace, &format!("I read the result of {}.", request.key));
+    send_text(workplace, &format!("I read the result of {}.", request.key));
     workplace.pause()?;
     let mut verdict = Verdict::default();
     // The file of the task is the first that its result names. The others are its sources.
@@ -92,7 +91,7 @@ pub(super) fn review(
     } else {
         "I send it back."
     };
-    say(workplace, text);
+    send_text(workplace, text);
     Ok(())
 }
 
@@ -102,7 +101,7 @@ pub(super) fn check(
     cwd: &Path,
     tasks: &[TaskLine],
 ) -> Result<(), WorkError> {
-    say(workplace, "I compare the goal with the files of its tasks.");
+    send_text(workplace, "I compare the goal with the files of its tasks.");
     workplace.pause()?;
     let mut verdict = Verdict::default();
     let mut seen: Vec<&str> = Vec::new();
@@ -132,7 +131,7 @@ pub(super) fn check(
     } else {
         "I send the goal back."
     };
-    say(workplace, text);
+    send_text(workplace, text);
     Ok(())
 }
 

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::{
-    NAMES, WORD_COUNT,
     blocks::excerpt,
+    files::{NAMES, WORD_COUNT},
     prompt::{PlanRequest, TaskLine},
     work::ASK_FIRST,
-    workplace::{WorkError, Workplace, say},
+    workplace::{WorkError, Workplace, send_text},
 };
 
 /// The words of a goal for which a worker asks a person.
@@ -57,7 +57,7 @@ pub(super) fn worker_role(plan: Option<&PlanRequest>) -> &str {
 
 /// Makes the first plan.
 pub(super) fn plan(workplace: &mut dyn Workplace, request: &PlanRequest) -> Result<(), WorkError> {
-    say(workplace, "I read the goal and the roles of the team.");
+    send_text(workplace, "I read the goal and the roles of the team.");
     workplace.pause()?;
     let tasks = tasks(request);
     for task in &tasks {
@@ -73,7 +73,7 @@ pub(super) fn plan(workplace: &mut dyn Workplace, request: &PlanRequest) -> Resu
     }
     let count = tasks.len();
     let word = if count == 1 { "task" } else { "tasks" };
-    say(workplace, &format!("I have planned {count} {word}."));
+    send_text(workplace, &format!("I have planned {count} {word}."));
     Ok(())
 }
 
@@ -84,7 +84,7 @@ pub(super) fn replan(
     failed: &[TaskLine],
     worker: &str,
 ) -> Result<(), WorkError> {
-    say(workplace, "I look at the tasks that have ended.");
+    send_text(workplace, "I look at the tasks that have ended.");
     workplace.pause()?;
     // A second failure has a cause that another repetition does not mend.
     let repeated = failed.iter().filter(|task| !task.key.ends_with(AGAIN));
@@ -114,7 +114,7 @@ pub(super) fn replan(
         1 => "I have planned the failed task again.".to_owned(),
         count => format!("I have planned {count} failed tasks again."),
     };
-    say(workplace, &text);
+    send_text(workplace, &text);
     Ok(())
 }
 

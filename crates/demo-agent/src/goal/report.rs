@@ -3,7 +3,7 @@
 use super::{
     blocks::excerpt,
     prompt::TaskLine,
-    workplace::{Workplace, say},
+    workplace::{Workplace, send_text},
 };
 
 /// The highest number of characters of a result in the report.
@@ -17,7 +17,7 @@ pub(super) fn report(workplace: &mut dyn Workplace, tasks: &[TaskLine], question
     } else {
         "The goal is not reached as a whole"
     };
-    say(
+    send_text(
         workplace,
         &format!("{verdict}: {done} of {} tasks are done.", tasks.len()),
     );
@@ -28,13 +28,13 @@ pub(super) fn report(workplace: &mut dyn Workplace, tasks: &[TaskLine], question
         } else {
             format!("\n\n{} is {}: {text}", task.key, task.status)
         };
-        say(workplace, &line);
+        send_text(workplace, &line);
     }
     for question in questions {
         let question = excerpt(question, MAX_RESULT_CHARS);
-        say(workplace, &format!("\n\nA question: {question}"));
+        send_text(workplace, &format!("\n\nA question: {question}"));
     }
-    say(
+    send_text(
         workplace,
         "\n\nNo model thinks here: the demonstration agent counted and quoted.",
     );

@@ -38,6 +38,15 @@ struct TestSeat {
     is_cancelled: bool,
 }
 
+fn turn_of(memory: &Memory) -> Option<GoalTurn> {
+    let requests: Vec<_> = memory
+        .turns
+        .iter()
+        .map(|turn| turn.request.as_str())
+        .collect();
+    GoalTurn::parse(&memory.cwd, &requests)
+}
+
 impl TestSeat {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
@@ -60,7 +69,7 @@ impl TestSeat {
     /// Takes a turn with a prompt of the goal. Returns its calls.
     fn take_turn(&mut self, prompt: &str) -> Vec<(&'static str, Value)> {
         self.request(prompt);
-        let turn = GoalTurn::parse(&self.memory).unwrap();
+        let turn = turn_of(&self.memory).unwrap();
         match turn.run(self) {
             Ok(()) | Err(WorkError::Cancelled) => {}
             Err(error) => panic!("{error}"),
@@ -168,7 +177,7 @@ fn requests_outside_goals_are_no_turn_of_a_goal() {
         reminder,
     ] {
         let memory = request_memory(request);
-        assert_eq!(GoalTurn::parse(&memory), None, "{request}");
+        assert_eq!(turn_of(&memory), None, "{request}");
     }
 }
 

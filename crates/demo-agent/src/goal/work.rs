@@ -11,12 +11,21 @@ use agent_client_protocol::v1::schema::{
 use serde_json::json;
 
 use super::{
-    WORD_COUNT, WORD_COUNT_LINE, WorkState,
     blocks::{excerpt, named_files},
-    count_words, path_below,
+    files::{WORD_COUNT, WORD_COUNT_LINE, count_words, path_below},
     prompt::WorkRequest,
-    workplace::{WorkError, Workplace, say},
+    workplace::{WorkError, Workplace, send_text},
 };
+
+/// The state of a task, from the prompts of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct WorkState {
+    pub(super) request: WorkRequest,
+    /// The answers to questions.
+    pub(super) answers: Vec<String>,
+    /// The findings of the last round. Empty in the first round.
+    pub(super) findings: Vec<String>,
+}
 
 /// The beginning of the line of a description for which the worker asks a person.
 pub(super) const ASK_FIRST: &str = "Ask the person first: ";
@@ -34,7 +43,7 @@ pub(super) fn work(
     state: &WorkState,
 ) -> Result<(), WorkError> {
     let request = &state.request;
-    say(workplace, &format!("I work on {}.", request.key));
+    send_text(workplace, &format!("I work on {}.", request.key));
     workplace.pause()?;
     let question = request
         .description
@@ -46,7 +55,7 @@ pub(super) fn work(
     {
         let question = json!({ "question": question, "options": ANSWERS, "default": ANSWERS[0] });
         workplace.call("ask_person", question)?;
-        say(workplace, "I have asked, and go on with the answer.");
+        send_text(workplace, "I have asked, and go on with the answer.");
         return Ok(());
     }
     // 1. The file.
@@ -80,7 +89,7 @@ pub(super) fn work(
     // 3. The report.
     let result = result(state, &name, path.is_some(), version, &text);
     report(workplace, "done", &result, version.map(|_| name.as_str()))?;
-    say(workplace, &result);
+    send_text(workplace, &result);
     Ok(())
 }
 

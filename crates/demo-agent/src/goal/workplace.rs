@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::{
-    session::sentence,
+    answer_text::sentence,
     tools::{CallError, Tools, tool_call},
 };
 
@@ -44,8 +44,8 @@ pub(crate) trait Workplace {
     fn pause(&mut self) -> Result<(), WorkError>;
 }
 
-/// Says a sentence of the answer.
-pub(super) fn say(workplace: &mut dyn Workplace, text: &str) {
+/// Sends a sentence of the answer.
+pub(super) fn send_text(workplace: &mut dyn Workplace, text: &str) {
     workplace.show(sentence(text));
 }
 
