@@ -120,7 +120,8 @@ impl Earlier {
 }
 
 impl GoalTurn {
-    /// Returns the work that the newest of a session's requests asks for, the oldest first. Returns `None` if it is no prompt of a goal.
+    /// Returns the work that the newest request of a session asks for. Returns `None` if it is no prompt of a goal.
+    /// `requests` are all requests of the session, oldest first.
     pub(super) fn parse(cwd: &Path, requests: &[&str]) -> Option<Self> {
         let (newest, before) = requests.split_last()?;
         let mut earlier = Earlier::default();

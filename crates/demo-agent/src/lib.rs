@@ -7,7 +7,7 @@
 //!
 //! - `dispatch` receives the requests of the client and passes them to `agent::DemoAgent`.
 //! - `agent::DemoAgent` opens sessions and runs their turns.
-//! - `session::Memory` holds the turns of a session and derives the answers from them.
+//! - `session::Memory` holds the turns of a session and derives the answers from them. `answer_text` makes their pieces.
 //! - `turn_work::Work` is the work of a turn that does more than answer, with `tools::Tools`: a `daily_check::DailyCheck`,
 //!   or a `goal::GoalTurn`, in which the agent plays a role of a team.
 //! - `session_files::SessionFolder` stores and locks the sessions on disk.

@@ -49,6 +49,7 @@ fn section(heading: &str) -> Section<'_> {
         number,
         stated_count: stated
             .strip_suffix(" promises")
+            .or_else(|| stated.strip_suffix(" promise"))
             .and_then(|count| count.parse().ok()),
         rows: Vec::new(),
     }
