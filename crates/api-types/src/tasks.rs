@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 /// The tasks of a goal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Tasks {
+pub struct TaskList {
     /// The version of the plan. A change of the plan names it.
     #[schema(minimum = 0)]
     pub plan_version: u32,
@@ -38,7 +38,8 @@ pub struct Task {
     /// The step of a running task. Null otherwise.
     #[serde(default)]
     pub step: Option<Step>,
-    /// The name of the seat that has the turn, waits for it, or gets the answer. Null if there is none.
+    /// The name of the seat that has the turn, waits for it, or gets the answer. Otherwise that of the seat which has worked on
+    /// the task. Null if there is none.
     #[serde(default)]
     pub seat: Option<String>,
     /// The number of rounds in which checks or the judge sent the task back.

@@ -2,7 +2,7 @@
 
 use api_types::{
     Goal, GoalPatch, GoalReport, GoalRequest, GoalSummary, Page, PlanRequest, Task,
-    TaskCommentRequest, TaskDetails, Tasks,
+    TaskCommentRequest, TaskDetails, TaskList,
 };
 use http::Method;
 use model::goal::GoalStatus;
@@ -115,13 +115,13 @@ impl Client {
 
     /// Lists the tasks of a goal.
     #[boxed]
-    pub async fn tasks(&self, goal: &str) -> Result<Tasks, Error> {
+    pub async fn tasks(&self, goal: &str) -> Result<TaskList, Error> {
         self.get(&["sessions", goal, "tasks"]).fetch().await
     }
 
     /// Adds, replaces and cancels tasks of a goal.
     #[boxed]
-    pub async fn publish_tasks(&self, goal: &str, request: &PlanRequest) -> Result<Tasks, Error> {
+    pub async fn publish_tasks(&self, goal: &str, request: &PlanRequest) -> Result<TaskList, Error> {
         self.post(&["sessions", goal, "tasks"])
             .json(request)
             .idempotent()

@@ -1,6 +1,6 @@
 //! Tasks of goals: listing and reading them, and the changes of people.
 
-use api_types::{PlanRequest, Task, TaskDetails, TaskFinding, TaskRun, Tasks};
+use api_types::{PlanRequest, Task, TaskDetails, TaskFinding, TaskRun, TaskList};
 use model::{TaskId, goal::Plan};
 use store::GoalChange;
 
@@ -25,13 +25,13 @@ impl Service {
     ///
     /// Returns a not-found error if there is no such goal.
     #[boxed]
-    pub async fn tasks(&self, given: &str) -> Result<Tasks, Error> {
+    pub async fn tasks(&self, given: &str) -> Result<TaskList, Error> {
         let session = self.find_goal(given).await?.id;
         let goal = self.store.goal(self.scope(), session).await;
         let goal = goal.map_err(|error| named(error, given))?;
         let rounds = goal.limits.rounds;
         let tasks = goal.tasks.into_iter();
-        Ok(Tasks {
+        Ok(TaskList {
             plan_version: goal.plan_version,
             tasks: tasks
                 .map(|task| view::task(session, rounds, task))
@@ -83,7 +83,7 @@ impl Service {
     ///
     /// Returns a refusal if the version is another one, or if the plan has mistakes, which it names.
     #[boxed]
-    pub async fn publish_tasks(&self, given: &str, request: &PlanRequest) -> Result<Tasks, Error> {
+    pub async fn publish_tasks(&self, given: &str, request: &PlanRequest) -> Result<TaskList, Error> {
         if request.tasks.is_empty() && request.cancel.is_empty() {
             return Err(Error::Missing {
                 field: "tasks",

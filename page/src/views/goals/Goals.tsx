@@ -122,7 +122,9 @@ function GoalRow({ goal }: { goal: GoalSummary }) {
         <Status look={look} word={word} />
         <span className={css.what}>
           <strong className="truncate">{title}</strong>
-          <small className="truncate">{goal.goal}</small>
+          <small className="truncate">
+            {goal.goal.startsWith(title.replace(/…$/, "")) ? `team ${goal.team}` : goal.goal}
+          </small>
         </span>
         <span>
           {done}/{total}

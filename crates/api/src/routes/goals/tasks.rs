@@ -1,6 +1,6 @@
 //! `/sessions/{session}/tasks` and `/tasks/{task}`: the tasks of goals.
 
-use api_types::{PlanRequest, Task, TaskCommentRequest, TaskDetails, Tasks};
+use api_types::{PlanRequest, Task, TaskCommentRequest, TaskDetails, TaskList};
 use axum::{Json as Answer, response::Response};
 use http::StatusCode;
 use model::access::Permission;
@@ -22,13 +22,13 @@ use crate::{
     path = "/sessions/{session}/tasks",
     tag = "goals",
     params(("session" = String, Path, description = GOAL_PARAM_DESCRIPTION)),
-    responses((status = OK, description = "The tasks", body = Tasks)),
+    responses((status = OK, description = "The tasks", body = TaskList)),
     security(("token" = ["sessions:read"]), ("browser" = []))
 )]
 pub(super) async fn list_tasks(
     caller: Caller,
     Path([session]): Path<1>,
-) -> Result<Answer<Tasks>, ApiError> {
+) -> Result<Answer<TaskList>, ApiError> {
     let service = caller.authorize(Permission::SessionsRead)?;
     Ok(Answer(service.tasks(&session).await?))
 }
@@ -46,7 +46,7 @@ pub(super) async fn list_tasks(
         IdempotencyKey
     ),
     request_body = PlanRequest,
-    responses((status = OK, description = "The tasks", body = Tasks)),
+    responses((status = OK, description = "The tasks", body = TaskList)),
     security(("token" = ["sessions:write"]), ("browser" = []))
 )]
 pub(super) async fn publish_tasks(

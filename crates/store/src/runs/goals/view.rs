@@ -42,7 +42,7 @@ pub struct GoalTask {
     pub status: TaskStatus,
     /// The step of a running task.
     pub step: Option<Step>,
-    /// The name of the seat that has the turn, or gets it.
+    /// The name of the seat that has the turn, or gets it. Otherwise that of the seat which has worked on the task.
     pub seat: Option<String>,
     /// The number of rounds in which checks or the judge sent the task back.
     pub round: u32,
@@ -231,7 +231,8 @@ fn task_view(goal: &Goal, no: usize, row: &Row) -> Result<GoalTask, Error> {
 }
 
 fn seat_name(goal: &Goal, task: &Task) -> Option<String> {
-    let seat = task.activity()?.seat()?;
+    let present = task.activity().and_then(model::goal::Activity::seat);
+    let seat = present.or(task.progress.home)?;
     let seat = goal.graph.seats().get(seat.0)?;
     Some(seat.name.clone())
 }
