@@ -646,7 +646,8 @@ function Report({ goal }: { goal: Goal }) {
           ) : report.data === undefined ? (
             <Skeleton rows={5} />
           ) : (
-            <Markdown text={report.data.text} />
+            // The head of the page has the title already.
+            <Markdown text={report.data.text.replace(/^# .*\n+/, "")} />
           )}
         </div>
       )}
