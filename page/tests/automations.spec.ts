@@ -200,7 +200,8 @@ test("reset_begins_a_new_conversation_and_keeps_the_old_one", async ({ page, sta
   await page.getByRole("button", { name: "More actions" }).click();
   await page.getByRole("menuitem", { name: "Reset…" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Reset" }).click();
-  await expect(page.getByText("the next run begins a new conversation")).toBeVisible();
+  // The dialog says something alike before the reset.
+  await expect(page.getByText("standup: the next run begins a new conversation")).toBeVisible();
   await run(stack, "standup");
   await page.getByRole("tab", { name: "Sessions" }).click();
   await expect(page.getByRole("tabpanel").getByRole("listitem")).toHaveCount(2);
