@@ -2,6 +2,8 @@
 import type { components, operations } from "./schema.gen";
 
 type Schemas = components["schemas"];
+/** The generator takes a property with a default for a required one. */
+type WithBudget<T> = Omit<T, "budget"> & { budget?: Partial<Schemas["GoalBudgetRequest"]> | null };
 export type Agent = Schemas["AgentView"];
 export type Approval = Schemas["Approval"];
 export type ApprovalInput = Schemas["ApprovalInput"];
@@ -22,6 +24,13 @@ export type DryRun = Schemas["DryRun"];
 export type Endpoint = Schemas["Endpoint"];
 export type EndpointCreated = Schemas["EndpointCreated"];
 export type FailureGroup = Schemas["FailureGroup"];
+export type Goal = Schemas["Goal"];
+export type GoalPatch = WithBudget<Schemas["GoalPatch"]>;
+export type GoalReport = Schemas["GoalReport"];
+export type GoalRequest = WithBudget<Schemas["GoalRequest"]>;
+export type GoalSeat = Schemas["GoalSeat"];
+export type GoalSummary = Schemas["GoalSummary"];
+export type GoalUsage = Schemas["GoalUsage"];
 export type Instance = Schemas["Instance"];
 export type InstanceCheck = Schemas["InstanceCheck"];
 export type InstanceFinding = Schemas["InstanceFinding"];
@@ -65,6 +74,11 @@ export type SessionItem = Schemas["SessionItem"];
 export type SessionDeleted = Schemas["SessionDeleted"];
 export type SessionStatus = Schemas["SessionStatus"];
 export type SessionView = Schemas["SessionView"];
+export type Task = Schemas["Task"];
+export type TaskDetails = Schemas["TaskDetails"];
+export type TaskKind = Schemas["TaskKind"];
+export type TaskList = Schemas["TaskList"];
+export type TaskRun = Schemas["TaskRun"];
 export type Tenant = Schemas["Tenant"];
 export type TenantCreated = Schemas["TenantCreated"];
 export type Timeline = Schemas["Timeline"];

@@ -1,6 +1,5 @@
 /** Refetches the shared queries that an event of the tenant's feed has made stale. */
 import { useCallback, useEffect, useRef } from "react";
-import { goalOfTaskEvent } from "../api/goals";
 import { keys, queryClient } from "../api/queries";
 import type { TraceEvent } from "../api/types";
 import { useFeedState, useTenantEvents } from "../live/client";
@@ -32,11 +31,11 @@ function toolKeys(event: Extract<TraceEvent, { kind: "run" }>): (readonly string
 }
 
 export function staleKeys(event: TraceEvent): (readonly string[])[] {
-  const goal = goalOfTaskEvent(event);
-  if (goal !== null) return [keys.goals, keys.goal(goal)];
   switch (event.kind) {
     case "session":
       return [keys.sessions, keys.session(event.session_id), keys.goals, keys.goal(event.session_id)];
+    case "task":
+      return event.session_id ? [keys.goals, keys.goal(event.session_id)] : [];
     case "run":
       return [
         keys.runs,

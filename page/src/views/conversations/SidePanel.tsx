@@ -3,9 +3,17 @@ import { ChevronDown } from "lucide-react";
 import { lazy, memo, Suspense } from "react";
 import { Link } from "wouter";
 import { get } from "../../api/client";
-import type { Goal } from "../../api/goals";
 import { keys, usePermission } from "../../api/queries";
-import type { Approval, Automation, Message, OpenRun, Run, RunStatus, SessionView } from "../../api/types";
+import type {
+  Approval,
+  Automation,
+  Goal,
+  Message,
+  OpenRun,
+  Run,
+  RunStatus,
+  SessionView,
+} from "../../api/types";
 import { Button } from "../../kit/Button";
 import { count, dayAndTime, longTime, plural, readerZone } from "../../kit/format";
 import { OutcomeStrip } from "../../kit/OutcomeStrip";

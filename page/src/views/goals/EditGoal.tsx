@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "react";
 import { request } from "../../api/client";
-import type { Goal } from "../../api/goals";
 import { ApiProblem, hasStatus } from "../../api/problem";
+import type { Goal } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { Dialog } from "../../kit/Dialog";
 import { Callout, errorText, FailureLine } from "../../kit/ErrorState";

@@ -1,9 +1,8 @@
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useLocation } from "wouter";
 import { get } from "../../api/client";
-import type { GoalSummary } from "../../api/goals";
 import { keys } from "../../api/queries";
-import type { Page } from "../../api/types";
+import type { GoalSummary, Page } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { ErrorState } from "../../kit/ErrorState";
 import { dayAndTime, longTime } from "../../kit/format";

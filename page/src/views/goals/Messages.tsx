@@ -1,9 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { type FormEvent, type KeyboardEvent, useId, useRef, useState } from "react";
 import { get, newKey, post } from "../../api/client";
-import type { Goal } from "../../api/goals";
 import { keys } from "../../api/queries";
-import type { Page, SeatMessage } from "../../api/types";
+import type { Goal, Page, SeatMessage } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { ErrorState, errorText, FailureLine } from "../../kit/ErrorState";
 import { NoLines, ShowMore } from "../../kit/List";

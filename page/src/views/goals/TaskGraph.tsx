@@ -1,5 +1,5 @@
 import { type KeyboardEvent, useEffect, useMemo, useRef } from "react";
-import type { Task } from "../../api/goals";
+import type { Task } from "../../api/types";
 import { StatusGlyph } from "../../kit/Status";
 import css from "./goals.module.css";
 import { type Direction, layoutOf, NODE_HEIGHT, NODE_WIDTH, neighbour } from "./layout";

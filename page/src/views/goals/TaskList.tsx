@@ -1,4 +1,4 @@
-import type { Task } from "../../api/goals";
+import type { Task } from "../../api/types";
 import { NoLines } from "../../kit/List";
 import { Status } from "../../kit/Status";
 import { Duration } from "../../kit/Time";

@@ -1,8 +1,8 @@
 /** Actions on goals and their tasks. */
 import { post } from "../../api/client";
-import type { Goal, GoalSummary, Task } from "../../api/goals";
 import { hasStatus } from "../../api/problem";
 import { keys, queryClient } from "../../api/queries";
+import type { Goal, GoalSummary, Task } from "../../api/types";
 import { errorText } from "../../kit/ErrorState";
 import { toast } from "../../kit/Toast";
 import { type Move, type TaskMove, titleOfGoal } from "./words";

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from "vitest";
-import type { Goal } from "../../api/goals";
+import type { Goal } from "../../api/types";
 import {
   EMPTY,
   editFieldOfProblem,

@@ -1,5 +1,5 @@
 /** The forms of goals: which requests they make, and which of their fields a problem of the API names. */
-import type { Goal, GoalPatch, GoalRequest } from "../../api/goals";
+import type { Goal, GoalPatch, GoalRequest } from "../../api/types";
 import { localInput } from "../memory/entries";
 
 /** The value of the choice of a team that stands for a file. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { TaskKind } from "../../api/goals";
+import type { TaskKind } from "../../api/types";
 import {
   type Graph,
   layoutOf,

@@ -4,7 +4,7 @@
  * An edge that passes over layers keeps a lane free in each of them, so that it crosses no task. All such edges of one
  * task share its lanes.
  */
-import type { Task } from "../../api/goals";
+import type { Task } from "../../api/types";
 
 export type Placed = Pick<Task, "key" | "kind" | "depends_on">;
 

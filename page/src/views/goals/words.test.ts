@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from "vitest";
-import type { GoalSummary, Task } from "../../api/goals";
+import type { GoalSummary, Task } from "../../api/types";
 import {
   costLimit,
   costShare,
@@ -123,10 +123,10 @@ describe("cost", () => {
   });
 
   it("share_counts_the_currency_of_the_limit", () => {
-    const budget = { cost: { amount: "6.2", currency: "USD" } };
+    const budget = { tokens: null, cost: { amount: "6.2", currency: "USD" } };
     expect(costLimit({ budget })).toBe("$6.20");
     expect(costShare({ budget, usage })).toBeCloseTo(0.5);
-    expect(costShare({ budget: { cost: { amount: "1", currency: "EUR" } }, usage })).toBe(0);
+    expect(costShare({ budget: { tokens: null, cost: { amount: "1", currency: "EUR" } }, usage })).toBe(0);
     expect(costText({ cost: [...usage.cost, { amount: "1", currency: "EUR" }] })).toBe("$3.10 + €1.00");
   });
 

@@ -1,6 +1,5 @@
 /** Goals, tasks and seats as people see them: a shape and words for each state. */
-import type { Goal, GoalSeat, GoalSummary, GoalUsage, Task } from "../../api/goals";
-import type { Money } from "../../api/types";
+import type { Goal, GoalSeat, GoalSummary, GoalUsage, Money, Task } from "../../api/types";
 import { money, plural } from "../../kit/format";
 import type { Look } from "../../kit/Status";
 import { titleFrom } from "../conversations/names";

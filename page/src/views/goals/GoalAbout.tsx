@@ -1,0 +1,108 @@
+import { Link } from "wouter";
+import type { Goal } from "../../api/types";
+import { longTime } from "../../kit/format";
+import { Panel } from "../../kit/layout";
+import { StatusGlyph } from "../../kit/Status";
+import { addressOfSession } from "../addresses";
+import { limitLabel } from "./form";
+import css from "./goals.module.css";
+import { stateOfSeat } from "./words";
+
+/** The goal itself, while no task is chosen. */
+export function About({ goal }: { goal: Goal }) {
+  const rows: [string, string | null][] = [
+    ["Directory", goal.directory ?? "a folder of its own"],
+    ["Plan", goal.plan_version === 0 ? "none yet" : `version ${goal.plan_version}`],
+    ["Further plans", `${goal.replans} of ${goal.replan_limit}`],
+    ["Begun", longTime(goal.created_at)],
+    ["Ended", goal.ended_at ? longTime(goal.ended_at) : null],
+    ["Key", goal.key ?? null],
+  ];
+  const checks = Object.entries(goal.checks);
+  return (
+    <section className={css.taskPanel} aria-label="About the goal">
+      <header>
+        <h2>Goal</h2>
+      </header>
+      <div className={css.taskBody}>
+        <p className={css.prose}>{goal.goal}</p>
+        <dl className={css.about}>
+          {rows
+            .filter(([, value]) => value !== null)
+            .map(([label, value]) => (
+              <div key={label}>
+                <dt>{label}</dt>
+                <dd>{value}</dd>
+              </div>
+            ))}
+        </dl>
+        {checks.length > 0 && (
+          <>
+            <h3>Checks by command</h3>
+            <ul className={css.lines} aria-label="Checks by command">
+              {checks.map(([name, command]) => (
+                <li key={name}>
+                  <span>
+                    {name}
+                    <small>
+                      <code>{command}</code>
+                    </small>
+                  </span>
+                </li>
+              ))}
+            </ul>
+          </>
+        )}
+        <details className={css.limits}>
+          <summary>Limits</summary>
+          <dl className={css.about}>
+            {Object.entries(goal.limits).map(([name, value]) => (
+              <div key={name}>
+                <dt>{limitLabel(name)}</dt>
+                <dd>{value}</dd>
+              </div>
+            ))}
+          </dl>
+        </details>
+      </div>
+    </section>
+  );
+}
+
+export function Team({ goal, onChoose }: { goal: Goal; onChoose(key: string): void }) {
+  return (
+    <Panel title={`Team ${goal.team}`}>
+      <ul className={css.seats} aria-label="Seats">
+        {goal.seats.map((seat) => {
+          const { look, word } = stateOfSeat(seat);
+          return (
+            <li key={seat.id}>
+              <StatusGlyph look={look} />
+              <span className={css.what}>
+                <strong className="truncate">{seat.name}</strong>
+                <small className="truncate">{seat.agent}</small>
+              </span>
+              <span>
+                {word}
+                {seat.task && (
+                  <>
+                    {", "}
+                    <button type="button" className={css.link} onClick={() => onChoose(seat.task ?? "")}>
+                      {seat.task}
+                    </button>
+                  </>
+                )}
+              </span>
+              <Link
+                href={`${addressOfSession(goal.id)}?seat=${encodeURIComponent(seat.name)}`}
+                aria-label={`Message ${seat.name} in the conversation`}
+              >
+                Message
+              </Link>
+            </li>
+          );
+        })}
+      </ul>
+    </Panel>
+  );
+}

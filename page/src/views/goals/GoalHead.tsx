@@ -1,0 +1,180 @@
+/** The head of a goal with its actions, and what needs a person. */
+import { useQuery } from "@tanstack/react-query";
+import { ChevronRight, Ellipsis } from "lucide-react";
+import { useState } from "react";
+import { Link } from "wouter";
+import { get } from "../../api/client";
+import { keys, useApprovals, usePermission } from "../../api/queries";
+import type { Goal, Page, Question } from "../../api/types";
+import { ActionDialog } from "../../kit/ActionDialog";
+import { Button, ButtonLink, IconButton } from "../../kit/Button";
+import { Callout } from "../../kit/ErrorState";
+import { dayAndTime, plural } from "../../kit/format";
+import { Menu } from "../../kit/Menu";
+import { Status, StatusGlyph } from "../../kit/Status";
+import { Countdown, Duration } from "../../kit/Time";
+import { toast } from "../../kit/Toast";
+import { addressOfApproval, addressOfSession } from "../addresses";
+import { QuestionAnswer } from "../approvals/Questions";
+import { useRefusal } from "../refusal";
+import { moveGoal, postMove } from "./actions";
+import { EditGoal } from "./EditGoal";
+import css from "./goals.module.css";
+import { isOver, type Move, movesOf, stateOfGoal, titleOfGoal } from "./words";
+
+const MOVE_WORDS: Record<Move, string> = {
+  start: "Start",
+  pause: "Pause",
+  resume: "Resume",
+  cancel: "Cancel…",
+  replan: "Plan again…",
+};
+
+export function Head({ goal, etag }: { goal: Goal; etag: string | null }) {
+  const refusal = useRefusal()("sessions:write");
+  const [asked, setAsked] = useState<"cancel" | "replan" | null>(null);
+  const [editing, setEditing] = useState(false);
+  const state = stateOfGoal(goal);
+  const waitsForPlan = goal.state === "paused" && goal.reason === "approve_plan";
+  const moves = movesOf(goal);
+  const direct = moves.filter((move) => move !== "cancel" && move !== "replan");
+  const over = isOver(goal);
+  return (
+    <header className={css.head}>
+      <nav aria-label="Path" className={css.path}>
+        <Link href="/goals">Goals</Link>
+        <ChevronRight size={16} aria-hidden />
+      </nav>
+      <div className={css.headLine}>
+        <h1>{titleOfGoal(goal)}</h1>
+        <Status {...state} />
+        <small className={css.age}>
+          {over ? "took " : "for "}
+          <Duration from={goal.created_at} to={goal.ended_at ?? null} />
+        </small>
+        <span className={css.space} />
+        <ButtonLink size="large" href={addressOfSession(goal.id)}>
+          Conversation
+        </ButtonLink>
+        {direct.map((move) => (
+          <Button
+            key={move}
+            size="large"
+            kind={move === "pause" ? "ordinary" : "primary"}
+            refusal={refusal}
+            onClick={() => moveGoal(goal, move)}
+          >
+            {move === "resume" && waitsForPlan ? "Approve the plan" : MOVE_WORDS[move]}
+          </Button>
+        ))}
+        {moves.includes("cancel") && (
+          <Button size="large" refusal={refusal} onClick={() => setAsked("cancel")}>
+            {MOVE_WORDS.cancel}
+          </Button>
+        )}
+        <Menu
+          trigger={
+            <IconButton label="Actions of the goal" bordered>
+              <Ellipsis size={16} aria-hidden />
+            </IconButton>
+          }
+          items={[
+            ...(over ? [] : [{ label: "Edit…", refusal, onSelect: () => setEditing(true) }]),
+            ...(moves.includes("replan")
+              ? [{ label: MOVE_WORDS.replan, refusal, onSelect: () => setAsked("replan") }]
+              : []),
+            { label: "Copy the ID", onSelect: () => void navigator.clipboard?.writeText(goal.id) },
+          ]}
+        />
+      </div>
+      {asked === "cancel" && (
+        <ActionDialog
+          title={`Cancel “${titleOfGoal(goal)}”?`}
+          note={`Its running turns are asked to stop, and ${plural(openTasks(goal), "open task")} will not be done. Files and the report stay. A cancelled goal cannot go on.`}
+          action="Cancel the goal"
+          act={async () => {
+            await postMove(goal, "cancel");
+            toast(`${titleOfGoal(goal)} is cancelled`);
+          }}
+          onClose={() => setAsked(null)}
+        />
+      )}
+      {asked === "replan" && (
+        <ActionDialog
+          title="Plan again?"
+          note={`The planner takes one more turn and may add, replace and cancel tasks. ${goal.replans} of ${plural(goal.replan_limit, "further plan")} ${goal.replans === 1 ? "was" : "were"} made.`}
+          action="Plan again"
+          kind="primary"
+          dismiss="Back"
+          act={async () => {
+            await postMove(goal, "replan");
+            toast("The planner plans again");
+          }}
+          onClose={() => setAsked(null)}
+        />
+      )}
+      {editing && <EditGoal goal={goal} etag={etag} onClose={() => setEditing(false)} />}
+    </header>
+  );
+}
+
+const openTasks = ({ tasks }: Goal): number => tasks.pending + tasks.ready + tasks.running;
+
+/** What needs a person: questions, permissions, and the cause of a pause. */
+export function Notices({ goal }: { goal: Goal }) {
+  const may = usePermission();
+  const permitted = may("approvals:read");
+  const approvals = (useApprovals(permitted).data?.items ?? []).filter(
+    (approval) => approval.session_id === goal.id,
+  );
+  const questions = useQuery({
+    queryKey: [...keys.questions, "of", goal.id],
+    queryFn: ({ signal }) => get<Page<Question>>("/questions", { session: goal.id, limit: 100 }, signal),
+    enabled: permitted,
+  });
+  const seatOf = (question: Question) =>
+    goal.seats.find((seat) => seat.id === question.seat_id)?.name ?? "A seat";
+  return (
+    <>
+      {goal.state === "paused" && goal.reason === "approve_plan" && (
+        <Callout kind="waits" title="The plan waits for you.">
+          {plural(goal.tasks.total, "task")} so far. No work begins until you approve it. “Plan again” asks
+          for another one.
+        </Callout>
+      )}
+      {goal.state === "paused" && goal.reason === "stuck" && (
+        <Callout kind="waits" title={goal.cause ? `It is stuck: ${goal.cause}.` : "It is stuck."}>
+          Retry or accept a task, or let the planner plan again; then resume.
+          {goal.check_at && ` Otherwise it fails at ${dayAndTime(goal.check_at)}.`}
+        </Callout>
+      )}
+      {goal.state === "paused" && goal.reason === "budget" && (
+        <Callout kind="waits" title="Its budget, its turns or its time are used up.">
+          Raise the limit under “Edit…”, and it goes on.
+        </Callout>
+      )}
+      {approvals.map((approval) => (
+        <Callout
+          key={approval.id}
+          kind="waits"
+          title="An agent asks for a permission."
+          action={<ButtonLink href={addressOfApproval(approval.id)}>Review</ButtonLink>}
+        >
+          {approval.title}
+        </Callout>
+      ))}
+      {questions.data?.items.map((question) => (
+        <section key={question.id} className={css.question} aria-label={`Question of ${seatOf(question)}`}>
+          <h2>
+            <StatusGlyph look="waits" /> {seatOf(question)} asks
+            <small>
+              <Countdown until={question.deadline_at} /> left
+            </small>
+          </h2>
+          <p className={css.prose}>{question.text}</p>
+          <QuestionAnswer question={question} />
+        </section>
+      ))}
+    </>
+  );
+}
