@@ -1,8 +1,8 @@
 //! The answers to questions of tasks.
 
 use model::{
-    TaskId, Timestamp,
-    goal::{Activity, Event, Input, TaskNo},
+    InputId, TaskId, Timestamp,
+    goal::{Activity, Event, TaskNo},
     question::Question,
 };
 
@@ -25,22 +25,29 @@ pub(crate) async fn answer_task(
         return Ok(false);
     };
     let task: TaskId = row.get("task_id")?;
+    let input: InputId = row.get("input_id")?;
     let Some(mut goal) = lock_goal(tx, question.session_id).await? else {
         return Ok(false);
     };
     let Some(TaskNo(no)) = goal.task_no(task) else {
         return Ok(false);
     };
-    let is_waiting = match goal.graph.tasks()[no].activity() {
-        Some(Activity::Question { seat, .. }) => goal.seat(*seat) == Some(question.seat_id),
-        _ => false,
-    };
-    if is_waiting {
+    // A question of an earlier turn, such as one that failed, is none for which the task waits.
+    let newest = tx
+        .fetch_optional(
+            sql!("goals/newest_input"),
+            params![question.session_id, task],
+        )
+        .await?;
+    let newest = newest.map(|row| row.get::<InputId>("input_id")).transpose()?;
+    if newest != Some(input) {
+        return Ok(false);
+    }
+    if let Some(Activity::Question { .. }) = goal.graph.tasks()[no].activity() {
         let events = vec![Event::Answered(TaskNo(no))];
         move_goal(store, tx, log, &mut goal, events, now).await?;
         return Ok(true);
     }
-    let seats = goal.graph.seats().iter();
-    let turns = seats.filter_map(|seat| seat.turn.and_then(Input::task));
-    Ok(turns.into_iter().any(|task| task == TaskNo(no)))
+    let mut turns = goal.graph.seats().iter().filter_map(|seat| seat.turn);
+    Ok(turns.any(|turn| turn.task() == Some(TaskNo(no))))
 }

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use model::{
     SeatId, SessionId, Timestamp,
-    goal::{Effect, Event, GoalState, Input, SeatNo, TurnEnd, advance},
+    goal::{
+        Activity, Effect, Event, GoalState, Graph, Input, SeatNo, Task, TaskNo, TurnEnd, advance,
+    },
 };
 
 use super::{
@@ -105,8 +107,7 @@ pub(super) async fn move_goal(
     let budget = budget_event(tx, goal, now).await?;
     let mut waiting: VecDeque<Event> = budget.into_iter().chain(events).collect();
     while let Some(mut event) = waiting.pop_front() {
-        // A higher budget has resumed the goal already.
-        if event == Event::Resume && goal.graph.goal() == GoalState::Active {
+        if is_settled(&goal.graph, &event) {
             continue;
         }
         add_verification(&mut event, &goal.definition);
@@ -130,9 +131,10 @@ pub(super) async fn move_goal(
                 Effect::StopTurn(seat) => {
                     // A turn that has no run yet, or whose run no worker has, is over at once.
                     let has_run = found.starts.remove(&seat).is_none();
-                    if !has_run
-                        || stop::stop_turn(tx, log, goal, seat, &mut found.freed, now).await?
-                    {
+                    let is_over = !has_run
+                        || stop::stop_turn(tx, log, goal, seat, &mut found.freed, now).await?;
+                    // The end of a turn that has ended in this transaction is among the events already.
+                    if is_over && !waiting.iter().any(|event| is_end_of_turn(event, seat)) {
                         waiting.push_back(failed_turn(seat));
                     }
                 }
@@ -170,6 +172,24 @@ pub(super) async fn move_goal(
         stop::close_session(tx, log, goal, now).await?;
     }
     Ok(())
+}
+
+/// Returns `true` for an event that an earlier one of the same transaction has made needless: a higher budget has resumed the
+/// goal, or the task of an answer no longer waits for it.
+fn is_settled(graph: &Graph, event: &Event) -> bool {
+    match event {
+        Event::Resume => graph.goal() == GoalState::Active,
+        Event::Answered(TaskNo(no)) => {
+            let task = graph.tasks().get(*no);
+            let activity = task.and_then(Task::activity);
+            !matches!(activity, Some(Activity::Question { .. }))
+        }
+        _ => false,
+    }
+}
+
+fn is_end_of_turn(event: &Event, of: SeatNo) -> bool {
+    matches!(event, Event::TurnEnded { seat, .. } if *seat == of)
 }
 
 /// Returns the end of a turn that never began.

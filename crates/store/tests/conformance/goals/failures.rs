@@ -9,7 +9,7 @@ use model::{
     run::RunStatus,
     session::SessionStatus,
 };
-use store::{Error, GoalChange, StagedCancellation};
+use store::{Error, GoalChange, Scope, StagedCancellation, params};
 
 use super::stage::{done, sent_back, team, verdict, work};
 use crate::{
@@ -315,6 +315,54 @@ pub(crate) async fn answer_before_end_of_turn_starts_next_turn_of_task(db: &Test
     stage.report(&last, &done("A")).await.unwrap();
     stage.succeed(last.run).await;
     assert_eq!(stage.task_status(session, "a").await, Done);
+}
+
+pub(crate) async fn turn_of_task_that_was_cancelled_after_its_answer_ends(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let plan = [work("a", &[]), work("b", &[])];
+    let session = stage.planned_goal(db, team(1, None), &plan).await;
+    let worker = stage.turn(db, session, "worker-1").await;
+    let asked = stage.ask_person(&worker, "Which colour?").await.unwrap();
+    stage.answer_question(asked.id, "blue").await.unwrap();
+    let cancel = GoalChange::CancelTask("a".into());
+    stage.change(session, cancel).await.unwrap();
+    // The agent has ended its turn before the cancellation reaches it.
+    stage.succeed(worker.run).await;
+    assert_eq!(stage.task_status(session, "a").await, Cancelled);
+    assert!(stage.open_run(db, session, "worker-1").await.is_some());
+}
+
+pub(crate) async fn answer_to_question_of_failed_attempt_does_not_answer_next_one(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage
+        .planned_goal(db, team(1, None), &[work("a", &[])])
+        .await;
+    let first = stage.turn(db, session, "worker-1").await;
+    let old = stage.ask_person(&first, "Which colour?").await.unwrap();
+    stage.fail(first.run, FailureKind::AgentError).await;
+    let second = stage.turn(db, session, "worker-1").await;
+    let asked = stage.ask_person(&second, "Which size?").await.unwrap();
+    stage.succeed(second.run).await;
+    stage.answer_question(old.id, "blue").await.unwrap();
+    let tasks = stage.tasks(session).await;
+    assert_eq!(tasks[1], "a RUNNING the answer to a question");
+    stage.answer_question(asked.id, "small").await.unwrap();
+    let tasks = stage.tasks(session).await;
+    assert_ne!(tasks[1], "a RUNNING the answer to a question");
+}
+
+pub(crate) async fn turn_ends_in_session_that_earlier_program_closed(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let plan = [work("a", &[]), work("b", &[])];
+    let session = stage.planned_goal(db, team(1, None), &plan).await;
+    let worker = stage.turn(db, session, "worker-1").await;
+    let sql = "update agent_sessions set state = 'failed', state_reason = 'closed', ended_at = updated_at where id = $1";
+    db.run(Scope::System, sql, params![session]).await.unwrap();
+    stage.report(&worker, &done("A")).await.unwrap_err();
+    stage.succeed(worker.run).await;
+    let view = stage.store.goal(stage.scope(), session).await.unwrap();
+    assert_eq!(view.state, GoalState::Cancelled);
+    assert!(stage.open_run(db, session, "worker-1").await.is_none());
 }
 
 pub(crate) async fn planner_cancels_tasks_with_its_next_plan(db: &TestStore) {
