@@ -121,7 +121,11 @@ impl Client {
 
     /// Adds, replaces and cancels tasks of a goal.
     #[boxed]
-    pub async fn publish_tasks(&self, goal: &str, request: &PlanRequest) -> Result<TaskList, Error> {
+    pub async fn publish_tasks(
+        &self,
+        goal: &str,
+        request: &PlanRequest,
+    ) -> Result<TaskList, Error> {
         self.post(&["sessions", goal, "tasks"])
             .json(request)
             .idempotent()

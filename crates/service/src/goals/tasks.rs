@@ -1,6 +1,6 @@
 //! Tasks of goals: listing and reading them, and the changes of people.
 
-use api_types::{PlanRequest, Task, TaskDetails, TaskFinding, TaskRun, TaskList};
+use api_types::{PlanRequest, Task, TaskDetails, TaskFinding, TaskList, TaskRun};
 use model::{TaskId, goal::Plan};
 use store::GoalChange;
 
@@ -83,7 +83,11 @@ impl Service {
     ///
     /// Returns a refusal if the version is another one, or if the plan has mistakes, which it names.
     #[boxed]
-    pub async fn publish_tasks(&self, given: &str, request: &PlanRequest) -> Result<TaskList, Error> {
+    pub async fn publish_tasks(
+        &self,
+        given: &str,
+        request: &PlanRequest,
+    ) -> Result<TaskList, Error> {
         if request.tasks.is_empty() && request.cancel.is_empty() {
             return Err(Error::Missing {
                 field: "tasks",

@@ -48,15 +48,14 @@ pub(crate) use checks::{
 };
 pub(crate) use failures::{
     answer_before_end_of_turn_starts_next_turn_of_task, answer_starts_next_turn_of_task_that_asked,
+    answer_to_question_of_failed_attempt_does_not_answer_next_one,
     draft_starts_and_first_plan_waits_for_its_approval,
     failed_task_is_attempted_twice_and_then_replanned, planner_cancels_tasks_with_its_next_plan,
     refused_plan_publishes_nothing, result_sent_back_is_reworked_in_same_memory,
     staged_plan_outlives_lost_worker_and_is_published_once, stuck_goal_is_given_up_at_its_deadline,
     team_that_cannot_work_makes_nothing, tools_of_tasks_belong_to_their_turns,
-    turn_without_report_is_reminded_once,
-    answer_to_question_of_failed_attempt_does_not_answer_next_one,
     turn_ends_in_session_that_earlier_program_closed,
-    turn_of_task_that_was_cancelled_after_its_answer_ends,
+    turn_of_task_that_was_cancelled_after_its_answer_ends, turn_without_report_is_reminded_once,
 };
 pub(crate) use memories::{
     each_task_has_memory_that_its_later_turns_resume,

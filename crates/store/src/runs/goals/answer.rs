@@ -39,7 +39,9 @@ pub(crate) async fn answer_task(
             params![question.session_id, task],
         )
         .await?;
-    let newest = newest.map(|row| row.get::<InputId>("input_id")).transpose()?;
+    let newest = newest
+        .map(|row| row.get::<InputId>("input_id"))
+        .transpose()?;
     if newest != Some(input) {
         return Ok(false);
     }
