@@ -188,3 +188,46 @@ pub(crate) async fn goal_is_changed_paused_and_cancelled(world: &World) {
         .problem(409);
     edit(json!({ "goal": "Draft three." })).await.problem(409);
 }
+
+pub(crate) async fn goal_edit_with_stale_etag_is_refused(world: &World) {
+    let started = world.post("/goals", goal()).await.expect(201);
+    let path = format!("/goals/{}", started["id"].as_str().unwrap());
+    let tag = world.get(&path).await.header("etag").to_owned();
+    let edit = async |patch: Value, tag: &str| {
+        let headers = [("if-match", tag)];
+        let sent = world.request_as(&world.admin, "PATCH", &path, Some(&patch), &headers);
+        sent.await
+    };
+    // Each field that a person can change has a part in the tag.
+    let patches = [
+        json!({ "limits": { "turns": 7 } }),
+        json!({ "budget": { "tokens": 1000 } }),
+        json!({ "until": "2999-01-01T00:00:00Z" }),
+        json!({ "goal": "Draft two." }),
+    ];
+    let mut seen = tag.clone();
+    for patch in patches {
+        let edited = edit(patch.clone(), &seen).await;
+        let next = edited.header("etag").to_owned();
+        edited.expect(200);
+        assert_ne!(next, seen, "{patch}");
+        assert_eq!(world.get(&path).await.header("etag"), next);
+        let stale = edit(json!({ "goal": "Draft none." }), &seen).await;
+        assert!(stale.problem(412).contains("If-Match"), "{patch}");
+        seen = next;
+    }
+    let goal = world.get(&path).await.expect(200);
+    assert_eq!(goal["goal"], "Draft two.");
+    // A move is no edit, so that the progress of a goal makes no edit fail.
+    world
+        .post(&format!("{path}/pause"), json!({}))
+        .await
+        .expect(200);
+    assert_eq!(world.get(&path).await.header("etag"), seen);
+    edit(json!({ "goal": "Draft three." }), "*")
+        .await
+        .expect(200);
+    edit(json!({ "goal": "Draft four." }), &tag)
+        .await
+        .problem(412);
+}

@@ -4,9 +4,10 @@ use api_types::{Goal, GoalPatch};
 use axum::Json as Answer;
 use model::access::Permission;
 
-use super::goal_param::GOAL_PARAM_DESCRIPTION;
+use super::{goal_param::GOAL_PARAM_DESCRIPTION, show::editable};
 use crate::{
     caller::Caller,
+    etag::{self, ETag, IfMatch},
     extract::{Json, Path},
     problem::ApiError,
 };
@@ -15,23 +16,36 @@ use crate::{
 ///
 /// Applies a merge patch (RFC 7396) to the text, the limits, the budget and the time of a goal. A new text requests another
 /// plan. A goal that its budget or its time has paused goes on if the new one is enough; another paused goal stays paused.
-/// Returns 409 if the goal is over.
+/// Returns 409 if the goal is over, and 412 if the goal is no longer the one that the `ETag` in `If-Match` describes.
 #[utoipa::path(
     patch,
     path = "/goals/{goal}",
     tag = "goals",
-    params(("goal" = String, Path, description = GOAL_PARAM_DESCRIPTION)),
+    params(
+        ("goal" = String, Path, description = GOAL_PARAM_DESCRIPTION),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the version that the client read")
+    ),
     request_body = GoalPatch,
-    responses((status = OK, description = "The goal", body = Goal)),
+    responses((
+        status = OK,
+        description = "The goal",
+        body = Goal,
+        headers(("ETag" = String, description = "The entity tag of the editable part"))
+    )),
     security(("token" = ["sessions:write"]), ("browser" = []))
 )]
 pub(super) async fn edit_goal(
     caller: Caller,
     Path([goal]): Path<1>,
+    seen: IfMatch,
     patch: Json<GoalPatch>,
-) -> Result<Answer<Goal>, ApiError> {
+) -> Result<(ETag, Answer<Goal>), ApiError> {
     let service = caller.authorize(Permission::SessionsWrite)?;
+    if seen.is_given() {
+        let before = service.goal(&goal).await?;
+        seen.check("the goal", &editable(&before))?;
+    }
     let edited = service.edit_goal(&goal, &patch.value).await?;
     caller.wake_loops();
-    Ok(Answer(edited))
+    Ok((etag::header(&editable(&edited)), Answer(edited)))
 }
