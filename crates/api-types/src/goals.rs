@@ -310,7 +310,7 @@ pub enum GoalSeatState {
     /// No server serves the instance of the seat. Turns of the seat wait.
     Offline,
     /// The instance was removed, with the memory of the seat. The seat never comes back.
-    Gone,
+    Removed,
 }
 
 /// A seat of a goal.

@@ -150,6 +150,16 @@ pub(super) fn summary(session: &Session, goal: &GoalView) -> GoalSummary {
     }
 }
 
+/// Returns the state of a seat. The presence of its instance comes before its turn.
+const fn seat_state(presence: Presence, is_busy: bool) -> GoalSeatState {
+    match (presence, is_busy) {
+        (Presence::Removed, _) => GoalSeatState::Removed,
+        (Presence::Offline, _) => GoalSeatState::Offline,
+        (Presence::Online, true) => GoalSeatState::Busy,
+        (Presence::Online, false) => GoalSeatState::Free,
+    }
+}
+
 /// Returns a goal with its seats and its open questions.
 pub(super) fn goal_view(
     session: &Session,
@@ -164,12 +174,7 @@ pub(super) fn goal_view(
             name: seat.name.clone(),
             role: seat.role.clone(),
             agent: overview.map_or_else(String::new, |overview| overview.agent.clone()),
-            state: match (seat.presence, seat.is_busy) {
-                (Presence::Removed, _) => GoalSeatState::Gone,
-                (Presence::Offline, _) => GoalSeatState::Offline,
-                (Presence::Online, true) => GoalSeatState::Busy,
-                (Presence::Online, false) => GoalSeatState::Free,
-            },
+            state: seat_state(seat.presence, seat.is_busy),
             task: seat.task.clone(),
         }
     });
@@ -300,6 +305,21 @@ mod tests {
         for (tasks, expected) in cases {
             assert_eq!(phase(active, &tasks), expected, "{tasks:?}");
             assert_eq!(phase(GoalState::Done, &tasks), None);
+        }
+    }
+
+    #[test]
+    fn seat_of_removed_instance_is_removed() {
+        let cases = [
+            (Presence::Removed, true, "removed"),
+            (Presence::Removed, false, "removed"),
+            (Presence::Offline, true, "offline"),
+            (Presence::Online, true, "busy"),
+            (Presence::Online, false, "free"),
+        ];
+        for (presence, is_busy, word) in cases {
+            let state = serde_json::to_value(seat_state(presence, is_busy)).unwrap();
+            assert_eq!(state, word, "{presence:?}");
         }
     }
 
