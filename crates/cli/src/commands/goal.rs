@@ -19,7 +19,7 @@ use crate::{
     output::{clean, excerpt, short_ids, table},
 };
 
-pub(super) use self::format::Widths;
+pub(super) use self::format::{Widths, round_text};
 use self::{
     format::{format_state, format_usage, print_goal},
     missing_server::note_missing_server,

@@ -5,7 +5,7 @@ use clap::Subcommand;
 use client::TaskMove;
 use model::nearest::nearest;
 
-use super::goal::Widths;
+use super::goal::{Widths, round_text};
 use crate::{
     app::App,
     error::{CliError, Exit},
@@ -164,10 +164,7 @@ fn fields(app: &App, details: &TaskDetails) -> Vec<(&'static str, Option<String>
         ("kind", Some(task.kind.to_string())),
         ("role", Some(task.role.clone())),
         ("seat", task.seat.clone()),
-        (
-            "round",
-            (task.round > 0).then(|| format!("{} of {}", task.round, task.round_limit)),
-        ),
+        ("round", round_text(task)),
         (
             "attempts",
             (task.attempts > 0).then(|| task.attempts.to_string()),

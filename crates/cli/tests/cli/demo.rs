@@ -195,7 +195,7 @@ fn goal_of_demo_ends_with_files_after_one_rework() {
         "Draft: green, after outline",
         "DONE      outline",
         "sent back by judge: The last line of summary.md is not",
-        "round 2",
+        "round 2 of 3",
         "accepted",
         "The goal is done: 4 of 4 tasks are done",
         "The goal is reached: 4 of 4 tasks are done.",

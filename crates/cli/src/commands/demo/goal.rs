@@ -15,6 +15,7 @@ use tokio::time::sleep;
 use super::{page::format_page, program_name::program_name};
 use crate::{
     app::App,
+    commands::goal::round_text,
     error::{CliError, Exit},
     output::{ATTENTION, BAD, BOLD, DIM, GOOD, clean, excerpt, paint},
 };
@@ -86,7 +87,9 @@ impl PrintedTask {
             (TaskStatus::Running, Some(Step::Review)) => "review".to_owned(),
             (TaskStatus::Running, Some(Step::Question)) => "waits for an answer".to_owned(),
             (TaskStatus::Running, Some(Step::Checks)) => "checks".to_owned(),
-            (TaskStatus::Running, _) if self.round > 0 => format!("round {}", self.round + 1),
+            (TaskStatus::Running, _) => {
+                round_text(task).map_or_else(String::new, |round| format!("round {round}"))
+            }
             (TaskStatus::Failed | TaskStatus::Cancelled, _) => {
                 task.reason.clone().unwrap_or_default()
             }

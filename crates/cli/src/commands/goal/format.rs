@@ -195,13 +195,19 @@ impl Widths {
     }
 }
 
+/// Returns the round of the work on a task as people count it, such as `2 of 3` after one that was sent back. Returns `None` in
+/// the first round.
+pub(in crate::commands) fn round_text(task: &Task) -> Option<String> {
+    let limit = task.round_limit;
+    // A task that has failed in its last round gets no further one.
+    (task.round > 0).then(|| format!("{} of {limit}", (task.round + 1).min(limit)))
+}
+
 /// Returns the remark on a task: its round, the thing for which it waits, or the reason of its end. A task that needs no
 /// remark has its title.
 fn remark(task: &Task) -> String {
     let mut parts = Vec::new();
-    if task.round > 0 {
-        parts.push(format!("round {}/{}", task.round, task.round_limit));
-    }
+    parts.extend(round_text(task).map(|round| format!("round {round}")));
     if let Some(step) = task.step.filter(|step| *step != api_types::Step::Work) {
         parts.push(step.to_string());
     }
@@ -260,8 +266,18 @@ mod tests {
         let widths = Widths::of(&[&task()]);
         assert_eq!(
             widths.line(&task()),
-            "RUNNING    mail-2  worker-2  round 2/3"
+            "RUNNING    mail-2  worker-2  round 3 of 3"
         );
+    }
+
+    #[test]
+    fn round_counts_from_one_up_to_its_limit() {
+        let round = |round| round_text(&Task { round, ..task() });
+        assert_eq!(round(0), None);
+        assert_eq!(round(1).as_deref(), Some("2 of 3"));
+        assert_eq!(round(2).as_deref(), Some("3 of 3"));
+        // The last round was sent back, too, so the task has failed.
+        assert_eq!(round(3).as_deref(), Some("3 of 3"));
     }
 
     #[test]
