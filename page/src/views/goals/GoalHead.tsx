@@ -20,7 +20,7 @@ import { useRefusal } from "../refusal";
 import { moveGoal, postMove } from "./actions";
 import { EditGoal } from "./EditGoal";
 import css from "./goals.module.css";
-import { isOver, type Move, movesOf, stateOfGoal, titleOfGoal } from "./words";
+import { isOver, type Move, movesOf, replanRefusal, stateOfGoal, titleOfGoal } from "./words";
 
 const MOVE_WORDS: Record<Move, string> = {
   start: "Start",
@@ -32,8 +32,8 @@ const MOVE_WORDS: Record<Move, string> = {
 
 export function Head({ goal, etag }: { goal: Goal; etag: string | null }) {
   const refusal = useRefusal()("sessions:write");
-  const [asked, setAsked] = useState<"cancel" | "replan" | null>(null);
-  const [editing, setEditing] = useState(false);
+  const [dialog, setDialog] = useState<"cancel" | "replan" | "edit" | null>(null);
+  const onClose = () => setDialog(null);
   const state = stateOfGoal(goal);
   const waitsForPlan = goal.state === "paused" && goal.reason === "approve_plan";
   const moves = movesOf(goal);
@@ -68,7 +68,7 @@ export function Head({ goal, etag }: { goal: Goal; etag: string | null }) {
           </Button>
         ))}
         {moves.includes("cancel") && (
-          <Button size="large" refusal={refusal} onClick={() => setAsked("cancel")}>
+          <Button size="large" refusal={refusal} onClick={() => setDialog("cancel")}>
             {MOVE_WORDS.cancel}
           </Button>
         )}
@@ -79,15 +79,21 @@ export function Head({ goal, etag }: { goal: Goal; etag: string | null }) {
             </IconButton>
           }
           items={[
-            ...(over ? [] : [{ label: "Edit…", refusal, onSelect: () => setEditing(true) }]),
+            ...(over ? [] : [{ label: "Edit…", refusal, onSelect: () => setDialog("edit") }]),
             ...(moves.includes("replan")
-              ? [{ label: MOVE_WORDS.replan, refusal, onSelect: () => setAsked("replan") }]
+              ? [
+                  {
+                    label: MOVE_WORDS.replan,
+                    refusal: refusal ?? replanRefusal(goal),
+                    onSelect: () => setDialog("replan"),
+                  },
+                ]
               : []),
             { label: "Copy the ID", onSelect: () => void navigator.clipboard?.writeText(goal.id) },
           ]}
         />
       </div>
-      {asked === "cancel" && (
+      {dialog === "cancel" && (
         <ActionDialog
           title={`Cancel “${titleOfGoal(goal)}”?`}
           note={`Its running turns are asked to stop, and ${plural(openTasks(goal), "open task")} will not be done. Files and the report stay. A cancelled goal cannot go on.`}
@@ -96,10 +102,10 @@ export function Head({ goal, etag }: { goal: Goal; etag: string | null }) {
             await postMove(goal, "cancel");
             toast(`${titleOfGoal(goal)} is cancelled`);
           }}
-          onClose={() => setAsked(null)}
+          onClose={onClose}
         />
       )}
-      {asked === "replan" && (
+      {dialog === "replan" && (
         <ActionDialog
           title="Plan again?"
           note={`The planner takes one more turn and may add, replace and cancel tasks. ${goal.replans} of ${plural(goal.replan_limit, "further plan")} ${goal.replans === 1 ? "was" : "were"} made.`}
@@ -110,10 +116,10 @@ export function Head({ goal, etag }: { goal: Goal; etag: string | null }) {
             await postMove(goal, "replan");
             toast("The planner plans again");
           }}
-          onClose={() => setAsked(null)}
+          onClose={onClose}
         />
       )}
-      {editing && <EditGoal goal={goal} etag={etag} onClose={() => setEditing(false)} />}
+      {dialog === "edit" && <EditGoal goal={goal} etag={etag} onClose={onClose} />}
     </header>
   );
 }

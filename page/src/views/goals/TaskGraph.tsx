@@ -3,7 +3,7 @@ import type { Task } from "../../api/types";
 import { StatusGlyph } from "../../kit/Status";
 import css from "./goals.module.css";
 import { type Direction, layoutOf, NODE_HEIGHT, NODE_WIDTH, neighbour } from "./layout";
-import { placeOfTask, stateOfTask } from "./words";
+import { seatAndRound, stateOfTask } from "./words";
 
 const ARROWS: Record<string, Direction> = {
   ArrowLeft: "left",
@@ -70,7 +70,7 @@ export function TaskGraph({ tasks, chosen, onChoose }: TaskGraphProps) {
         </g>
         {graph.nodes.map(({ task, x, y }) => {
           const { look, word } = stateOfTask(task);
-          const detail = [word, placeOfTask(task)].filter(Boolean).join(", ");
+          const detail = [word, seatAndRound(task)].filter(Boolean).join(", ");
           const waits = task.waits_for ? `, waits for ${task.waits_for}` : "";
           return (
             <g key={task.key} transform={`translate(${x} ${y})`}>

@@ -1,14 +1,12 @@
 import type { Task } from "../../api/types";
-import { NoLines } from "../../kit/List";
 import { Status } from "../../kit/Status";
 import { Duration } from "../../kit/Time";
 import css from "./goals.module.css";
 import type { TaskGraphProps } from "./TaskGraph";
-import { kindText, placeOfTask, stateOfTask } from "./words";
+import { kindText, seatAndRound, stateOfTask } from "./words";
 
 /** The tasks as a list, in the order in which they were made. */
 export function TaskList({ tasks, chosen, onChoose }: TaskGraphProps) {
-  if (tasks.length === 0) return <NoLines>No task yet.</NoLines>;
   return (
     <ul className={css.tasks} aria-label="Tasks">
       {tasks.map((task) => (
@@ -38,5 +36,5 @@ export function TaskList({ tasks, chosen, onChoose }: TaskGraphProps) {
 function detailOf(task: Task): string {
   if (task.status === "FAILED" && task.reason) return task.reason;
   if (task.waits_for) return `waits for ${task.waits_for}`;
-  return placeOfTask(task);
+  return seatAndRound(task);
 }

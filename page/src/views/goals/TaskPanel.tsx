@@ -17,7 +17,7 @@ import { addressOfArtifacts, addressOfRun, addressOfSession } from "../addresses
 import { useRefusal } from "../refusal";
 import { moveTask } from "./actions";
 import css from "./goals.module.css";
-import { kindText, movesOfTask, placeOfTask, stateOfTask, type TaskMove } from "./words";
+import { kindText, movesOfTask, seatAndRound, stateOfTask, type TaskMove } from "./words";
 
 const WORDS: Record<TaskMove, string> = { retry: "Retry…", accept: "Accept as is…", cancel: "Cancel…" };
 
@@ -31,7 +31,7 @@ export interface TaskPanelProps {
 /** A task: what it asks for, why it waits, what the judge found, and its runs. */
 export function TaskPanel({ goal, task, onChoose, onClose }: TaskPanelProps) {
   const refusal = useRefusal()("sessions:write");
-  const [asked, setAsked] = useState<TaskMove | null>(null);
+  const [confirming, setConfirming] = useState<TaskMove | null>(null);
   const details = useQuery({
     queryKey: [...keys.goal(goal.id), "task", task.id],
     queryFn: ({ signal }) => get<TaskDetails>(`/tasks/${task.id}`, {}, signal),
@@ -88,13 +88,15 @@ export function TaskPanel({ goal, task, onChoose, onClose }: TaskPanelProps) {
             <ButtonLink href={`${addressOfSession(goal.id)}?run=${lastRun.id}`}>Conversation</ButtonLink>
           )}
           {moves.map((move) => (
-            <Button key={move} refusal={refusal} onClick={() => setAsked(move)}>
+            <Button key={move} refusal={refusal} onClick={() => setConfirming(move)}>
               {WORDS[move]}
             </Button>
           ))}
         </footer>
       )}
-      {asked && <Confirm key={asked} task={task} move={asked} onClose={() => setAsked(null)} />}
+      {confirming && (
+        <Confirm key={confirming} task={task} move={confirming} onClose={() => setConfirming(null)} />
+      )}
     </section>
   );
 }
@@ -103,7 +105,7 @@ function factsOf(task: Task): string[] {
   return [
     kindText(task),
     task.kind === "work" ? task.role : null,
-    placeOfTask(task),
+    seatAndRound(task),
     task.attempts > 0 ? plural(task.attempts, "failed attempt") : null,
     task.optional ? "optional" : null,
     task.review ? "reviewed by the judge" : null,
@@ -245,7 +247,7 @@ function Confirm({ task, move, onClose }: { task: Task; move: TaskMove; onClose(
         rows={3}
         maxLength={COMMENT_CHARS}
         value={comment}
-        note="The agent reads it with its next prompt."
+        note="The planner gets it as a message."
         onChange={(event) => setComment(event.target.value)}
       />
     </ActionDialog>

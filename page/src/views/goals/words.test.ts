@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from "vitest";
-import type { GoalSummary, Task } from "../../api/types";
+import type { Goal, GoalSummary, Task } from "../../api/types";
 import {
   costLimit,
   costShare,
@@ -7,7 +7,8 @@ import {
   lookOfPhase,
   movesOf,
   movesOfTask,
-  placeOfTask,
+  replanRefusal,
+  seatAndRound,
   shareOf,
   stateOfGoal,
   stateOfSeat,
@@ -60,17 +61,19 @@ describe("stateOfTask", () => {
   });
 
   it("every_seat_has_a_shape_and_a_word", () => {
-    const states = (["free", "busy", "offline", "gone"] as const).map((state) => stateOfSeat({ state }));
+    const states = (["free", "busy", "offline", "removed"] as const).map((state) => stateOfSeat({ state }));
     expect(new Set(states.map(({ look }) => look)).size).toBe(4);
-    expect(states.map(({ word }) => word)).toEqual(["free", "busy", "offline", "gone"]);
+    expect(states.map(({ word }) => word)).toEqual(["free", "busy", "offline", "removed"]);
+    // The server of the version before.
+    expect(stateOfSeat({ state: "gone" }).word).toBe("removed");
   });
 
   it("seat_and_later_rounds_are_named", () => {
     const task = { seat: "worker-2", round: 0, round_limit: 3 };
-    expect(placeOfTask(task)).toBe("worker-2");
-    expect(placeOfTask({ ...task, round: 1 })).toBe("worker-2, round 2 of 3");
+    expect(seatAndRound(task)).toBe("worker-2");
+    expect(seatAndRound({ ...task, round: 1 })).toBe("worker-2, round 2 of 3");
     // The last round is over.
-    expect(placeOfTask({ ...task, seat: null, round: 3 })).toBe("round 3 of 3");
+    expect(seatAndRound({ ...task, seat: null, round: 3 })).toBe("round 3 of 3");
   });
 });
 
@@ -87,30 +90,70 @@ describe("lookOfPhase", () => {
   });
 });
 
+const SEATS = [
+  { name: "worker-1", role: "worker" },
+  { name: "judge", role: "judge" },
+] as Goal["seats"];
+
 describe("moves", () => {
   it("goal_that_is_over_has_none", () => {
     expect(movesOf({ state: "done" })).toEqual([]);
     expect(movesOf({ state: "failed" })).toEqual([]);
-    const failed = { kind: "work", status: "FAILED", step: null, optional: false } as const;
-    expect(movesOfTask({ state: "failed" }, failed)).toEqual([]);
+    const failed = { kind: "work", status: "FAILED", optional: false } as Task;
+    for (const state of ["done", "failed"] as const)
+      expect(movesOfTask({ state, seats: SEATS }, failed)).toEqual([]);
   });
 
   it("paused_goal_is_resumed_and_draft_started", () => {
+    expect(movesOf({ state: "active" })).toEqual(["pause", "replan", "cancel"]);
     expect(movesOf({ state: "paused" })).toEqual(["resume", "replan", "cancel"]);
     expect(movesOf({ state: "draft" })).toEqual(["start", "cancel"]);
   });
 
-  it.each<[Partial<Task>, string[]]>([
-    [{ kind: "work", status: "FAILED" }, ["retry", "accept", "cancel"]],
-    [{ kind: "work", status: "FAILED", optional: true }, ["retry", "accept"]],
-    [{ kind: "check", status: "FAILED" }, ["retry", "accept"]],
-    [{ kind: "work", status: "RUNNING", step: "work" }, ["cancel"]],
-    [{ kind: "work", status: "RUNNING", step: "review" }, ["accept", "cancel"]],
-    [{ kind: "plan", status: "RUNNING" }, ["cancel"]],
-    [{ kind: "work", status: "DONE" }, []],
-    [{ kind: "work", status: "CANCELLED" }, []],
+  it("further_plans_end_at_the_limit_and_the_first_one_is_free", () => {
+    expect(replanRefusal({ plan_version: 1, replans: 4, replan_limit: 5 })).toBeNull();
+    expect(replanRefusal({ plan_version: 2, replans: 5, replan_limit: 5 })).toMatch(/^All 5 further plans/);
+    expect(replanRefusal({ plan_version: 1, replans: 0, replan_limit: 0 })).toMatch(/permit no further plan/);
+    expect(replanRefusal({ plan_version: 0, replans: 0, replan_limit: 0 })).toBeNull();
+  });
+
+  // The rules of `crates/model/src/goal/people.rs`: for each state of a task, what each kind of task accepts.
+  const RETRY_ACCEPT_CANCEL = ["retry", "accept", "cancel"];
+  const CHECK_BROKEN = "a person, because the check tests cannot run";
+  const JUDGE_BROKEN = "a person, because no judge gives a verdict";
+  type Moves = Record<Task["kind"], string[]>;
+  const OPEN: Moves = { work: ["cancel"], plan: ["cancel"], check: [], report: [] };
+  const JUDGED: Moves = { work: ["accept", "cancel"], plan: ["cancel"], check: ["accept"], report: [] };
+  const BROKEN: Moves = {
+    work: RETRY_ACCEPT_CANCEL,
+    plan: ["retry", "cancel"],
+    check: ["retry", "accept"],
+    report: ["retry"],
+  };
+  const NONE: Moves = { work: [], plan: [], check: [], report: [] };
+  it.each<[Partial<Task>, Moves]>([
+    [{ status: "PENDING", waits_for: "mail-2" }, OPEN],
+    [{ status: "READY", waits_for: "a seat with the role worker" }, OPEN],
+    [{ status: "RUNNING", step: "work", seat: "worker-1" }, OPEN],
+    [{ status: "RUNNING", step: "checks" }, OPEN],
+    [{ status: "RUNNING", step: "checks", waits_for: CHECK_BROKEN }, BROKEN],
+    [{ status: "RUNNING", step: "review", seat: "judge" }, JUDGED],
+    [{ status: "RUNNING", step: "review", waits_for: JUDGE_BROKEN }, BROKEN],
+    [{ status: "RUNNING", step: "question", seat: "worker-1" }, OPEN],
+    [{ status: "RUNNING", step: "question", seat: "judge" }, JUDGED],
+    [{ status: "DONE" }, NONE],
+    [{ status: "FAILED" }, { work: RETRY_ACCEPT_CANCEL, plan: [], check: ["accept"], report: [] }],
+    [
+      { status: "FAILED", optional: true },
+      { work: ["retry", "accept"], plan: [], check: ["accept"], report: [] },
+    ],
+    [{ status: "CANCELLED" }, NONE],
   ])("moves_of_%j", (task, moves) => {
-    expect(movesOfTask({ state: "active" }, { optional: false, ...task } as Task)).toEqual(moves);
+    for (const kind of ["work", "plan", "check", "report"] as const)
+      expect(
+        movesOfTask({ state: "active", seats: SEATS }, { optional: false, ...task, kind } as Task),
+        kind,
+      ).toEqual(moves[kind]);
   });
 });
 

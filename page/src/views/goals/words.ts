@@ -41,6 +41,11 @@ export const isOver = ({ state }: Pick<GoalSummary, "state">): boolean =>
 
 type StatedTask = Pick<Task, "status" | "step" | "waits_for">;
 
+/** `true` if a check cannot run, or no judge gives a verdict: the server says then that the task waits for a person. */
+function isBroken({ status, waits_for }: Pick<Task, "status" | "waits_for">): boolean {
+  return status === "RUNNING" && (waits_for?.startsWith("a person,") ?? false);
+}
+
 /** The state of a task. A running one may wait for a person. */
 export function stateOfTask({ status, step, waits_for }: StatedTask): State {
   switch (status) {
@@ -49,8 +54,7 @@ export function stateOfTask({ status, step, waits_for }: StatedTask): State {
     case "READY":
       return { look: "queued", word: "ready" };
     case "RUNNING":
-      // The server begins so what only a person can mend, such as a check that cannot run.
-      if (waits_for?.startsWith("a person")) return { look: "waits", word: "waits for you" };
+      if (isBroken({ status, waits_for })) return { look: "waits", word: "waits for you" };
       if (step === "question") return { look: "waits", word: "asks you" };
       if (step === "checks") return { look: "running", word: "checks run" };
       if (step === "review") return { look: "running", word: "in review" };
@@ -64,7 +68,10 @@ export function stateOfTask({ status, step, waits_for }: StatedTask): State {
   }
 }
 
-export function stateOfSeat({ state }: Pick<GoalSeat, "state">): State {
+/** A server of the version before says `gone` of a removed seat. */
+type SeatState = GoalSeat["state"] | "gone" | "removed";
+
+export function stateOfSeat({ state }: { state: SeatState }): State {
   switch (state) {
     case "free":
       return { look: "queued", word: "free" };
@@ -72,8 +79,9 @@ export function stateOfSeat({ state }: Pick<GoalSeat, "state">): State {
       return { look: "running", word: "busy" };
     case "offline":
       return { look: "paused", word: "offline" };
+    case "removed":
     case "gone":
-      return { look: "failed", word: "gone" };
+      return { look: "failed", word: "removed" };
   }
 }
 
@@ -94,13 +102,17 @@ export function lookOfPhase(tasks: readonly Pick<Task, "status">[]): Look {
 }
 
 /** The seat of a task and the round of its work, such as `worker-2, round 2 of 3`. */
-export function placeOfTask(task: Pick<Task, "seat" | "round" | "round_limit">): string {
-  return [task.seat, roundText(task)].filter(Boolean).join(", ");
+export function seatAndRound({
+  seat,
+  round,
+  round_limit,
+}: Pick<Task, "seat" | "round" | "round_limit">): string {
+  return [seat, roundText(round, round_limit)].filter(Boolean).join(", ");
 }
 
-/** The round of the work; null in the first one. */
-export function roundText({ round, round_limit }: Pick<Task, "round" | "round_limit">): string | null {
-  return round === 0 ? null : `round ${Math.min(round + 1, round_limit)} of ${round_limit}`;
+/** The round of the work; null in the first one. The API counts the rounds that are over. */
+export function roundText(round: number, limit: number): string | null {
+  return round === 0 ? null : `round ${Math.min(round + 1, limit)} of ${limit}`;
 }
 
 export const kindText = ({ kind }: Pick<Task, "kind">): string | null =>
@@ -144,7 +156,7 @@ export function unreportedText({ unreported_runs: runs }: Pick<GoalUsage, "unrep
 /** The commands by which a person moves a goal, in the order of the head. */
 export type Move = "start" | "pause" | "resume" | "cancel" | "replan";
 
-/** Returns the moves that the state of a goal permits. */
+/** Returns the moves that the state of a goal permits. `replanRefusal` says whether a further plan is left. */
 export function movesOf({ state }: Pick<Goal, "state">): Move[] {
   switch (state) {
     case "draft":
@@ -158,20 +170,39 @@ export function movesOf({ state }: Pick<Goal, "state">): Move[] {
   }
 }
 
+/** Returns why the server makes no further plan; null if it does. */
+export function replanRefusal(goal: Pick<Goal, "plan_version" | "replans" | "replan_limit">): string | null {
+  if (goal.plan_version === 0 || goal.replans < goal.replan_limit) return null;
+  const { replan_limit: limit } = goal;
+  if (limit === 0) return "Its limits permit no further plan. “Edit…” raises them.";
+  return `${limit === 1 ? "The further plan was" : `All ${limit} further plans were`} made. “Edit…” raises the limit.`;
+}
+
 export type TaskMove = "retry" | "accept" | "cancel";
 
-/** Returns the moves that the state of a task permits. The server decides in the end. */
-export function movesOfTask(
-  goal: Pick<Goal, "state">,
-  task: Pick<Task, "kind" | "status" | "step" | "optional">,
-): TaskMove[] {
+type MovedTask = Pick<Task, "kind" | "status" | "step" | "optional" | "seat" | "waits_for">;
+
+/** Returns the moves that the server accepts for a task in its state. */
+export function movesOfTask(goal: Pick<Goal, "state" | "seats">, task: MovedTask): TaskMove[] {
   if (isOver(goal)) return [];
-  const open = task.status === "PENDING" || task.status === "READY" || task.status === "RUNNING";
+  const { kind, status } = task;
+  const failed = status === "FAILED";
+  const open = status === "PENDING" || status === "READY" || status === "RUNNING";
+  const broken = isBroken(task);
   const moves: TaskMove[] = [];
-  if (task.status === "FAILED") moves.push("retry");
-  if (task.status === "FAILED" || (task.status === "RUNNING" && task.step === "review")) moves.push("accept");
-  if (task.kind === "work" || task.kind === "plan") {
-    if (open || (task.status === "FAILED" && !task.optional)) moves.push("cancel");
-  }
+  if (broken || (failed && kind === "work")) moves.push("retry");
+  if ((kind === "work" || kind === "check") && (failed || broken || isJudged(goal, task)))
+    moves.push("accept");
+  if (open ? kind === "work" || kind === "plan" : failed && kind === "work" && !task.optional)
+    moves.push("cancel");
   return moves;
 }
+
+/** `true` if the judge has the task, also while the judge waits for an answer. */
+function isJudged(goal: Pick<Goal, "seats">, { status, step, seat }: MovedTask): boolean {
+  if (status !== "RUNNING") return false;
+  if (step !== "question") return step === "review";
+  return goal.seats.some(({ name, role }) => name === seat && role === JUDGE);
+}
+
+const JUDGE = "judge";
