@@ -14,6 +14,3 @@ export const addressOfApproval = (id: string): string => `/approvals/${id}`;
 export const addressOfQuestion = (id: string): string => `/approvals/${id}`;
 
 export const addressOfGoal = (id: string): string => `/goals/${id}`;
-
-export const addressOfTask = (goal: string, key: string): string =>
-  `${addressOfGoal(goal)}?task=${encodeURIComponent(key)}`;

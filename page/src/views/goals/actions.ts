@@ -1,6 +1,5 @@
 /** Actions on goals and their tasks. */
 import { post } from "../../api/client";
-import { hasStatus } from "../../api/problem";
 import { keys, queryClient } from "../../api/queries";
 import type { Goal, GoalSummary, Task } from "../../api/types";
 import { errorText } from "../../kit/ErrorState";
@@ -35,17 +34,17 @@ const DONE: Record<Move, string> = {
 const INVERSE: Partial<Record<Move, Move>> = { pause: "resume", resume: "pause" };
 
 /** Moves a goal at once. What can be undone gets Undo. */
-export async function moveGoal(goal: Named, move: Move, done = DONE[move]): Promise<void> {
+export async function moveGoal(goal: Named, move: Move): Promise<void> {
   try {
     await postMove(goal, move);
     const inverse = INVERSE[move];
-    toast(`${titleOfGoal(goal)} ${done}`, inverse ? () => postMove(goal, inverse) : null);
+    toast(`${titleOfGoal(goal)} ${DONE[move]}`, inverse ? () => postMove(goal, inverse) : null);
   } catch (error) {
     toast(errorText(error));
   }
 }
 
-/** Moves a task. The agent of the task reads the comment. Throws the refusal of the server. */
+/** Moves a task. The planner gets the comment as a message. Throws the refusal of the server. */
 export async function moveTask(task: Task, move: TaskMove, comment: string): Promise<void> {
   const text = comment.trim();
   try {
@@ -54,5 +53,3 @@ export async function moveTask(task: Task, move: TaskMove, comment: string): Pro
     refetchGoal(task.goal_id);
   }
 }
-
-export const isConflict = (error: unknown): boolean => hasStatus(error, 409) || hasStatus(error, 412);

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { bringsAgents, DEFAULT_TEAM, seatsText, TEAMS } from "./teams";
+import { EMPTY } from "./form";
+import { bringsAgents, seatsText, TEAMS } from "./teams";
 
 const folder = `${import.meta.dirname}/../../../../crates/config/src/team/shipped`;
 const names = readdirSync(folder).map((file) => file.replace(/\.toml$/, ""));
@@ -21,7 +22,7 @@ function seatsOf(name: string): object[] {
 
 test("page_names_all_teams_that_ship", () => {
   expect(TEAMS.map((team) => team.name).sort()).toEqual([...names].sort());
-  expect(TEAMS.some((team) => team.name === DEFAULT_TEAM)).toBe(true);
+  expect(TEAMS.some((team) => team.name === EMPTY.team)).toBe(true);
 });
 
 test.each(names)("seats_of_%s_are_those_of_its_file", (name) => {

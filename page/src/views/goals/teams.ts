@@ -47,9 +47,6 @@ export const TEAMS: readonly Team[] = [
   },
 ];
 
-/** The team of a goal that names none. */
-export const DEFAULT_TEAM = "research";
-
 /** Says who sits where, such as `worker ×3`. */
 export function seatsText({ role, count, agent }: TeamSeats): string {
   return `${role}${count > 1 ? ` ×${count}` : ""}${agent === undefined ? "" : ` (agent ${agent})`}`;
