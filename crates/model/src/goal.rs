@@ -38,6 +38,7 @@ mod plan_error;
 mod plan_fields;
 mod publish;
 mod report;
+mod report_fault;
 mod report_schema;
 mod review;
 mod seat;
@@ -45,6 +46,7 @@ mod seat_changes;
 mod task;
 mod task_role;
 mod team;
+pub mod text_limits;
 mod turn_end;
 mod waits_for;
 mod writes;
@@ -74,6 +76,8 @@ mod tests_properties;
 #[cfg(test)]
 mod tests_random;
 #[cfg(test)]
+mod tests_report_schema;
+#[cfg(test)]
 mod tests_reviews;
 #[cfg(test)]
 mod tests_rules;
@@ -94,6 +98,7 @@ pub use parts::{GoalProgress, PartsError, SeatProgress};
 pub use plan::validate;
 pub use plan_error::PlanError;
 pub use report::{ReportBody, ReportStatus, ReportedFinding};
+pub use report_fault::ReportFault;
 pub use report_schema::{AnswerReport, ReportKind, report_in_answer, report_schema};
 pub use review::{counted_findings, needed_evidence};
 pub use seat::{Directory, Input, Memory, Presence, Prompt, Seat, SeatNo};

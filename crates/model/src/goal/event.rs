@@ -5,6 +5,7 @@ use crate::{
         limits::Limits,
         new_task::NewTask,
         plan_error::PlanError,
+        report_fault::ReportFault,
         seat::{Input, Memory, Presence, Prompt, SeatNo},
         task::{TaskNo, TaskStatus},
         team::TeamError,
@@ -221,6 +222,8 @@ pub enum TurnEnd {
         /// `true` if the agent listed the tools of Matins.
         listed_tools: bool,
     },
+    /// The answer has a report with these faults, of which nothing is stored. A reminder names them.
+    RefusedReport(Vec<ReportFault>),
     /// The turn failed, or was cancelled.
     Failed,
 }

@@ -4,6 +4,8 @@ use sha2::{Digest, Sha256};
 
 /// The priority of a task that names none.
 pub(super) const DEFAULT_PRIORITY: u8 = 5;
+/// The text that stands for an item.
+const ITEM_VARIABLE: &str = "{item}";
 
 /// A task that a planner or a person makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,13 +69,20 @@ impl NewTask {
         format!("{}/{}", self.key, index + 1)
     }
 
+    /// Returns the length of a text with its longest item, at most. A short text can have the item many times.
+    pub(super) fn filled_bytes(&self, text: &str) -> usize {
+        let item = self.each.iter().map(String::len).max().unwrap_or(0);
+        let added = item.saturating_sub(ITEM_VARIABLE.len());
+        text.len() + text.matches(ITEM_VARIABLE).count() * added
+    }
+
     /// Returns the tasks that this one makes: itself, or one for each item.
     pub fn expand(&self) -> Vec<Self> {
         if self.each.is_empty() {
             return vec![self.clone()];
         }
         let task = |(index, item): (usize, &String)| {
-            let fill = |text: &String| text.replace("{item}", item);
+            let fill = |text: &String| text.replace(ITEM_VARIABLE, item);
             Self {
                 key: self.item_key(index),
                 title: fill(&self.title),

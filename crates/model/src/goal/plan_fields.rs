@@ -1,26 +1,22 @@
 //! The fields of a new task by themselves.
 
-use crate::goal::{graph::Graph, new_task::NewTask, plan_error::PlanError, team::PLANNER};
-
-/// The longest lists and texts, in entries and bytes.
-const KEY_BYTES: usize = 40;
-const TITLE_BYTES: usize = 120;
-const DESCRIPTION_BYTES: usize = 16 << 10;
-const LINE_BYTES: usize = 500;
-const ITEM_BYTES: usize = 200;
-const MAX_DEPENDS_ON: usize = 20;
-const MAX_ACCEPTANCE: usize = 10;
-const MAX_CHECKS: usize = 5;
-const MAX_WRITES: usize = 20;
-const MAX_REPLACES: usize = 20;
-const MAX_ITEMS: usize = 500;
+use crate::goal::{
+    graph::Graph,
+    new_task::NewTask,
+    plan_error::PlanError,
+    team::PLANNER,
+    text_limits::{
+        ACCEPTANCE_BYTES, DESCRIPTION_BYTES, ITEM_BYTES, KEY_BYTES, MAX_ACCEPTANCE, MAX_CHECKS,
+        MAX_DEPENDS_ON, MAX_ITEMS, MAX_PRIORITY, MAX_REPLACES, MAX_WRITES, NAME_BYTES, PATH_BYTES,
+        REFERENCE_BYTES, TITLE_BYTES,
+    },
+};
 
 /// Returns the faults of the fields of a task.
 pub(super) fn faults(graph: &Graph, task: &NewTask) -> Vec<PlanError> {
     let key = || task.key.clone();
     if !is_key(&task.key) {
-        // Without a key, no other fault could name its task.
-        return vec![PlanError::Key(task.key.chars().take(80).collect())];
+        return own_faults(task);
     }
     let mut faults = Vec::new();
     if let Some(used) = graph.named(&task.key).first() {
@@ -28,11 +24,7 @@ pub(super) fn faults(graph: &Graph, task: &NewTask) -> Vec<PlanError> {
         faults.push(PlanError::UsedKey { key, status });
     }
     faults.extend(role_fault(graph, task));
-    faults.extend(size_faults(task));
-    if task.priority > 9 {
-        let (key, priority) = (key(), task.priority);
-        faults.push(PlanError::Priority { key, priority });
-    }
+    faults.extend(own_faults(task));
     let accepted: Vec<_> = graph.team.checks.iter().map(String::as_str).collect();
     let accepted = if accepted.is_empty() {
         "no check, because the team has none".to_owned()
@@ -45,11 +37,25 @@ pub(super) fn faults(graph: &Graph, task: &NewTask) -> Vec<PlanError> {
         .filter(|it| !graph.team.checks.contains(*it));
     faults.extend(unknown.map(|named| PlanError::UnknownCheck {
         key: key(),
-        named: named.clone(),
+        named: named.chars().take(80).collect(),
         accepted: accepted.clone(),
     }));
     if task.review && graph.judge_role().is_none() {
         faults.push(PlanError::NoJudge(key()));
+    }
+    faults
+}
+
+/// Returns the faults of a task that do not depend on its goal.
+pub(super) fn own_faults(task: &NewTask) -> Vec<PlanError> {
+    if !is_key(&task.key) {
+        // Without a key, no other fault could name its task.
+        return vec![PlanError::Key(task.key.chars().take(80).collect())];
+    }
+    let mut faults = size_faults(task);
+    if task.priority > MAX_PRIORITY {
+        let (key, priority) = (task.key.clone(), task.priority);
+        faults.push(PlanError::Priority { key, priority });
     }
     faults
 }
@@ -68,13 +74,29 @@ fn role_fault(graph: &Graph, task: &NewTask) -> Option<PlanError> {
 
 fn size_faults(task: &NewTask) -> Vec<PlanError> {
     let longest = |texts: &[String]| texts.iter().map(String::len).max().unwrap_or(0);
+    let longest_filled = |texts: &[String]| {
+        let lengths = texts.iter().map(|text| task.filled_bytes(text));
+        lengths.max().unwrap_or(0)
+    };
     let writes = task.writes.as_deref().unwrap_or_default();
     let key = || task.key.clone();
     let lengths = [
-        ("title", task.title.len(), TITLE_BYTES),
-        ("description", task.description.len(), DESCRIPTION_BYTES),
-        ("acceptance", longest(&task.acceptance), LINE_BYTES),
-        ("writes", longest(writes), LINE_BYTES),
+        ("title", task.filled_bytes(&task.title), TITLE_BYTES),
+        (
+            "description",
+            task.filled_bytes(&task.description),
+            DESCRIPTION_BYTES,
+        ),
+        ("role", task.role.len(), NAME_BYTES),
+        ("depends_on", longest(&task.depends_on), REFERENCE_BYTES),
+        (
+            "acceptance",
+            longest_filled(&task.acceptance),
+            ACCEPTANCE_BYTES,
+        ),
+        ("checks", longest(&task.checks), NAME_BYTES),
+        ("writes", longest_filled(writes), PATH_BYTES),
+        ("replaces", longest(&task.replaces), REFERENCE_BYTES),
         ("each", longest(&task.each), ITEM_BYTES),
     ];
     let counts = [

@@ -1,7 +1,16 @@
 //! Reports: the results and the verdicts that agents give in their turns.
 
+use std::collections::BTreeSet;
+
 use crate::{
-    goal::event::{Finding, Severity, Verdict},
+    goal::{
+        event::{Finding, Severity, Verdict},
+        report_fault::ReportFault,
+        text_limits::{
+            ARTIFACT_NAME_BYTES, EVIDENCE_BYTES, FINDING_BYTES, FINDING_ID_BYTES, FOLLOW_UP_BYTES,
+            MAX_ARTIFACTS, MAX_EVIDENCE, MAX_FINDINGS, RESULT_BYTES,
+        },
+    },
     text_enum::text_enum,
 };
 
@@ -57,6 +66,48 @@ pub struct ReportBody {
 }
 
 impl ReportBody {
+    /// Checks the texts and the lists before they are stored.
+    ///
+    /// # Errors
+    ///
+    /// Returns the faults, those of the entries of a list only if the list has no more entries than accepted.
+    pub fn check(&self) -> Result<(), Vec<ReportFault>> {
+        let mut faults = Vec::new();
+        faults.extend(ReportFault::of_length(
+            "result",
+            self.result.as_deref().unwrap_or_default(),
+            RESULT_BYTES,
+        ));
+        faults.extend(ReportFault::of_length(
+            "follow_up",
+            self.follow_up.as_deref().unwrap_or_default(),
+            FOLLOW_UP_BYTES,
+        ));
+        match ReportFault::of_count("artifacts", self.artifacts.len(), MAX_ARTIFACTS) {
+            None => faults.extend(self.artifacts.iter().filter_map(|name| {
+                ReportFault::of_content("artifacts", name, ARTIFACT_NAME_BYTES)
+            })),
+            fault => faults.extend(fault),
+        }
+        match ReportFault::of_count("evidence", self.evidence.len(), MAX_EVIDENCE) {
+            None => faults.extend(
+                self.evidence
+                    .iter()
+                    .filter_map(|line| ReportFault::of_content("evidence", line, EVIDENCE_BYTES)),
+            ),
+            fault => faults.extend(fault),
+        }
+        match ReportFault::of_count("findings", self.findings.len(), MAX_FINDINGS) {
+            None => faults.extend(finding_faults(&self.findings)),
+            fault => faults.extend(fault),
+        }
+        if faults.is_empty() {
+            Ok(())
+        } else {
+            Err(faults)
+        }
+    }
+
     /// Returns the verdict of a report. Returns `None` if the report is none of a judge.
     pub fn verdict(&self, status: ReportStatus) -> Option<Verdict> {
         let finding = |it: &ReportedFinding| Finding {
@@ -74,5 +125,119 @@ impl ReportBody {
             }
             ReportStatus::Done | ReportStatus::Failed => None,
         }
+    }
+}
+
+fn finding_faults(findings: &[ReportedFinding]) -> Vec<ReportFault> {
+    let mut faults = Vec::new();
+    let mut ids = BTreeSet::new();
+    for finding in findings {
+        let id = ReportFault::of_content("findings.id", &finding.id, FINDING_ID_BYTES);
+        let is_valid = id.is_none();
+        faults.extend(id);
+        faults.extend(ReportFault::of_content(
+            "findings.text",
+            &finding.text,
+            FINDING_BYTES,
+        ));
+        if is_valid && !ids.insert(&finding.id) {
+            faults.push(ReportFault::RepeatedId(finding.id.clone()));
+        }
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(id: &str, text: &str) -> ReportedFinding {
+        ReportedFinding {
+            id: id.to_owned(),
+            text: text.to_owned(),
+            severity: Severity::Blocker,
+            regression: false,
+            criterion: None,
+        }
+    }
+
+    /// Checks a body with texts of this many bytes, and lists of this many entries.
+    fn check(field: &str, bytes: usize, entries: usize) -> Result<(), Vec<ReportFault>> {
+        let text = "x".repeat(bytes);
+        let mut body = ReportBody::default();
+        match field {
+            "result" => body.result = Some(text),
+            "follow_up" => body.follow_up = Some(text),
+            "artifacts" => body.artifacts = vec![text; entries],
+            "evidence" => body.evidence = vec![text; entries],
+            "findings.id" => body.findings = vec![finding(&text, "No source.")],
+            "findings.text" => body.findings = vec![finding("source", &text)],
+            _ => {
+                let all = (0..entries).map(|no| finding(&no.to_string(), &text));
+                body.findings = all.collect();
+            }
+        }
+        body.check()
+    }
+
+    #[test]
+    fn each_text_is_accepted_up_to_its_limit() {
+        for (field, accepted) in [
+            ("result", RESULT_BYTES),
+            ("follow_up", FOLLOW_UP_BYTES),
+            ("artifacts", ARTIFACT_NAME_BYTES),
+            ("evidence", EVIDENCE_BYTES),
+            ("findings.id", FINDING_ID_BYTES),
+            ("findings.text", FINDING_BYTES),
+        ] {
+            assert_eq!(check(field, accepted, 1), Ok(()), "{field}");
+            let faults = check(field, accepted + 1, 1).unwrap_err();
+            assert_eq!(faults.len(), 1, "{faults:?}");
+            let message = faults[0].to_string();
+            let length = format!("which has {} bytes; at most {accepted}", accepted + 1);
+            assert!(
+                message.starts_with(&format!("`{field}` is `x")),
+                "{message}"
+            );
+            assert!(message.contains(&length), "{message}");
+            assert!(message.len() < 400, "{message}");
+        }
+    }
+
+    #[test]
+    fn each_list_is_accepted_up_to_its_limit() {
+        for (field, accepted) in [
+            ("artifacts", MAX_ARTIFACTS),
+            ("evidence", MAX_EVIDENCE),
+            ("findings", MAX_FINDINGS),
+        ] {
+            assert_eq!(check(field, 1, accepted), Ok(()), "{field}");
+            let fault = ReportFault::Entries {
+                field: match field {
+                    "artifacts" => "artifacts",
+                    "evidence" => "evidence",
+                    _ => "findings",
+                },
+                count: accepted + 1,
+                accepted,
+            };
+            assert_eq!(check(field, 1, accepted + 1), Err(vec![fault]));
+        }
+    }
+
+    #[test]
+    fn empty_text_and_repeated_id_are_refused() {
+        for field in ["artifacts", "evidence", "findings.id", "findings.text"] {
+            let faults = check(field, 0, 1).unwrap_err();
+            let message = faults[0].to_string();
+            assert!(message.starts_with(&format!("`{field}` is empty")));
+        }
+        let body = ReportBody {
+            findings: vec![finding("source", "a"), finding("source", "b")],
+            ..ReportBody::default()
+        };
+        let repeated = ReportFault::RepeatedId("source".into());
+        assert_eq!(body.check(), Err(vec![repeated]));
+        assert_eq!(ReportBody::default().check(), Ok(()));
     }
 }

@@ -6,7 +6,16 @@ use serde_json::{Value, json};
 use crate::goal::{
     event::Severity,
     new_task::{DEFAULT_PRIORITY, NewTask},
+    plan_fields::own_faults,
     report::{ReportBody, ReportStatus, ReportedFinding},
+    report_fault::ReportFault,
+    text_limits::{
+        ACCEPTANCE_BYTES, ARTIFACT_NAME_BYTES, DESCRIPTION_BYTES, EVIDENCE_BYTES, FINDING_BYTES,
+        FINDING_ID_BYTES, FOLLOW_UP_BYTES, ITEM_BYTES, KEY_BYTES, MAX_ACCEPTANCE, MAX_ARTIFACTS,
+        MAX_CHECKS, MAX_DEPENDS_ON, MAX_EVIDENCE, MAX_FINDINGS, MAX_ITEMS, MAX_PRIORITY,
+        MAX_REPLACES, MAX_WRITES, NAME_BYTES, PATH_BYTES, REFERENCE_BYTES, RESULT_BYTES,
+        TITLE_BYTES,
+    },
 };
 
 /// The kind of the report that a turn of a task owes.
@@ -42,8 +51,8 @@ pub enum AnswerReport {
 
 /// Returns the closed schema of the input of a tool.
 pub fn report_schema(kind: ReportKind) -> Value {
-    let text = |bytes: u32, about: &str| json!({ "type": "string", "maxLength": bytes, "description": about });
-    let texts = |count: u32, bytes: u32, about: &str| {
+    let text = |bytes: usize, about: &str| json!({ "type": "string", "maxLength": bytes, "description": about });
+    let texts = |count: usize, bytes: usize, about: &str| {
         let items = json!({ "type": "string", "maxLength": bytes });
         json!({ "type": "array", "maxItems": count, "items": items, "description": about })
     };
@@ -51,35 +60,35 @@ pub fn report_schema(kind: ReportKind) -> Value {
     let (properties, required) = match kind {
         ReportKind::Plan => (
             json!({
-                "key": text(40, "The key of the task, unique in the goal. A repeated key replaces the staged task."),
-                "title": text(120, "The title in a few words."),
-                "description": text(16_384, "The objective, the output, the sources and the boundary of the task."),
-                "role": text(40, "The role whose seats take the task."),
-                "depends_on": texts(20, 40, "The keys of tasks that must be done first."),
-                "acceptance": texts(10, 500, "The lines by which the result is judged."),
-                "checks": texts(5, 40, "The names of checks of the team that run after the work."),
-                "writes": texts(20, 500, "The path prefixes that the task writes."),
-                "replaces": texts(20, 40, "The keys of tasks that this one replaces."),
+                "key": text(KEY_BYTES, "The key of the task, unique in the goal. A repeated key replaces the staged task."),
+                "title": text(TITLE_BYTES, "The title in a few words."),
+                "description": text(DESCRIPTION_BYTES, "The objective, the output, the sources and the boundary of the task."),
+                "role": text(NAME_BYTES, "The role whose seats take the task."),
+                "depends_on": texts(MAX_DEPENDS_ON, REFERENCE_BYTES, "The keys of tasks that must be done first."),
+                "acceptance": texts(MAX_ACCEPTANCE, ACCEPTANCE_BYTES, "The lines by which the result is judged."),
+                "checks": texts(MAX_CHECKS, NAME_BYTES, "The names of checks of the team that run after the work."),
+                "writes": texts(MAX_WRITES, PATH_BYTES, "The path prefixes that the task writes."),
+                "replaces": texts(MAX_REPLACES, REFERENCE_BYTES, "The keys of tasks that this one replaces."),
                 "priority": {
-                    "type": "integer", "minimum": 0, "maximum": 9,
+                    "type": "integer", "minimum": 0, "maximum": MAX_PRIORITY,
                     "description": "The rank among ready tasks. Lower ones start first. 5 if absent.",
                 },
                 "optional": flag("true if the goal can be done without the task."),
                 "review": flag("true if the judge has to review the result."),
-                "each": texts(500, 200, "The items. Each makes a task of its own, in whose texts it replaces {item}."),
+                "each": texts(MAX_ITEMS, ITEM_BYTES, "The items. Each makes a task of its own, in whose texts it replaces {item}."),
             }),
             json!(["key", "title", "description", "role"]),
         ),
         ReportKind::Result => (
             json!({
-                "task": text(40, "The key of the task. The task of this turn if absent."),
+                "task": text(REFERENCE_BYTES, "The key of the task. The task of this turn if absent."),
                 "status": {
                     "type": "string", "enum": ["done", "failed", "cancelled"],
                     "description": "The status. Only a planner cancels tasks.",
                 },
-                "result": text(4096, "The facts that later tasks need, or the reason of a failure."),
-                "artifacts": texts(20, 200, "The names of artifacts."),
-                "follow_up": text(2048, "A proposal of further work, which the planner reads."),
+                "result": text(RESULT_BYTES, "The facts that later tasks need, or the reason of a failure."),
+                "artifacts": texts(MAX_ARTIFACTS, ARTIFACT_NAME_BYTES, "The names of artifacts."),
+                "follow_up": text(FOLLOW_UP_BYTES, "A proposal of further work, which the planner reads."),
             }),
             json!(["status"]),
         ),
@@ -89,9 +98,9 @@ pub fn report_schema(kind: ReportKind) -> Value {
                     "type": "string", "enum": ["accept", "send_back"],
                     "description": "The verdict. accept needs evidence, send_back needs findings.",
                 },
-                "evidence": texts(20, 500, "For each acceptance line, the thing that you ran, read or compared."),
+                "evidence": texts(MAX_EVIDENCE, EVIDENCE_BYTES, "For each acceptance line, the thing that you ran, read or compared."),
                 "findings": {
-                    "type": "array", "maxItems": 20, "description": "The reasons to send the work back.",
+                    "type": "array", "maxItems": MAX_FINDINGS, "description": "The reasons to send the work back.",
                     "items": finding_schema(),
                 },
             }),
@@ -108,11 +117,11 @@ fn finding_schema() -> Value {
         "type": "object",
         "properties": {
             "id": {
-                "type": "string", "maxLength": 40,
+                "type": "string", "maxLength": FINDING_ID_BYTES,
                 "description": "The ID, which stays the same in each round.",
             },
             "criterion": { "type": "integer", "description": "The number of the acceptance line, from 1." },
-            "text": { "type": "string", "maxLength": 1000, "description": "The finding." },
+            "text": { "type": "string", "maxLength": FINDING_BYTES, "description": "The finding." },
             "severity": {
                 "type": "string", "enum": ["blocker", "minor"],
                 "description": "blocker prevents acceptance, minor is a note.",
@@ -126,22 +135,41 @@ fn finding_schema() -> Value {
 
 /// Returns the report in an answer: its only block of `json`, if that satisfies the schema. Returns `None` for an answer
 /// without a block, with several, or with another content.
-pub fn report_in_answer(kind: ReportKind, answer: &str) -> Option<AnswerReport> {
-    let block = only_json_block(answer)?;
+///
+/// # Errors
+///
+/// Returns the faults of a report with the fields of the schema, such as a text that is too long.
+pub fn report_in_answer(
+    kind: ReportKind,
+    answer: &str,
+) -> Result<Option<AnswerReport>, Vec<ReportFault>> {
+    let Some(block) = only_json_block(answer) else {
+        return Ok(None);
+    };
     match kind {
         ReportKind::Plan => {
-            let task: TaskInput = serde_json::from_str(block).ok()?;
-            task.into_task().map(AnswerReport::Task)
+            let task: Option<TaskInput> = serde_json::from_str(block).ok();
+            task.map(TaskInput::into_task).transpose()
         }
         ReportKind::Result => {
-            let result: ResultInput = serde_json::from_str(block).ok()?;
-            result.into_report()
+            let result: Option<ResultInput> = serde_json::from_str(block).ok();
+            checked(result.and_then(ResultInput::into_report))
         }
         ReportKind::Verdict => {
-            let verdict: VerdictInput = serde_json::from_str(block).ok()?;
-            verdict.into_report()
+            let verdict: Option<VerdictInput> = serde_json::from_str(block).ok();
+            checked(verdict.and_then(VerdictInput::into_report))
         }
     }
+}
+
+fn checked(
+    report: Option<(ReportStatus, ReportBody)>,
+) -> Result<Option<AnswerReport>, Vec<ReportFault>> {
+    let Some((status, body)) = report else {
+        return Ok(None);
+    };
+    body.check()?;
+    Ok(Some(AnswerReport::Report(status, body)))
 }
 
 /// Returns the content of the only fenced block whose language is `json`.
@@ -194,9 +222,8 @@ struct TaskInput {
 }
 
 impl TaskInput {
-    fn into_task(self) -> Option<NewTask> {
-        let is_small = self.title.len() <= 120 && self.description.len() <= 16_384;
-        is_small.then(|| NewTask {
+    fn into_task(self) -> Result<AnswerReport, Vec<ReportFault>> {
+        let task = NewTask {
             key: self.key,
             title: self.title,
             description: self.description,
@@ -210,7 +237,22 @@ impl TaskInput {
             optional: self.optional,
             review: self.review,
             each: self.each,
-        })
+        };
+        let texts = [
+            ("title", &task.title, TITLE_BYTES),
+            ("description", &task.description, DESCRIPTION_BYTES),
+        ];
+        let empty = texts
+            .into_iter()
+            .filter(|(_, text, _)| text.trim().is_empty());
+        let empty = empty.map(|(field, _, accepted)| ReportFault::Empty { field, accepted });
+        let faults = own_faults(&task).into_iter().map(ReportFault::from);
+        let faults: Vec<_> = faults.chain(empty).collect();
+        if faults.is_empty() {
+            Ok(AnswerReport::Task(task))
+        } else {
+            Err(faults)
+        }
     }
 }
 
@@ -228,24 +270,19 @@ struct ResultInput {
 }
 
 impl ResultInput {
-    fn into_report(self) -> Option<AnswerReport> {
+    fn into_report(self) -> Option<(ReportStatus, ReportBody)> {
         let status = match self.status.as_str() {
             "done" => ReportStatus::Done,
             "failed" => ReportStatus::Failed,
             _ => return None,
         };
-        let result_bytes = self.result.as_ref().map_or(0, String::len);
-        let follow_up_bytes = self.follow_up.as_ref().map_or(0, String::len);
-        if result_bytes > 4096 || follow_up_bytes > 2048 || self.artifacts.len() > 20 {
-            return None;
-        }
         let body = ReportBody {
             result: self.result,
             artifacts: self.artifacts,
             follow_up: self.follow_up,
             ..ReportBody::default()
         };
-        Some(AnswerReport::Report(status, body))
+        Some((status, body))
     }
 }
 
@@ -271,15 +308,12 @@ struct FindingInput {
 }
 
 impl VerdictInput {
-    fn into_report(self) -> Option<AnswerReport> {
+    fn into_report(self) -> Option<(ReportStatus, ReportBody)> {
         let status = match self.verdict.as_str() {
             "accept" => ReportStatus::Accept,
             "send_back" => ReportStatus::SendBack,
             _ => return None,
         };
-        if self.evidence.len() > 20 || self.findings.len() > 20 {
-            return None;
-        }
         let findings = self.findings.into_iter().map(|finding| ReportedFinding {
             id: finding.id,
             text: finding.text,
@@ -292,98 +326,6 @@ impl VerdictInput {
             findings: findings.collect(),
             ..ReportBody::default()
         };
-        Some(AnswerReport::Report(status, body))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn answer(block: &str) -> String {
-        format!("Here it is.\n\n```json\n{block}\n```\nThat is all.")
-    }
-
-    #[test]
-    fn answer_without_exactly_one_block_is_no_report() {
-        let block = r#"{"status":"done"}"#;
-        let two = format!("{}\n{}", answer(block), answer(block));
-        for text in [
-            "",
-            "done",
-            block,
-            "```\n{\"status\":\"done\"}\n```",
-            "```json\n{\"status\":\"done\"}",
-            &two,
-        ] {
-            assert_eq!(report_in_answer(ReportKind::Result, text), None, "{text}");
-        }
-        assert!(report_in_answer(ReportKind::Result, &answer(block)).is_some());
-    }
-
-    #[test]
-    fn block_of_other_schema_is_no_report() {
-        let long = format!(r#"{{"status":"done","result":"{}"}}"#, "x".repeat(4097));
-        for block in [
-            r#"{"status":"cancelled"}"#,
-            r#"{"status":"done","note":"x"}"#,
-            r#"{"verdict":"accept"}"#,
-            "[]",
-            &long,
-        ] {
-            let found = report_in_answer(ReportKind::Result, &answer(block));
-            assert_eq!(found, None, "{block}");
-        }
-        let verdict = answer(r#"{"verdict":"later"}"#);
-        assert_eq!(report_in_answer(ReportKind::Verdict, &verdict), None);
-        let task = answer(r#"{"key":"a","title":"A","description":"Do it."}"#);
-        assert_eq!(report_in_answer(ReportKind::Plan, &task), None);
-    }
-
-    #[test]
-    fn block_with_schema_is_report() {
-        let result = answer(r#"{"status":"failed","result":"No file.","follow_up":"Find it."}"#);
-        let Some(AnswerReport::Report(status, body)) =
-            report_in_answer(ReportKind::Result, &result)
-        else {
-            panic!("no report");
-        };
-        assert_eq!(status, ReportStatus::Failed);
-        assert_eq!(body.result.as_deref(), Some("No file."));
-        assert_eq!(body.follow_up.as_deref(), Some("Find it."));
-        let finding =
-            r#"{"verdict":"send_back","findings":[{"id":"a","text":"b","severity":"blocker"}]}"#;
-        let Some(AnswerReport::Report(status, body)) =
-            report_in_answer(ReportKind::Verdict, &answer(finding))
-        else {
-            panic!("no verdict");
-        };
-        assert_eq!(status, ReportStatus::SendBack);
-        assert_eq!(body.findings[0].severity, Severity::Blocker);
-        let task = r#"{"key":"a","title":"A","description":"Do it.","role":"worker","writes":[]}"#;
-        let Some(AnswerReport::Task(task)) = report_in_answer(ReportKind::Plan, &answer(task))
-        else {
-            panic!("no task");
-        };
-        assert_eq!(
-            (task.priority, task.writes),
-            (DEFAULT_PRIORITY, Some(Vec::new()))
-        );
-    }
-
-    #[test]
-    fn schema_is_closed_and_describes_each_property() {
-        for kind in [ReportKind::Plan, ReportKind::Result, ReportKind::Verdict] {
-            let schema = report_schema(kind);
-            assert_eq!(schema["additionalProperties"], false);
-            let properties = schema["properties"].as_object().unwrap();
-            for (name, property) in properties {
-                assert!(property["description"].is_string(), "{name}");
-                assert!(property["type"].is_string(), "{name}");
-            }
-            for required in schema["required"].as_array().unwrap() {
-                assert!(properties.contains_key(required.as_str().unwrap()));
-            }
-        }
+        Some((status, body))
     }
 }

@@ -111,7 +111,7 @@ impl Naive {
         let kind = self.tasks[no].kind;
         match end {
             TurnEnd::Failed | TurnEnd::WithoutReport { .. } => true,
-            TurnEnd::Questions(_) => kind != TaskKind::Report,
+            TurnEnd::Questions(_) | TurnEnd::RefusedReport(_) => kind != TaskKind::Report,
             TurnEnd::Planned(_) => kind == TaskKind::Plan,
             TurnEnd::Reported | TurnEnd::ReportedFailure => kind == TaskKind::Work && !review,
             TurnEnd::Verdict(_) => review,

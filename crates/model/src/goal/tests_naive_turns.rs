@@ -88,6 +88,7 @@ impl Naive {
             TurnEnd::WithoutReport {
                 listed_tools: false,
             } => self.fail(no, FailReason::ToolsUnavailable, Vec::new()),
+            TurnEnd::RefusedReport(_) => self.remind(no, seat, FailReason::PlanRefused),
             TurnEnd::Planned(plan) if !plan.tasks.is_empty() || !first && !plan.is_empty() => {
                 match self.prepare(plan) {
                     Some(prepared) => {

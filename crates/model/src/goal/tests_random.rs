@@ -147,6 +147,7 @@ fn random_end(graph: &Graph, input: Input, choices: &mut Choices<'_>) -> TurnEnd
                 listed_tools: false,
             };
         }
+        17 if choices.percent(30) => return TurnEnd::RefusedReport(Vec::new()),
         16 => return TurnEnd::Questions(choices.of(&[1, 2, 0])),
         _ => {}
     }

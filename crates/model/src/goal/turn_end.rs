@@ -135,6 +135,7 @@ impl Mover<'_> {
             TurnEnd::WithoutReport {
                 listed_tools: false,
             } => (FailReason::ToolsUnavailable, false),
+            TurnEnd::RefusedReport(_) => (FailReason::PlanRefused, true),
             _ if !is_first => {
                 self.complete(no, DoneBy::Result);
                 return;
@@ -249,7 +250,7 @@ fn may_remind(end: &TurnEnd) -> bool {
 fn accepted_ends(kind: TurnKind, end: &TurnEnd) -> Option<&'static str> {
     let is_accepted = match end {
         TurnEnd::Failed | TurnEnd::WithoutReport { .. } => true,
-        TurnEnd::Questions(_) => kind != TurnKind::Other,
+        TurnEnd::Questions(_) | TurnEnd::RefusedReport(_) => kind != TurnKind::Other,
         TurnEnd::Planned(_) => kind == TurnKind::Plan,
         TurnEnd::Reported | TurnEnd::ReportedFailure => kind == TurnKind::Work,
         TurnEnd::Verdict(_) => kind == TurnKind::Judge,
@@ -270,6 +271,7 @@ const fn end_name(end: &TurnEnd) -> &'static str {
         TurnEnd::Questions(_) => "questions",
         TurnEnd::Verdict(_) => "a verdict",
         TurnEnd::WithoutReport { .. } => "without a report",
+        TurnEnd::RefusedReport(_) => "a refused report",
         TurnEnd::Failed => "a failure",
     }
 }

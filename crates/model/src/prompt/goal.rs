@@ -1,8 +1,8 @@
 //! The prompts of a goal's turns.
 //!
 //! Each prompt has a context with its facts, such as [`WorkContext`], which renders it. Texts of agents are fenced, or
-//! escaped so that they stay on one line. Prompts are never cut: [`GoalText`] limits each text when it is written, and a
-//! list that is longer than [`MAX_LISTED`] becomes its beginning and a count.
+//! escaped so that they stay on one line. Prompts are never cut: [`text_limits`](crate::goal::text_limits) limits each text when it is
+//! written, and a list that is longer than [`MAX_LISTED`] becomes its beginning and a count.
 
 mod entries;
 mod judging;
@@ -12,7 +12,6 @@ mod planning;
 mod tests;
 #[cfg(test)]
 mod tests_hostile;
-mod text_limits;
 mod working;
 
 use serde_json::json;
@@ -27,15 +26,17 @@ pub use entries::{
 pub use judging::{CheckContext, ReportContext, ReviewContext};
 pub use opening::{SeatInstructions, open_goal_memory};
 pub use planning::{PlanContext, PlanLimits, ReplanContext, RoleEntry};
-pub use text_limits::{GoalText, GoalTextError};
 pub use working::{AnswerContext, AnswerSource, ReminderContext, ReworkContext, WorkContext};
 
 macro_rules! template {
     ($(#[$doc:meta])* $name:ident, $id:literal) => {
+        template!($(#[$doc])* $name, $id, version 1);
+    };
+    ($(#[$doc:meta])* $name:ident, $id:literal, version $version:literal) => {
         $(#[$doc])*
         pub const $name: Template = Template {
             id: $id,
-            version: 1,
+            version: $version,
             text: include_str!(concat!("templates/", $id, ".jinja")),
         };
     };
@@ -89,7 +90,8 @@ template!(
 template!(
     /// The prompt after a turn that made no call of its tool. Variables: those of [`ReminderContext`].
     GOAL_REMINDER,
-    "goal.reminder"
+    "goal.reminder",
+    version 2
 );
 
 /// Returns the template of a prompt.

@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use api_types::{Goal, GoalBudgetRequest, GoalRequest, InstanceKind};
 use model::{
-    AgentId, InstanceId, SessionId, Timestamp, agent::Agent, budget::Money, goal::GoalBudget,
+    AgentId, InstanceId, SessionId, Timestamp,
+    agent::Agent,
+    budget::Money,
+    goal::{GoalBudget, text_limits::GOAL_BYTES},
     team::TeamDefinition,
 };
 use store::NewGoal;
@@ -12,8 +15,6 @@ use store::NewGoal;
 use super::team::team_of;
 use crate::{Error, Service, agents::DEMO_AGENT, boxed, naming, text::plain_line};
 
-/// The longest text of a goal, in bytes.
-const GOAL_BYTES: usize = 32 << 10;
 /// The longest title that is made from the text of a goal, in characters.
 const TITLE_CHARS: usize = 80;
 /// The most tokens of a budget.

@@ -2,12 +2,11 @@
 //!
 //! **Invariant:** no call moves a task. The end of the successful turn does, with the newest report of the turn.
 
-use std::collections::BTreeSet;
-
 use model::{
     TaskId,
     goal::{
-        NewTask, ReportBody, ReportStatus, ReportedFinding, Step, TaskKind, TaskStatus, WaitsFor,
+        NewTask, Refusal, ReportBody, ReportFault, ReportStatus, ReportedFinding, Step, TaskKind,
+        TaskStatus, WaitsFor,
     },
     nearest::nearest,
 };
@@ -20,22 +19,6 @@ use crate::{Error, boxed, excerpt, naming};
 const PAGE_ITEMS: usize = 50;
 /// The number of characters of a result in a list.
 const LISTED_RESULT_CHARS: usize = 200;
-/// The longest result, in bytes.
-const RESULT_BYTES: usize = 4096;
-/// The longest proposal of further work, in bytes.
-const FOLLOW_UP_BYTES: usize = 2048;
-/// The highest number of names of artifacts in a result.
-const MAX_ARTIFACTS: usize = 20;
-/// The longest piece of evidence, in bytes.
-const EVIDENCE_BYTES: usize = 500;
-/// The highest number of pieces of evidence.
-const MAX_EVIDENCE: usize = 20;
-/// The highest number of findings.
-const MAX_FINDINGS: usize = 20;
-/// The longest ID of a finding, in bytes.
-const FINDING_ID_BYTES: usize = 40;
-/// The longest text of a finding, in bytes.
-const FINDING_BYTES: usize = 1000;
 
 /// The result of a task, as its agent reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -184,13 +167,6 @@ impl RunTools {
             return Err(Error::NotAllowed { reason });
         }
         // 2. Check the fields.
-        check_length("result", report.result.as_deref(), RESULT_BYTES)?;
-        check_length("follow_up", report.follow_up.as_deref(), FOLLOW_UP_BYTES)?;
-        check_count("artifacts", report.artifacts.len(), MAX_ARTIFACTS)?;
-        for name in &report.artifacts {
-            self.check_artifact(&turn, name).await?;
-        }
-        // 3. Store the report.
         let stored = TaskReport {
             status: if report.is_done {
                 ReportStatus::Done
@@ -204,6 +180,11 @@ impl RunTools {
                 ..ReportBody::default()
             },
         };
+        check_report(&stored.body)?;
+        for name in &report.artifacts {
+            self.check_artifact(&turn, name).await?;
+        }
+        // 3. Store the report.
         let reported = store.report_task(&self.caller, &stored, now).await?;
         Ok(ReportedTask { key: reported.key })
     }
@@ -222,19 +203,14 @@ impl RunTools {
         };
         match verdict {
             TaskVerdict::Accept(evidence) => {
-                check_count("evidence", evidence.len(), MAX_EVIDENCE)?;
-                for line in evidence {
-                    naming::validate_content("evidence", line)?;
-                    check_length("evidence", Some(line), EVIDENCE_BYTES)?;
-                }
                 report.body.evidence.clone_from(evidence);
             }
             TaskVerdict::SendBack(findings) => {
-                check_findings(findings)?;
                 report.status = ReportStatus::SendBack;
                 report.body.findings.clone_from(findings);
             }
         }
+        check_report(&report.body)?;
         let now = self.service.now();
         let store = &self.service.store;
         let stored = store.report_task(&self.caller, &report, now).await?;
@@ -372,38 +348,43 @@ fn parse_status(given: &str) -> Result<TaskStatus, Error> {
     })
 }
 
-fn check_length(field: &'static str, given: Option<&str>, max: usize) -> Result<(), Error> {
-    match given {
-        Some(given) if given.len() > max => {
-            let problem = format!("it has {} bytes, accepted are up to {max}", given.len());
-            Err(Error::invalid(field, given, problem))
+/// Checks the limits of a report. Returns its first fault as the error of a field.
+fn check_report(body: &ReportBody) -> Result<(), Error> {
+    let Err(faults) = body.check() else {
+        return Ok(());
+    };
+    let mut faults = faults.into_iter();
+    faults
+        .next()
+        .map_or(Ok(()), |fault| Err(field_error(fault)))
+}
+
+fn field_error(fault: ReportFault) -> Error {
+    match fault {
+        ReportFault::Task(fault) => store::Error::Goal(Refusal::Plan(vec![fault])).into(),
+        ReportFault::Empty { field, .. } => Error::invalid(field, "", "it is empty"),
+        ReportFault::Length {
+            field,
+            value,
+            length,
+            accepted,
+        } => {
+            let problem = format!("it has {length} bytes, accepted are up to {accepted}");
+            Error::invalid(field, &value, problem)
         }
-        _ => Ok(()),
-    }
-}
-
-fn check_count(field: &'static str, count: usize, max: usize) -> Result<(), Error> {
-    if count > max {
-        let problem = format!("accepted are up to {max} entries");
-        return Err(Error::invalid(field, &count.to_string(), problem));
-    }
-    Ok(())
-}
-
-fn check_findings(findings: &[ReportedFinding]) -> Result<(), Error> {
-    check_count("findings", findings.len(), MAX_FINDINGS)?;
-    let mut ids = BTreeSet::new();
-    for finding in findings {
-        naming::validate_content("findings.id", &finding.id)?;
-        check_length("findings.id", Some(&finding.id), FINDING_ID_BYTES)?;
-        naming::validate_content("findings.text", &finding.text)?;
-        check_length("findings.text", Some(&finding.text), FINDING_BYTES)?;
-        if !ids.insert(&finding.id) {
+        ReportFault::Entries {
+            field,
+            count,
+            accepted,
+        } => {
+            let problem = format!("accepted are up to {accepted} entries");
+            Error::invalid(field, &count.to_string(), problem)
+        }
+        ReportFault::RepeatedId(id) => {
             let problem = "two findings have it; each ID is accepted once";
-            return Err(Error::invalid("findings.id", &finding.id, problem));
+            Error::invalid("findings.id", &id, problem)
         }
     }
-    Ok(())
 }
 
 /// Returns a text, unless it is empty.

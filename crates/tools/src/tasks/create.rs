@@ -2,7 +2,13 @@
 
 use futures::future::{BoxFuture, FutureExt as _};
 use model::{
-    goal::{NewTask, TaskRole},
+    goal::{
+        NewTask, TaskRole,
+        text_limits::{
+            ACCEPTANCE_BYTES, DESCRIPTION_BYTES, ITEM_BYTES, KEY_BYTES, MAX_ACCEPTANCE, MAX_CHECKS,
+            MAX_DEPENDS_ON, MAX_ITEMS, MAX_PRIORITY, MAX_REPLACES, MAX_WRITES, TITLE_BYTES,
+        },
+    },
     tools::ToolAccess,
 };
 use serde::Deserialize;
@@ -28,59 +34,59 @@ pub(crate) const CREATE: Tool = Tool {
             "properties": {
                 "key": {
                     "type": "string",
-                    "maxLength": 40,
+                    "maxLength": KEY_BYTES,
                     "description": "A short new name: letters, digits, `-`, `_` and `.`.",
                 },
-                "title": { "type": "string", "maxLength": 120, "description": "One line for lists." },
+                "title": { "type": "string", "maxLength": TITLE_BYTES, "description": "One line for lists." },
                 "description": {
                     "type": "string",
-                    "maxLength": 16384,
+                    "maxLength": DESCRIPTION_BYTES,
                     "description": "Objective, output, sources and boundary. The seat knows only this and the results of \
                                     `depends_on`.",
                 },
                 "role": { "type": "string", "description": "The role that does it, such as `worker`." },
                 "depends_on": {
                     "type": "array",
-                    "maxItems": 20,
+                    "maxItems": MAX_DEPENDS_ON,
                     "items": { "type": "string" },
                     "description": "Keys of tasks that must end first.",
                 },
                 "acceptance": {
                     "type": "array",
-                    "maxItems": 10,
-                    "items": { "type": "string", "maxLength": 500 },
+                    "maxItems": MAX_ACCEPTANCE,
+                    "items": { "type": "string", "maxLength": ACCEPTANCE_BYTES },
                     "description": "Lines that the result must satisfy.",
                 },
                 "checks": {
                     "type": "array",
-                    "maxItems": 5,
+                    "maxItems": MAX_CHECKS,
                     "items": { "type": "string" },
                     "description": "Names of the team's checks.",
                 },
                 "writes": {
                     "type": "array",
-                    "maxItems": 20,
+                    "maxItems": MAX_WRITES,
                     "items": { "type": "string" },
                     "description": "Paths that it writes. Tasks with common paths run one by one.",
                 },
                 "replaces": {
                     "type": "array",
-                    "maxItems": 20,
+                    "maxItems": MAX_REPLACES,
                     "items": { "type": "string" },
                     "description": "Keys of open or failed tasks that it replaces.",
                 },
                 "priority": {
                     "type": "integer",
                     "minimum": 0,
-                    "maximum": 9,
+                    "maximum": MAX_PRIORITY,
                     "description": "0 starts first. Default: 5.",
                 },
                 "optional": { "type": "boolean", "description": "The goal can do without it." },
                 "review": { "type": "boolean", "description": "The judge must accept it." },
                 "each": {
                     "type": "array",
-                    "maxItems": 500,
-                    "items": { "type": "string", "maxLength": 200 },
+                    "maxItems": MAX_ITEMS,
+                    "items": { "type": "string", "maxLength": ITEM_BYTES },
                     "description": "One task for each item, which replaces `{item}` in the texts.",
                 },
             },

@@ -2,7 +2,12 @@
 
 use futures::future::{BoxFuture, FutureExt as _};
 use model::{
-    goal::{ReportedFinding, Severity, TaskRole},
+    goal::{
+        ReportedFinding, Severity, TaskRole,
+        text_limits::{
+            EVIDENCE_BYTES, FINDING_BYTES, FINDING_ID_BYTES, MAX_EVIDENCE, MAX_FINDINGS,
+        },
+    },
     tools::ToolAccess,
 };
 use serde::Deserialize;
@@ -33,20 +38,20 @@ pub(crate) const JUDGE: Tool = Tool {
                 },
                 "evidence": {
                     "type": "array",
-                    "maxItems": 20,
-                    "items": { "type": "string", "maxLength": 500 },
+                    "maxItems": MAX_EVIDENCE,
+                    "items": { "type": "string", "maxLength": EVIDENCE_BYTES },
                     "description": "For `accept`: one entry for each acceptance line, and at least one. Say what you ran, read \
                                     or compared.",
                 },
                 "findings": {
                     "type": "array",
-                    "maxItems": 20,
+                    "maxItems": MAX_FINDINGS,
                     "items": {
                         "type": "object",
                         "properties": {
                             "id": {
                                 "type": "string",
-                                "maxLength": 40,
+                                "maxLength": FINDING_ID_BYTES,
                                 "description": "A short name. The same fault keeps it in each round.",
                             },
                             "criterion": {
@@ -56,7 +61,7 @@ pub(crate) const JUDGE: Tool = Tool {
                             },
                             "text": {
                                 "type": "string",
-                                "maxLength": 1000,
+                                "maxLength": FINDING_BYTES,
                                 "description": "The fault, and what would resolve it.",
                             },
                             "severity": {

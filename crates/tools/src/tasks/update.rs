@@ -1,7 +1,13 @@
 //! The tool `update_task`: the result of a worker, and the cancellation of a task by a planner.
 
 use futures::future::{BoxFuture, FutureExt as _};
-use model::{goal::TaskRole, tools::ToolAccess};
+use model::{
+    goal::{
+        TaskRole,
+        text_limits::{FOLLOW_UP_BYTES, MAX_ARTIFACTS, RESULT_BYTES},
+    },
+    tools::ToolAccess,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use service::{RunTools, TaskResult, ToolOffer};
@@ -58,19 +64,19 @@ fn input(offer: ToolOffer) -> Value {
             },
             "result": {
                 "type": "string",
-                "maxLength": 4096,
+                "maxLength": RESULT_BYTES,
                 "description": "The facts that later tasks and the judge need, or the reason of the failure. Other seats know \
                                 nothing else of your work.",
             },
             "artifacts": {
                 "type": "array",
-                "maxItems": 20,
+                "maxItems": MAX_ARTIFACTS,
                 "items": { "type": "string" },
                 "description": "Names of artifacts that `save_artifact` has saved.",
             },
             "follow_up": {
                 "type": "string",
-                "maxLength": 2048,
+                "maxLength": FOLLOW_UP_BYTES,
                 "description": "Further work that you propose to the planner.",
             },
         },

@@ -4,8 +4,12 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    goal::{Severity, TaskStatus},
+    goal::{
+        Severity, TaskStatus,
+        text_limits::{DESCRIPTION_BYTES, RESULT_BYTES},
+    },
     prompt::{MESSAGE, PromptRef, RenderedPrompt},
+    seat_message::TEXT_BYTES,
 };
 
 const GOAL_TEMPLATES: [Template; 10] = [
@@ -214,6 +218,10 @@ fn prompts() -> Vec<(&'static str, RenderedPrompt, &'static str)> {
         schema: &schema(),
         refusals: &["`depends_on` of `a` has a cycle: a, b, a"],
     };
+    let refused_answer = ReminderContext {
+        refusals: &["`result` is `xxx…`, which has 4097 bytes; at most 4096 are accepted"],
+        ..reminder
+    };
     macro_rules! rendered {
         ($name:literal, $context:expr) => {
             (
@@ -259,6 +267,7 @@ fn prompts() -> Vec<(&'static str, RenderedPrompt, &'static str)> {
         rendered!("goal.report", REPORT),
         rendered!("goal.reminder", reminder),
         rendered!("goal.reminder.refused", refused),
+        rendered!("goal.reminder.answer", refused_answer),
     ]
 }
 
@@ -332,8 +341,8 @@ fn template_text_changes_only_with_its_version() {
         ),
         (
             "goal.reminder",
-            1,
-            "a35b252737633dce85f6683fddfe593d187f3c4dbbb1fab6cb70f5a5481d20e6",
+            2,
+            "47ee5a4f8f7105b37ae8f2766ff80eb8bc17ed4dc64512a121cb2d334d78adfc",
         ),
     ];
     let pinned = pinned.map(|(id, version, sha256)| PromptRef {
@@ -407,9 +416,9 @@ fn long_list_is_cut_and_counted() {
 
 #[test]
 fn prompt_of_longest_texts_is_not_cut_and_bounded() {
-    let longest = |text: GoalText| "x".repeat(text.max_bytes());
-    let (description, result) = (longest(GoalText::Description), longest(GoalText::Result));
-    let message = longest(GoalText::Message);
+    let longest = |bytes: usize| "x".repeat(bytes);
+    let (description, result) = (longest(DESCRIPTION_BYTES), longest(RESULT_BYTES));
+    let message = longest(TEXT_BYTES);
     let input = InputEntry {
         key: "tone",
         result: &result,

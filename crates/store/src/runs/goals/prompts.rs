@@ -84,7 +84,8 @@ pub(super) struct GoalTexts<'a> {
     /// The end of the attempt before.
     last_errors: HashMap<TaskNo, String>,
     facts: GoalFacts,
-    refusals: &'a [String],
+    /// The reasons for which the report of the turn before was refused.
+    refusals: &'a HashMap<TaskNo, Vec<String>>,
 }
 
 impl<'a> GoalTexts<'a> {
@@ -93,7 +94,7 @@ impl<'a> GoalTexts<'a> {
         tx: &mut Tx,
         goal: &Goal,
         turns: &[Turn],
-        refusals: &'a [String],
+        refusals: &'a HashMap<TaskNo, Vec<String>>,
         now: Timestamp,
     ) -> Result<Self, Error> {
         // 1. The texts of the tasks and of those whose results they need.

@@ -47,7 +47,7 @@ pub(super) async fn insert_starts(
     log: &mut SessionLogWriter,
     goal: &Goal,
     starts: &[Start],
-    refusals: &[String],
+    refusals: &HashMap<TaskNo, Vec<String>>,
     now: Timestamp,
 ) -> Result<(), Error> {
     if starts.is_empty() {

@@ -83,8 +83,8 @@ struct Consequences {
     starts: BTreeMap<SeatNo, Start>,
     /// The texts of new tasks by their keys.
     texts: HashMap<String, TaskText>,
-    /// The reasons for which the plan was refused.
-    refusals: Vec<String>,
+    /// The reasons for which the report of a turn was refused, such as its plan.
+    refusals: HashMap<TaskNo, Vec<String>>,
     drop_staged: bool,
     /// The seats whose waiting runs were cancelled.
     freed: BTreeSet<SeatId>,
@@ -111,6 +111,17 @@ pub(super) async fn move_goal(
             continue;
         }
         add_verification(&mut event, &goal.definition);
+        let task = ended_task(&goal.graph, &event);
+        if let Event::TurnEnded {
+            end: TurnEnd::RefusedReport(faults),
+            ..
+        } = &event
+        {
+            let reasons = faults.iter().map(ToString::to_string);
+            found
+                .refusals
+                .extend(task.map(|task| (task, reasons.collect())));
+        }
         let is_plan_of_planner = keep_texts(&mut found.texts, &event);
         for effect in advance(&mut goal.graph, event)? {
             match effect {
@@ -145,7 +156,10 @@ pub(super) async fn move_goal(
                     waiting.extend(checks::stop_checks(tx, goal, task, now).await?);
                 }
                 Effect::PlanRefused(faults) => {
-                    found.refusals = faults.iter().map(ToString::to_string).collect();
+                    let reasons = faults.iter().map(ToString::to_string);
+                    found
+                        .refusals
+                        .extend(task.map(|task| (task, reasons.collect())));
                 }
                 Effect::Published { .. } => found.drop_staged |= is_plan_of_planner,
                 Effect::DropStaged => found.drop_staged = true,
@@ -186,6 +200,14 @@ fn is_settled(graph: &Graph, event: &Event) -> bool {
         }
         _ => false,
     }
+}
+
+/// Returns the task whose turn an event ends.
+fn ended_task(graph: &Graph, event: &Event) -> Option<TaskNo> {
+    let Event::TurnEnded { seat, .. } = event else {
+        return None;
+    };
+    graph.seats().get(seat.0)?.turn.and_then(Input::task)
 }
 
 fn is_end_of_turn(event: &Event, of: SeatNo) -> bool {

@@ -6,10 +6,9 @@ use model::{
     InputId, RunId, SeatId, SessionId, TaskId, Timestamp,
     entity::Run,
     goal::{
-        Activity, AnswerReport, Event, Input, Plan, ReportBody, ReportKind, ReportStatus, SeatNo,
-        Task, TaskKind, TurnEnd, report_in_answer,
+        Activity, AnswerReport, Event, Input, Plan, ReportBody, ReportFault, ReportKind,
+        ReportStatus, SeatNo, Task, TaskKind, TurnEnd, report_in_answer, text_limits::RESULT_BYTES,
     },
-    prompt::goal::GoalText,
     run::RunStatus,
     session::Admission,
     turn::TurnResult,
@@ -61,6 +60,16 @@ struct Report {
     body: ReportBody,
 }
 
+/// The report in the answer of an agent.
+enum Answered {
+    /// The answer has no report of its own, or one that is staged by now.
+    Nothing,
+    /// A result or a verdict.
+    Report(Report),
+    /// A report with faults, of which nothing is stored.
+    Refused(Vec<ReportFault>),
+}
+
 /// Moves the goals of turns that are over. The caller must hold the locks of all seats of their sessions.
 pub(in crate::runs) async fn end_turns(
     store: &Store,
@@ -93,11 +102,16 @@ pub(in crate::runs) async fn end_turns(
             let Some((seat, task)) = turn_of(&goal, &turn) else {
                 continue;
             };
-            let report = match reports.remove(&turn.input) {
-                None => report_of_answer(tx, &goal, &turn, task, now).await?,
-                report => report,
+            let (report, faults) = match reports.remove(&turn.input) {
+                Some(report) => (Some(report), Vec::new()),
+                None => match report_of_answer(tx, &goal, &turn, task, now).await? {
+                    Answered::Nothing => (None, Vec::new()),
+                    Answered::Report(report) => (Some(report), Vec::new()),
+                    Answered::Refused(faults) => (None, faults),
+                },
             };
-            let (end, answered) = decide_end(tx, &goal, &turn, task, report.as_ref()).await?;
+            let (end, answered) =
+                decide_end(tx, &goal, &turn, task, (report.as_ref(), faults)).await?;
             store_result(tx, &goal, &turn, task, (report.as_ref(), &end)).await?;
             let has_follow_up = report.is_some_and(|report| report.body.follow_up.is_some());
             let artifact = tx
@@ -141,24 +155,26 @@ fn report_kind(task: &Task) -> Option<ReportKind> {
     }
 }
 
-/// Stores the report that an agent without the tools has given in its answer. A task of the plan is staged.
+/// Stores the report that an agent without the tools has given in its answer. A task of the plan is staged. Checks the limits
+/// first, because keys of a row have a limit of the database, and prompts are never cut.
 async fn report_of_answer(
     tx: &mut Tx,
     goal: &Goal,
     turn: &EndedTurn<'_>,
     task: &Task,
     now: Timestamp,
-) -> Result<Option<Report>, Error> {
+) -> Result<Answered, Error> {
     let Some(kind) = report_kind(task).filter(|_| turn.has_succeeded()) else {
-        return Ok(None);
+        return Ok(Answered::Nothing);
     };
     match report_in_answer(kind, &turn.finished.answer) {
-        None => Ok(None),
-        Some(AnswerReport::Task(new)) => {
+        Err(faults) => Ok(Answered::Refused(faults)),
+        Ok(None) => Ok(Answered::Nothing),
+        Ok(Some(AnswerReport::Task(new))) => {
             stage(tx, (goal.tenant, goal.session), &new, true, now).await?;
-            Ok(None)
+            Ok(Answered::Nothing)
         }
-        Some(AnswerReport::Report(status, body)) => {
+        Ok(Some(AnswerReport::Report(status, body))) => {
             let document = stored::write::<StoredReport>(&body);
             let kind = if status.is_verdict() {
                 "verdict"
@@ -182,7 +198,7 @@ async fn report_of_answer(
                 },
             )
             .await?;
-            Ok(Some(Report { status, body }))
+            Ok(Answered::Report(Report { status, body }))
         }
     }
 }
@@ -193,7 +209,7 @@ async fn decide_end(
     goal: &Goal,
     turn: &EndedTurn<'_>,
     task: &Task,
-    report: Option<&Report>,
+    (report, faults): (Option<&Report>, Vec<ReportFault>),
 ) -> Result<(TurnEnd, usize), Error> {
     if !turn.has_succeeded() {
         return Ok((TurnEnd::Failed, 0));
@@ -224,6 +240,10 @@ async fn decide_end(
     if asked > 0 && kind.is_some() {
         let answered = usize::try_from(row.get::<i64>("answered")?).unwrap_or(0);
         return Ok((TurnEnd::Questions(asked), answered));
+    }
+    // The agent knows the schema, so that a reminder helps although it may not have listed the tools.
+    if !faults.is_empty() {
+        return Ok((TurnEnd::RefusedReport(faults), 0));
     }
     let listed = tx
         .fetch_optional(sql!("runs/listed_tools"), params![turn.input])
@@ -282,10 +302,10 @@ async fn store_result(
         ) if !accepts_answers && report_kind(task) != Some(ReportKind::Verdict) => {
             Some(Some(unavailable_tools(tx, turn.seat).await?))
         }
-        (TaskKind::Work, TurnEnd::WithoutReport { .. })
+        (TaskKind::Work, TurnEnd::WithoutReport { .. } | TurnEnd::RefusedReport(_))
             if report_kind(task) == Some(ReportKind::Result) =>
         {
-            answer.map(|it| Some(first_bytes(it, GoalText::Result.max_bytes()).to_owned()))
+            answer.map(|it| Some(first_bytes(it, RESULT_BYTES).to_owned()))
         }
         _ => None,
     };

@@ -6,8 +6,8 @@ use model::{
     goal::{GoalState, Reviews, StuckCause, TaskStatus},
     turn::{Entry, EntryKind, Role, WriteOutcome},
 };
-use serde_json::json;
-use store::NewArtifact;
+use serde_json::{Value, json};
+use store::{GoalChange, NewArtifact, Scope};
 
 use super::stage::{done, team, verdict, work};
 use crate::{
@@ -124,4 +124,57 @@ pub(crate) async fn proposal_of_worker_reaches_planner(db: &TestStore) {
     let content = stage.run(planner.run).await.content;
     assert!(content.contains("Translate the mail."), "{content}");
     assert!(content.contains("proposed further work"), "{content}");
+}
+
+pub(crate) async fn report_in_answer_over_limit_is_refused_whole(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage.goal(team(1, Some(Reviews::All))).await;
+    let block = |json: Value| answer(&format!("Done.\n\n```json\n{json}\n```\n"));
+    let task =
+        |key: &str| json!({ "key": key, "title": "A", "description": "Do a.", "role": "worker" });
+    let reminder = async |seat: &str, field: &str| {
+        let turn = stage.turn(db, session, seat).await;
+        let run = stage.run(turn.run).await;
+        assert_eq!(run.prompt_ref.unwrap().id, "goal.reminder");
+        assert!(run.content.contains(field), "{}", run.content);
+        assert!(run.content.len() < 10_000, "{} bytes", run.content.len());
+        turn
+    };
+    // 1. A key that no index of PostgreSQL can have, and a task with 10,000 items. The planner lists no tools.
+    let planner = stage.turn(db, session, "planner").await;
+    let key = task(&"k".repeat(10_000));
+    stage.end(planner.run, &block(key)).await;
+    let planner = reminder("planner", "`key` is `kkk").await;
+    assert_eq!(db.count(Scope::System, "staged_tasks").await, 0);
+    let mut many = task("a");
+    many["each"] = json!(vec!["item"; 10_000]);
+    stage.end(planner.run, &block(many)).await;
+    assert_eq!(db.count(Scope::System, "staged_tasks").await, 0);
+    let tasks = stage.tasks(session).await;
+    assert_eq!(tasks[0], "plan#1 FAILED nothing");
+    let report = stage.turn(db, session, "planner").await;
+    stage.succeed(report.run).await;
+    stage.change(session, GoalChange::Resume).await.unwrap();
+    stage.plan(db, session, &[work("a", &[])]).await;
+    // 2. A result, and the report that follows its reminder.
+    let worker = stage.turn(db, session, "worker-1").await;
+    let long = json!({ "status": "done", "result": "r".repeat(1 << 20) });
+    stage.end(worker.run, &block(long)).await;
+    let worker = reminder("worker-1", "`result` is `rrr").await;
+    assert_eq!(db.count(Scope::System, "task_reports").await, 0);
+    let result = json!({ "status": "done", "result": "The result." });
+    stage.end(worker.run, &block(result)).await;
+    // 3. A finding of 1 MiB. The judge gives its verdict after the reminder.
+    let judge = stage.turn(db, session, "judge").await;
+    let finding = json!({ "id": "source", "text": "f".repeat(1 << 20), "severity": "blocker" });
+    let verdict = json!({ "verdict": "send_back", "findings": [finding] });
+    stage.end(judge.run, &block(verdict)).await;
+    let judge = reminder("judge", "`findings.text` is `fff").await;
+    assert_eq!(db.count(Scope::System, "task_reports").await, 1);
+    let verdict = json!({ "verdict": "accept", "evidence": ["read it"] });
+    stage.end(judge.run, &block(verdict)).await;
+    let view = stage.store.goal(stage.scope(), session).await.unwrap();
+    let done = view.tasks.iter().find(|task| task.key == "a").unwrap();
+    assert_eq!(done.status, TaskStatus::Done);
+    assert_eq!(done.result.as_deref(), Some("The result."));
 }

@@ -46,7 +46,7 @@ pub(in crate::runs::goals) fn goal_input(
         Prompt::Answer => render_answers(no, texts),
         Prompt::Check => render_check(goal, texts),
         Prompt::Report => render_report(goal, texts),
-        Prompt::Reminder => render_reminder(&goal.graph.tasks()[no.0], texts),
+        Prompt::Reminder => render_reminder(goal, no, texts),
     };
     let rendered = rendered.and_then(|text| {
         if turn.has_lost_memory {
@@ -272,12 +272,17 @@ fn render_report(goal: &Goal, texts: &GoalTexts<'_>) -> Result<String, prompt::E
     Ok(context.render()?.text)
 }
 
-fn render_reminder(task: &Task, texts: &GoalTexts<'_>) -> Result<String, prompt::Error> {
-    let kind = missing_report(task);
+fn render_reminder(
+    goal: &Goal,
+    no: TaskNo,
+    texts: &GoalTexts<'_>,
+) -> Result<String, prompt::Error> {
+    let kind = missing_report(&goal.graph.tasks()[no.0]);
+    let refusals = texts.refusals.get(&no).map_or(&[][..], Vec::as_slice);
     let context = ReminderContext {
         missing: kind.tool(),
         schema: &report_schema(kind),
-        refusals: &strs(texts.refusals),
+        refusals: &strs(refusals),
     };
     Ok(context.render()?.text)
 }

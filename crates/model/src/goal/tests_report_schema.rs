@@ -1,0 +1,180 @@
+//! The reports in answers, and their schemas.
+
+use serde_json::{Value, json};
+
+use super::{new_task::DEFAULT_PRIORITY, text_limits::*, *};
+
+fn answer(block: &str) -> String {
+    format!("Here it is.\n\n```json\n{block}\n```\nThat is all.")
+}
+
+#[test]
+fn answer_without_exactly_one_block_is_no_report() {
+    let block = r#"{"status":"done"}"#;
+    let two = format!("{}\n{}", answer(block), answer(block));
+    for text in [
+        "",
+        "done",
+        block,
+        "```\n{\"status\":\"done\"}\n```",
+        "```json\n{\"status\":\"done\"}",
+        &two,
+    ] {
+        assert_eq!(
+            report_in_answer(ReportKind::Result, text),
+            Ok(None),
+            "{text}"
+        );
+    }
+    let found = report_in_answer(ReportKind::Result, &answer(block));
+    assert!(matches!(found, Ok(Some(_))), "{found:?}");
+}
+
+#[test]
+fn block_of_other_schema_is_no_report() {
+    for block in [
+        r#"{"status":"cancelled"}"#,
+        r#"{"status":"done","note":"x"}"#,
+        r#"{"verdict":"accept"}"#,
+        "[]",
+    ] {
+        let found = report_in_answer(ReportKind::Result, &answer(block));
+        assert_eq!(found, Ok(None), "{block}");
+    }
+    let verdict = answer(r#"{"verdict":"later"}"#);
+    assert_eq!(report_in_answer(ReportKind::Verdict, &verdict), Ok(None));
+    let task = answer(r#"{"key":"a","title":"A","description":"Do it."}"#);
+    assert_eq!(report_in_answer(ReportKind::Plan, &task), Ok(None));
+}
+
+#[test]
+fn block_over_limit_is_refused_with_its_field() {
+    let refused = |kind, block: Value| {
+        let faults = report_in_answer(kind, &answer(&block.to_string())).unwrap_err();
+        let messages: Vec<_> = faults.iter().map(ToString::to_string).collect();
+        assert!(messages.iter().all(|it| it.len() < 400), "{messages:?}");
+        messages
+    };
+    let result = json!({ "status": "done", "result": "x".repeat(RESULT_BYTES + 1) });
+    let found = refused(ReportKind::Result, result);
+    assert!(found[0].starts_with("`result` is `xx"), "{found:?}");
+    let finding =
+        json!({ "id": "x".repeat(10_000), "text": "x".repeat(1 << 20), "severity": "minor" });
+    let verdict = json!({ "verdict": "send_back", "findings": [finding] });
+    let found = refused(ReportKind::Verdict, verdict);
+    assert!(found[0].starts_with("`findings.id` is `xx"), "{found:?}");
+    assert!(found[1].starts_with("`findings.text` is `xx"), "{found:?}");
+    let task = |field: &str, value: Value| {
+        let mut task = json!({
+            "key": "a", "title": "A", "description": "Do it.", "role": "worker",
+        });
+        task[field] = value;
+        refused(ReportKind::Plan, task)
+    };
+    let long = || json!("x".repeat(10_000));
+    for (field, value, message) in [
+        ("key", long(), "`key` is `xx"),
+        (
+            "title",
+            long(),
+            "`title` of `a` has 10000 bytes; at most 120 ",
+        ),
+        ("title", json!(" "), "`title` is empty"),
+        ("role", long(), "`role` of `a` has 10000 bytes; at most 40 "),
+        (
+            "depends_on",
+            json!([long()]),
+            "`depends_on` of `a` has 10000 bytes; at most 44 ",
+        ),
+        (
+            "replaces",
+            json!([long()]),
+            "`replaces` of `a` has 10000 bytes; at most 44 ",
+        ),
+        (
+            "checks",
+            json!([long()]),
+            "`checks` of `a` has 10000 bytes; at most 40 ",
+        ),
+        (
+            "writes",
+            json!([long()]),
+            "`writes` of `a` has 10000 bytes; at most 500 ",
+        ),
+        (
+            "acceptance",
+            json!([long()]),
+            "`acceptance` of `a` has 10000 bytes; at most 500 ",
+        ),
+        (
+            "each",
+            json!(vec!["x"; 10_000]),
+            "`each` of `a` has 10000 entries; at most 500 ",
+        ),
+        ("priority", json!(10), "`priority` of `a` is 10; 0 to 9 "),
+    ] {
+        let found = task(field, value);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with(message), "{found:?}");
+    }
+}
+
+#[test]
+fn task_that_is_too_long_with_its_items_is_refused() {
+    let task = json!({
+        "key": "a", "title": "A", "description": "{item}".repeat(2000), "role": "worker",
+        "each": ["x".repeat(ITEM_BYTES)],
+    });
+    let faults = report_in_answer(ReportKind::Plan, &answer(&task.to_string())).unwrap_err();
+    assert_eq!(
+        faults[0].to_string(),
+        "`description` of `a` has 400000 bytes; at most 16384 are accepted"
+    );
+}
+
+#[test]
+fn block_with_schema_is_report() {
+    let result = answer(r#"{"status":"failed","result":"No file.","follow_up":"Find it."}"#);
+    let Ok(Some(AnswerReport::Report(status, body))) =
+        report_in_answer(ReportKind::Result, &result)
+    else {
+        panic!("no report");
+    };
+    assert_eq!(status, ReportStatus::Failed);
+    assert_eq!(body.result.as_deref(), Some("No file."));
+    assert_eq!(body.follow_up.as_deref(), Some("Find it."));
+    let finding =
+        r#"{"verdict":"send_back","findings":[{"id":"a","text":"b","severity":"blocker"}]}"#;
+    let Ok(Some(AnswerReport::Report(status, body))) =
+        report_in_answer(ReportKind::Verdict, &answer(finding))
+    else {
+        panic!("no verdict");
+    };
+    assert_eq!(status, ReportStatus::SendBack);
+    assert_eq!(body.findings[0].severity, Severity::Blocker);
+    let task = r#"{"key":"a","title":"A","description":"Do it.","role":"worker","writes":[]}"#;
+    let Ok(Some(AnswerReport::Task(task))) = report_in_answer(ReportKind::Plan, &answer(task))
+    else {
+        panic!("no task");
+    };
+    assert_eq!(
+        (task.priority, task.writes),
+        (DEFAULT_PRIORITY, Some(Vec::new()))
+    );
+}
+
+#[test]
+fn schema_is_closed_and_describes_each_property() {
+    for kind in [ReportKind::Plan, ReportKind::Result, ReportKind::Verdict] {
+        let schema = report_schema(kind);
+        assert_eq!(schema["additionalProperties"], false);
+        let properties = schema["properties"].as_object().unwrap();
+        for (name, property) in properties {
+            assert!(property["description"].is_string(), "{name}");
+            assert!(property["type"].is_string(), "{name}");
+        }
+        for required in schema["required"].as_array().unwrap() {
+            assert!(properties.contains_key(required.as_str().unwrap()));
+        }
+    }
+}
