@@ -43,6 +43,8 @@ pub(crate) struct Goal {
     pub(crate) deadline: Option<(Deadline, Timestamp)>,
     /// The row, whose documents keep the keys that this program does not know.
     pub(super) row: Row,
+    /// The rows of the tasks that were there when the goal was read.
+    pub(super) task_rows: Vec<Row>,
 }
 
 impl Goal {
@@ -95,7 +97,7 @@ pub(crate) async fn read_goal(tx: &mut Tx, session: SessionId) -> Result<Option<
     let limits = stored::read::<StoredLimits>(&row, "limits")?;
     let seats = read_seats(tx, session, &team).await?;
     // 2. The tasks with their dependencies.
-    let (ids, tasks) = read_tasks(tx, session, &team).await?;
+    let (ids, tasks, task_rows) = read_tasks(tx, session, &team).await?;
     // 3. The graph.
     let graph = build(&row, team, limits, tasks)?;
     let deadline = row
@@ -115,6 +117,7 @@ pub(crate) async fn read_goal(tx: &mut Tx, session: SessionId) -> Result<Option<
         session_status: row.parse("session_state")?,
         deadline,
         row,
+        task_rows,
     }))
 }
 
@@ -159,7 +162,7 @@ async fn read_tasks(
     tx: &mut Tx,
     session: SessionId,
     team: &Team,
-) -> Result<(Vec<TaskId>, Vec<Task>), Error> {
+) -> Result<(Vec<TaskId>, Vec<Task>, Vec<Row>), Error> {
     let rows = tx
         .fetch_all(sql!("tasks/of_session"), params![session])
         .await?;
@@ -169,14 +172,14 @@ async fn read_tasks(
         ids.push(row.get("id")?);
         tasks.push(task_row::read(row, team)?);
     }
-    let rows = tx
+    let dependencies = tx
         .fetch_all(sql!("tasks/dependencies"), params![session])
         .await?;
-    for row in &rows {
+    for row in &dependencies {
         let depends_on = task_row::number(row, "depends_on")?;
         if let Some(task) = tasks.get_mut(task_row::number(row, "task")?) {
             task.depends_on.push(TaskNo(depends_on));
         }
     }
-    Ok((ids, tasks))
+    Ok((ids, tasks, rows))
 }

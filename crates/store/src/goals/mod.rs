@@ -3,11 +3,13 @@
 //! **Invariant:** only a transition that holds the locks of all seats of a session changes its goal and its tasks, so that
 //! the graph which it has read is the one that it writes.
 
+mod budget;
 mod graph;
 mod staged;
 mod task_row;
 mod write;
 
+pub(crate) use budget::{write_budget, write_until};
 pub(crate) use graph::{Goal, goal_state, read_goal};
 pub(crate) use staged::{read_staged, stage};
 pub(crate) use write::{TaskText, write_goal};

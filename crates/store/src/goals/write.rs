@@ -81,7 +81,7 @@ pub(crate) async fn write_goal(
                 inserts.push(insert_params(goal, no, task, text, now));
             }
             Some(old) if old.state != task.state || old.progress != task.progress => {
-                updates.push(update_params(goal, *id, old.status(), task));
+                updates.push(update_params(goal, no, old.status(), task)?);
             }
             Some(_) => {}
         }
@@ -218,10 +218,19 @@ fn insert_params(
     }
 }
 
-fn update_params(goal: &Goal, id: TaskId, before: TaskStatus, task: &Task) -> Vec<Param> {
-    let document = stored::write::<StoredTaskState>(&task_row::document(task));
-    params! { "tasks/update";
-        id: id,
+fn update_params(
+    goal: &Goal,
+    no: usize,
+    before: TaskStatus,
+    task: &Task,
+) -> Result<Vec<Param>, Error> {
+    let state = task_row::document(task);
+    let document = match goal.task_rows.get(no) {
+        Some(row) => stored::rewrite::<StoredTaskState>(&state, row, "progress")?,
+        None => stored::write::<StoredTaskState>(&state),
+    };
+    Ok(params! { "tasks/update";
+        id: goal.tasks[no],
         before: before.as_str(),
         status: task.status().as_str(),
         unmet: task_row::unmet(task),
@@ -231,5 +240,5 @@ fn update_params(goal: &Goal, id: TaskId, before: TaskStatus, task: &Task) -> Ve
         attempts: task.progress.attempts,
         rounds: task.progress.rounds,
         progress: document.value,
-    }
+    })
 }

@@ -3,6 +3,7 @@
 mod budgets;
 mod checks;
 mod failures;
+mod formats;
 mod memories;
 mod presence;
 mod reports;
@@ -57,6 +58,7 @@ pub(crate) use failures::{
     turn_ends_in_session_that_earlier_program_closed,
     turn_of_task_that_was_cancelled_after_its_answer_ends, turn_without_report_is_reminded_once,
 };
+pub(crate) use formats::{edited_budget_keeps_unknown_keys, moved_task_keeps_unknown_keys};
 pub(crate) use memories::{
     each_task_has_memory_that_its_later_turns_resume,
     memory_of_removed_instance_is_replaced_and_named, retry_of_task_resumes_its_memory,
@@ -120,6 +122,7 @@ behaviours! {
             task_waits_for_seat_whose_server_is_offline, task_of_removed_instance_moves_to_another_seat,
             goals_are_listed_with_their_tasks_and_usage, task_has_texts_findings_and_runs,
             report_has_verdicts_and_text_of_planner, budget_and_time_of_goal_are_changed,
+            moved_task_keeps_unknown_keys, edited_budget_keeps_unknown_keys,
         ]
     }
     sqlite {}

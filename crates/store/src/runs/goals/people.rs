@@ -9,9 +9,8 @@ use super::step::{goal_step, lock_goal};
 use crate::{
     Error, Scope, boxed,
     database::Tx,
-    goals::Goal,
+    goals::{Goal, write_budget, write_until},
     store::Store,
-    stored::{self, goals::StoredGoalBudget},
 };
 
 /// A move of a goal by a person. Tasks are named by their keys.
@@ -106,12 +105,14 @@ async fn events_of(
         // The move finds the level of the new budget by itself.
         GoalChange::Budget(budget) => {
             let goal = locked(tx, session).await?;
-            set_budget(tx, &goal, budget, goal.until, now).await?;
+            check_open(&goal)?;
+            write_budget(tx, &goal, budget, now).await?;
             return Ok(Vec::new());
         }
         GoalChange::Until(until) => {
             let goal = locked(tx, session).await?;
-            set_budget(tx, &goal, &goal.budget, Some(*until), now).await?;
+            check_open(&goal)?;
+            write_until(tx, &goal, *until, now).await?;
             return Ok(Vec::new());
         }
         GoalChange::Publish { version, plan } => Event::Publish {
@@ -130,24 +131,11 @@ async fn locked(tx: &mut Tx, session: SessionId) -> Result<Goal, Error> {
     goal.ok_or_else(|| Error::not_found("goal", session))
 }
 
-async fn set_budget(
-    tx: &mut Tx,
-    goal: &Goal,
-    budget: &GoalBudget,
-    until: Option<Timestamp>,
-    now: Timestamp,
-) -> Result<(), Error> {
-    let status = goal.graph.goal().status();
-    if goal.graph.goal().is_over() {
-        return Err(Error::Goal(Refusal::Closed(status)));
+fn check_open(goal: &Goal) -> Result<(), Error> {
+    let state = goal.graph.goal();
+    if state.is_over() {
+        return Err(Error::Goal(Refusal::Closed(state.status())));
     }
-    let stored = stored::write::<StoredGoalBudget>(budget);
-    let stored = (!budget.is_none()).then_some(stored.value);
-    tx.execute(
-        sql!("goals/set_budget"),
-        params![goal.session, stored, until, now],
-    )
-    .await?;
     Ok(())
 }
 
