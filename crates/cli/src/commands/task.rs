@@ -90,9 +90,8 @@ async fn list(app: &App, goal: &str) -> Result<(), CliError> {
     if tasks.tasks.is_empty() {
         return Ok(app.output.line("The goal has no tasks yet.")?);
     }
-    let shown: Vec<_> = tasks.tasks.iter().collect();
-    let widths = Widths::of(&shown);
-    for task in shown {
+    let widths = Widths::of(&tasks.tasks);
+    for task in &tasks.tasks {
         app.output.line(&widths.line(task))?;
     }
     Ok(())

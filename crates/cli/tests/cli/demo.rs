@@ -288,6 +288,28 @@ fn question_of_demo_goal_waits_for_answer_of_person() {
 }
 
 #[test]
+fn question_of_followed_goal_is_one_line_of_json() {
+    let world = TestInstallation::new();
+    let _server = world.serve();
+    let text = "Write on tea: green and black. Ask me.";
+    let start = [
+        "goal", "start", text, "--team", "demo", "--agent", "demo", "--key", "tea",
+    ];
+    world.run(&start).expect_success();
+    let mut follow = world.start(&["goal", "show", "tea", "--follow", "--json"]);
+    let before = follow.read_stdout_until("{\"question\":");
+    let asked: Value = serde_json::from_str(before.lines().last().unwrap()).unwrap();
+    assert_eq!(asked["question"]["default"], "everyone");
+    let id = asked["question"]["id"].as_str().unwrap();
+    world
+        .run(&["question", "answer", id, "my aunts"])
+        .expect_success();
+    let rest = follow.read_stdout_until("\"state\":\"done\"");
+    assert_eq!(follow.end().code, 0);
+    assert!(!rest.contains("{\"question\":"), "{rest}");
+}
+
+#[test]
 fn ctrl_c_stops_demo_goal_and_keeps_it() {
     let world = TestInstallation::new();
     let mut demo = world.start(&["demo", "--goal", "Write on tea: green and black."]);

@@ -1,15 +1,18 @@
 //! `matins goal show --follow`: a line for each change of a goal, until it is over or paused.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
-use api_types::{Goal, GoalStatus, Task, TaskStatus};
+use api_types::{Goal, GoalQuestion, GoalStatus, Task, TaskStatus};
 use client::{Trace, TraceItem, TraceSubject};
-use model::{Clock as _, TaskId};
+use model::{Clock as _, QuestionId, TaskId};
 use serde_json::json;
 use server::SystemClock;
 use tokio::time::timeout;
 
-use super::format::{Widths, format_state, is_shown, print_goal};
+use super::format::{Widths, format_state, print_goal, print_question};
 use crate::{
     app::App,
     error::{CliError, Exit},
@@ -28,7 +31,31 @@ type PrintedTask = (TaskStatus, Option<String>, Option<String>, u32);
 struct Printed {
     state: String,
     tasks: BTreeMap<TaskId, PrintedTask>,
-    questions: usize,
+    /// The questions that were printed. An answered one stays, because a repeated read may still return it.
+    questions: BTreeSet<QuestionId>,
+}
+
+impl Printed {
+    /// Notes the tasks, and returns those that have changed, each with its line.
+    fn changed_tasks<'a>(&mut self, tasks: &'a [Task]) -> Vec<(&'a Task, String)> {
+        let widths = Widths::of(tasks);
+        let mut changed = Vec::new();
+        for task in tasks {
+            let step = task.step.map(|step| step.to_string());
+            let present = (task.status, step, task.seat.clone(), task.round);
+            let before = self.tasks.insert(task.id, present.clone());
+            if before != Some(present) {
+                changed.push((task, widths.line(task)));
+            }
+        }
+        changed
+    }
+
+    /// Notes the open questions, and returns those that were not printed yet.
+    fn new_questions<'a>(&mut self, open: &'a [GoalQuestion]) -> Vec<&'a GoalQuestion> {
+        let is_new = |question: &&GoalQuestion| self.questions.insert(question.id);
+        open.iter().filter(is_new).collect()
+    }
 }
 
 pub(super) async fn run(app: &App, given: &str) -> Result<Exit, CliError> {
@@ -74,7 +101,8 @@ async fn next_change(trace: &mut Trace) -> Result<(), CliError> {
     }
 }
 
-/// Prints the tasks and the state that have changed. The first time, only the outcome of a goal that waits for nothing.
+/// Prints the tasks, the questions and the state that have changed. The first time, people have already got all of them but the
+/// outcome of a goal that waits for nothing.
 fn print_changes(
     app: &App,
     printed: &mut Printed,
@@ -83,28 +111,20 @@ fn print_changes(
     is_first: bool,
 ) -> Result<(), CliError> {
     let now = SystemClock.now();
-    let shown: Vec<_> = tasks.iter().filter(|task| is_shown(task)).collect();
-    let widths = Widths::of(&shown);
-    for task in tasks {
-        let step = task.step.map(|step| step.to_string());
-        let present = (task.status, step, task.seat.clone(), task.round);
-        let before = printed.tasks.insert(task.id, present.clone());
-        if before.as_ref() == Some(&present) {
-            continue;
-        }
+    for (task, line) in printed.changed_tasks(tasks) {
         if app.output.json {
             app.output.document_line(&json!({ "task": task }))?;
         } else if !is_first {
-            app.output
-                .line(&format!("{} {}", app.time.time(now), widths.line(task)))?;
+            app.output.line(&format!("{} {line}", app.time.time(now)))?;
         }
     }
-    if goal.questions.len() > printed.questions && !app.output.json && !is_first {
-        for question in goal.questions.iter().skip(printed.questions) {
-            super::format::print_question(app, question)?;
+    for question in printed.new_questions(&goal.questions) {
+        if app.output.json {
+            app.output.document_line(&json!({ "question": question }))?;
+        } else if !is_first {
+            print_question(app, question)?;
         }
     }
-    printed.questions = goal.questions.len();
     let state = format_state(&goal.summary);
     if state != printed.state {
         if app.output.json {
@@ -125,5 +145,64 @@ fn outcome(goal: &Goal) -> Option<Exit> {
         GoalStatus::Done => Some(Exit::Done),
         GoalStatus::Draft | GoalStatus::Paused => Some(Exit::Refused),
         GoalStatus::Failed => Some(Exit::TurnFailed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(number: u32) -> GoalQuestion {
+        serde_json::from_value(json!({
+            "id": format!("que_0197019701970197019701970197{number:04}"), "seat": "worker-1", "text": "Which?",
+            "deadline": "2026-11-20T06:00:00Z"
+        }))
+        .unwrap()
+    }
+
+    fn task(number: u32, key: &str, status: &str) -> Task {
+        serde_json::from_value(json!({
+            "id": format!("task_0197019701970197019701970197{number:04}"),
+            "goal_id": "ses_01970197019701970197019701970197", "key": key, "title": "Title", "kind": "work",
+            "role": "worker", "status": status, "round": 0, "round_limit": 3, "attempts": 0, "optional": false,
+            "review": false, "priority": 5, "plan_version": 1, "depends_on": [], "created_at": "2026-11-20T06:00:00Z"
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn question_is_new_once() {
+        let mut printed = Printed::default();
+        let mut new = |open: &[u32]| {
+            let open: Vec<_> = open.iter().map(|number| question(*number)).collect();
+            let new = printed.new_questions(&open);
+            new.iter().map(|question| question.id).collect::<Vec<_>>()
+        };
+        assert_eq!(new(&[1]), [question(1).id]);
+        assert!(new(&[1]).is_empty());
+        // Another question takes the place of the answered one.
+        assert_eq!(new(&[2]), [question(2).id]);
+        assert_eq!(new(&[2, 3]), [question(3).id]);
+        // The first of several is answered.
+        assert!(new(&[3]).is_empty());
+        assert!(new(&[1, 3]).is_empty());
+    }
+
+    #[test]
+    fn line_of_changed_task_has_its_whole_key() {
+        let mut printed = Printed::default();
+        let tone = task(1, "tone", "DONE");
+        let report = |status| Task {
+            kind: api_types::TaskKind::Report,
+            ..task(2, "report#1", status)
+        };
+        printed.changed_tasks(&[tone.clone(), report("READY")]);
+        // A report that is done is not shown with the goal, but its change is a line.
+        let tasks = [tone, report("DONE")];
+        let changed = printed.changed_tasks(&tasks);
+        let [(_, line)] = &changed[..] else {
+            panic!("{changed:?}");
+        };
+        assert!(line.contains(" report#1 "), "{line}");
     }
 }

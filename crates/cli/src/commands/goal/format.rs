@@ -97,10 +97,10 @@ pub(super) fn print_goal(app: &App, goal: &Goal, tasks: &[Task]) -> Result<(), C
         .line(&excerpt(&format_head(summary, SystemClock.now()), COLUMNS))?;
     let title = summary.title.as_deref().unwrap_or(&summary.goal);
     app.output.line(&excerpt(title, COLUMNS))?;
-    let shown: Vec<_> = tasks.iter().filter(|task| is_shown(task)).collect();
-    let width = Widths::of(&shown);
-    for task in shown {
-        app.output.line(&width.line(task))?;
+    // The columns fit the tasks that are left out, too, because lines about their changes may follow.
+    let widths = Widths::of(tasks);
+    for task in tasks.iter().filter(|task| is_shown(task)) {
+        app.output.line(&widths.line(task))?;
     }
     for question in &goal.questions {
         print_question(app, question)?;
@@ -113,7 +113,7 @@ pub(super) fn print_goal(app: &App, goal: &Goal, tasks: &[Task]) -> Result<(), C
 }
 
 /// Returns `true` for the tasks of the plan, and for the others until they are done.
-pub(super) fn is_shown(task: &Task) -> bool {
+fn is_shown(task: &Task) -> bool {
     task.kind == TaskKind::Work || !matches!(task.status, TaskStatus::Done | TaskStatus::Cancelled)
 }
 
@@ -157,7 +157,7 @@ pub(in crate::commands) struct Widths {
 
 impl Widths {
     /// Returns the widths for tasks.
-    pub(in crate::commands) fn of(tasks: &[&Task]) -> Self {
+    pub(in crate::commands) fn of(tasks: &[Task]) -> Self {
         let width =
             |texts: &mut dyn Iterator<Item = usize>, most| texts.max().unwrap_or(1).min(most);
         let length = |text: &str| one_line(text).chars().count();
@@ -256,14 +256,14 @@ mod tests {
             round: 0,
             ..task()
         };
-        let tasks = [&task(), &long, &hostile];
+        let tasks = [task(), long, hostile];
         let widths = Widths::of(&tasks);
-        for task in tasks {
+        for task in &tasks {
             let line = widths.line(task);
             assert!(line.chars().count() <= COLUMNS, "{line}");
             assert!(!line.contains('\n') && !line.contains('\u{1b}'), "{line:?}");
         }
-        let widths = Widths::of(&[&task()]);
+        let widths = Widths::of(&[task()]);
         assert_eq!(
             widths.line(&task()),
             "RUNNING    mail-2  worker-2  round 3 of 3"
