@@ -87,7 +87,7 @@ fn goal_start_refuses_bad_input_and_makes_nothing() {
     let refused = world.run(&["goal", "start", " ", "--agent", "demo"]);
     assert_eq!(refused.code, 2);
     assert!(
-        refused.stderr.contains("`goal`") || refused.stderr.contains("goal"),
+        refused.stderr.contains("invalid goal ` `: it is empty"),
         "{}",
         refused.stderr
     );
@@ -157,11 +157,8 @@ fn goal_is_started_with_limits_and_listed() {
     );
     assert_fits(&listed);
     let shown = world.run(&["goal", "show", "spring"]).expect_success();
-    assert!(
-        shown.contains("0 done") || shown.contains("0/0 done"),
-        "{shown}"
-    );
-    assert!(shown.contains("RUNNING"), "{shown}");
+    assert!(shown.contains("   0/0 done   - of 6 USD   "), "{shown}");
+    assert!(shown.contains("RUNNING    plan#1"), "{shown}");
     assert_fits(&shown);
 }
 
@@ -272,7 +269,7 @@ fn unknown_goal_and_task_are_refused() {
 #[test]
 fn goal_whose_planner_makes_no_tasks_is_stuck() {
     let world = TestInstallation::new();
-    let said = || vec![Step::Text("I have no plan.\u{1b}[31m".into())];
+    let said = || vec![Step::Text("I have no plan.".into())];
     world.add_scripted_agent([said(), said(), said(), said()]);
     let file = world.path().join("own.toml");
     fs::write(&file, TEAM).unwrap();
@@ -280,7 +277,7 @@ fn goal_whose_planner_makes_no_tasks_is_stuck() {
     let start = [
         "goal",
         "start",
-        "Draft it.",
+        "Draft \u{202e}it.\u{1b}[31m",
         "--team",
         file.to_str().unwrap(),
         "--agent",
@@ -296,7 +293,12 @@ fn goal_whose_planner_makes_no_tasks_is_stuck() {
         "{}",
         followed.stdout
     );
-    assert!(!followed.stdout.contains('\u{1b}'), "{:?}", followed.stdout);
+    // The title keeps characters that change the order of letters, and the report the whole text.
+    assert!(
+        followed.stdout.contains("Draft \\u{202e}it.") && !followed.stdout.contains('\u{202e}'),
+        "{:?}",
+        followed.stdout
+    );
     let goal: Value = world.json(&["goal", "show", "own"]);
     assert_eq!(
         (&goal["state"], &goal["reason"]),
@@ -304,7 +306,11 @@ fn goal_whose_planner_makes_no_tasks_is_stuck() {
     );
     let report = world.run(&["goal", "report", "own"]).expect_success();
     assert!(
-        report.contains("stuck") && !report.contains('\u{1b}'),
+        report.contains("stuck") && report.contains("> Draft \\u{202e}it.\\u{1b}[31m"),
+        "{report:?}"
+    );
+    assert!(
+        !report.contains('\u{1b}') && !report.contains('\u{202e}'),
         "{report:?}"
     );
 }

@@ -50,14 +50,35 @@ fn shipped_file_serves_as_template_of_own_team() {
 fn team_check_reports_each_problem_with_its_location() {
     let world = TestInstallation::new();
     let path = world.path().join("team.toml");
-    fs::write(&path, format!("{VALID}count = 9\ncolour = 1\n")).unwrap();
+    fs::write(&path, format!("{VALID}colour = 1\nshape = 2\n")).unwrap();
     let path = path.to_str().unwrap();
     let checked = world.run(&["team", "check", path]);
     assert_eq!(checked.code, 2);
+    let lines: Vec<_> = checked.stdout.lines().collect();
+    assert_eq!(lines.len(), 2, "{lines:?}");
     let problems = world.run(&["team", "check", path, "--json"]);
     assert_eq!(problems.code, 2);
     let found: serde_json::Value = serde_json::from_str(&problems.stdout).unwrap();
-    assert_eq!(found["problems"][0]["line"], 10);
+    let expected = [
+        (9, "unknown key `seats[1].colour`"),
+        (10, "unknown key `seats[1].shape`"),
+    ];
+    let problems = found["problems"].as_array().unwrap();
+    assert_eq!(problems.len(), expected.len(), "{found}");
+    for ((problem, (number, says)), line) in problems.iter().zip(expected).zip(lines) {
+        assert_eq!(
+            (&problem["line"], &problem["column"]),
+            (&json!(number), &json!(1))
+        );
+        assert!(
+            problem["message"].as_str().unwrap().starts_with(says),
+            "{problem}"
+        );
+        assert!(
+            line.starts_with(&format!("{path}:{number}:1: {says}")),
+            "{line}"
+        );
+    }
     fs::write(path, format!("{VALID}count = 9\n")).unwrap();
     let checked = world.run(&["team", "check", path]);
     let expected = format!("{path}:9:1: invalid `seats[1].count = 9`: accepted are 1 to 8");
