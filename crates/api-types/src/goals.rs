@@ -108,6 +108,34 @@ pub struct GoalPatch {
     pub until: Option<Timestamp>,
 }
 
+/// A move of a goal by a person, each with an operation of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GoalMove {
+    /// Start a draft.
+    Start,
+    /// Start no further turn.
+    Pause,
+    /// Go on after a pause, or approve the first plan.
+    Resume,
+    /// Cancel the goal.
+    Cancel,
+    /// Request another plan.
+    Replan,
+}
+
+impl GoalMove {
+    /// Returns the last part of the path of the operation.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+            Self::Cancel => "cancel",
+            Self::Replan => "replan",
+        }
+    }
+}
+
 /// The budget of a goal. Null means no limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct GoalBudget {

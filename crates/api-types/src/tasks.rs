@@ -243,3 +243,25 @@ pub struct TaskCommentRequest {
     #[schema(min_length = 1, max_length = 8192)]
     pub comment: Option<String>,
 }
+
+/// A move of a task by a person, each with an operation of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskMove {
+    /// Retry a failed task, or a broken check or review.
+    Retry,
+    /// Cancel an open task, or drop a failed one.
+    Cancel,
+    /// Accept a failed task, or one under review.
+    Accept,
+}
+
+impl TaskMove {
+    /// Returns the last part of the path of the operation.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Retry => "retry",
+            Self::Cancel => "cancel",
+            Self::Accept => "accept",
+        }
+    }
+}

@@ -32,9 +32,9 @@ mod transport;
 use async_recursion::async_recursion as boxed;
 
 pub use calls::{
-    ApprovalFilter, ApprovalStates, AutomationFilter, GoalFilter, GoalMove, MemoryOf, MessageRange,
+    ApprovalFilter, ApprovalStates, AutomationFilter, GoalFilter, MemoryOf, MessageRange,
     PageParams, QuestionFilter, QuestionStates, RunFilter, RuntimeClient, SeatMessageFilter,
-    SessionFilter, SessionMove, Tagged, TaskMove, TimelineFilter, ToolsAnswer,
+    SessionFilter, SessionMove, Tagged, TimelineFilter, ToolsAnswer,
 };
 pub use client::Client;
 pub use error::{BoxError, Error};

@@ -10,11 +10,9 @@ mod tasks;
 mod team;
 mod view;
 
-use api_types::{Goal, GoalSummary, Page};
+use api_types::{Goal, GoalMove, GoalSummary, Page};
 use model::{SessionId, entity::Session, goal::GoalStatus, question::QuestionStatus};
 use store::{GoalChange, GoalFilter, QuestionFilter};
-
-pub use tasks::TaskMove;
 
 use crate::{Error, Service, boxed};
 
@@ -30,21 +28,6 @@ pub struct GoalQuery {
     pub after: Option<SessionId>,
     /// The highest number of goals on the page.
     pub limit: u32,
-}
-
-/// A move of a goal by a person.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GoalMove {
-    /// Start a draft.
-    Start,
-    /// Start no further turn.
-    Pause,
-    /// Go on after a pause, or approve the first plan.
-    Resume,
-    /// Cancel the goal.
-    Cancel,
-    /// Request another plan.
-    Replan,
 }
 
 impl Service {

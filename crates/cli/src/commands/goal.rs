@@ -4,12 +4,13 @@ mod edit;
 mod follow;
 mod format;
 mod missing_server;
+mod printed_task;
 mod start;
 mod values;
 
-use api_types::{GoalStatus, GoalSummary};
+use api_types::{GoalMove, GoalStatus, GoalSummary};
 use clap::Subcommand;
-use client::{GoalFilter, GoalMove, PageParams};
+use client::{GoalFilter, PageParams};
 
 use super::{first_items::first_items, options::text_or_stdin};
 use crate::{
@@ -19,7 +20,11 @@ use crate::{
     output::{clean, excerpt, short_ids, table},
 };
 
-pub(super) use self::format::{Widths, round_text};
+pub(super) use self::{
+    format::{Widths, round_text},
+    printed_task::PrintedTask,
+    values::GoalArg,
+};
 use self::{
     format::{format_state, format_usage, print_goal},
     missing_server::note_missing_server,
@@ -47,8 +52,8 @@ enum Command {
     },
     /// Show a goal with its tasks and its open questions
     Show {
-        /// The goal: the ID of its session, a prefix of the ID, or its key
-        goal: String,
+        #[command(flatten)]
+        goal: GoalArg,
         /// Print a line for each change until the goal is over or paused
         ///
         /// The exit code is 0 for a goal that is done, 4 for one that is paused, and 5 for one that has failed.
@@ -57,21 +62,21 @@ enum Command {
     },
     Edit(edit::Args),
     /// Pause a goal: turns under way may end, and no other one starts
-    Pause(MoveArgs),
+    Pause(GoalArg),
     /// Resume a paused goal, approve its first plan, or start a draft
-    Resume(MoveArgs),
+    Resume(GoalArg),
     /// Cancel a goal and its open tasks
-    Cancel(MoveArgs),
+    Cancel(GoalArg),
     /// Request another plan
-    Replan(MoveArgs),
+    Replan(GoalArg),
     /// Print the report of a goal as it stands, in Markdown
-    Report(MoveArgs),
+    Report(GoalArg),
     /// Send a message to a seat of a goal
     ///
     /// The message starts a turn of the seat, after the one under way.
     Message {
-        /// The goal: the ID of its session, a prefix of the ID, or its key
-        goal: String,
+        #[command(flatten)]
+        goal: GoalArg,
         /// The message, or - to read it from standard input
         text: String,
         /// The seat that takes the message [default: the planner]
@@ -80,21 +85,15 @@ enum Command {
     },
 }
 
-#[derive(Debug, clap::Args)]
-struct MoveArgs {
-    /// The goal: the ID of its session, a prefix of the ID, or its key
-    goal: String,
-}
-
 pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
     match args.command {
         Command::Start(args) => start::run(*args, app).await?,
         Command::List { state, limit } => list(app, state, limit).await?,
-        Command::Show { goal, follow: true } => return follow::run(app, &goal).await,
+        Command::Show { goal, follow: true } => return follow::run(app, &goal.goal).await,
         Command::Show {
             goal,
             follow: false,
-        } => show(app, &goal).await?,
+        } => show(app, &goal.goal).await?,
         Command::Edit(args) => edit::run(args, app).await?,
         Command::Pause(args) => move_goal(app, &args.goal, GoalMove::Pause).await?,
         Command::Resume(args) => resume(app, &args.goal).await?,
@@ -105,7 +104,7 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
             let text = text_or_stdin(text)?;
             let sent = app
                 .client
-                .send_message_to_seat(&goal, to.as_deref(), &text)
+                .send_message_to_seat(&goal.goal, to.as_deref(), &text)
                 .await?;
             return follow_to_end(app, sent, true).await;
         }

@@ -1,11 +1,10 @@
 //! `matins task`: lists and shows the tasks of goals, and retries, cancels and accepts them.
 
-use api_types::{Task, TaskDetails};
+use api_types::{Task, TaskDetails, TaskMove};
 use clap::Subcommand;
-use client::TaskMove;
 use model::nearest::nearest;
 
-use super::goal::{Widths, round_text};
+use super::goal::{GoalArg, Widths, round_text};
 use crate::{
     app::App,
     error::{CliError, Exit},
@@ -23,10 +22,7 @@ pub(crate) struct Args {
 enum Command {
     /// List all tasks of a goal
     #[command(visible_alias = "ls")]
-    List {
-        /// The goal: the ID of its session, a prefix of the ID, or its key
-        goal: String,
-    },
+    List(GoalArg),
     /// Show a task with its texts, its findings and its runs
     Show(TaskArgs),
     /// Retry a failed task, or a check or a review that could not run
@@ -39,8 +35,8 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 struct TaskArgs {
-    /// The goal: the ID of its session, a prefix of the ID, or its key
-    goal: String,
+    #[command(flatten)]
+    goal: GoalArg,
     /// The key of the task
     key: String,
 }
@@ -56,7 +52,7 @@ struct MoveArgs {
 
 pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
     match args.command {
-        Command::List { goal } => list(app, &goal).await?,
+        Command::List(args) => list(app, &args.goal).await?,
         Command::Show(args) => show(app, &args).await?,
         Command::Retry(args) => move_task(app, &args, TaskMove::Retry).await?,
         Command::Cancel(args) => move_task(app, &args, TaskMove::Cancel).await?,
@@ -67,7 +63,7 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
 
 /// Returns the task with a key.
 async fn find(app: &App, args: &TaskArgs) -> Result<Task, CliError> {
-    let mut tasks = app.client.tasks(&args.goal).await?.tasks;
+    let mut tasks = app.client.tasks(&args.goal.goal).await?.tasks;
     if let Some(index) = tasks.iter().position(|task| task.key == args.key) {
         return Ok(tasks.swap_remove(index));
     }
@@ -76,7 +72,7 @@ async fn find(app: &App, args: &TaskArgs) -> Result<Task, CliError> {
         Some(near) => format!("did you mean `{}`?", one_line(near)),
         None => format!(
             "`matins task list {}` lists the tasks",
-            one_line(&args.goal)
+            one_line(&args.goal.goal)
         ),
     };
     Err(CliError::message(Exit::NotFound, message).with_hint(hint))

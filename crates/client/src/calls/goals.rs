@@ -1,8 +1,8 @@
 //! Operations on goals and their tasks.
 
 use api_types::{
-    Goal, GoalPatch, GoalReport, GoalRequest, GoalSummary, Page, PlanRequest, Task,
-    TaskCommentRequest, TaskDetails, TaskList,
+    Goal, GoalMove, GoalPatch, GoalReport, GoalRequest, GoalSummary, Page, Task,
+    TaskCommentRequest, TaskDetails, TaskList, TaskMove,
 };
 use http::Method;
 use model::goal::GoalStatus;
@@ -17,54 +17,6 @@ pub struct GoalFilter {
     pub state: Option<GoalStatus>,
     /// The requested part of the list.
     pub page: PageParams,
-}
-
-/// A move of a goal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GoalMove {
-    /// Start a draft.
-    Start,
-    /// Start no further turn.
-    Pause,
-    /// Go on after a pause, or approve the first plan.
-    Resume,
-    /// Cancel the goal.
-    Cancel,
-    /// Request another plan.
-    Replan,
-}
-
-impl GoalMove {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Start => "start",
-            Self::Pause => "pause",
-            Self::Resume => "resume",
-            Self::Cancel => "cancel",
-            Self::Replan => "replan",
-        }
-    }
-}
-
-/// A change of a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TaskMove {
-    /// Retry a failed task, or a broken check or review.
-    Retry,
-    /// Cancel an open task, or drop a failed one.
-    Cancel,
-    /// Accept a failed task, or one under review.
-    Accept,
-}
-
-impl TaskMove {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Retry => "retry",
-            Self::Cancel => "cancel",
-            Self::Accept => "accept",
-        }
-    }
 }
 
 impl Client {
@@ -117,20 +69,6 @@ impl Client {
     #[boxed]
     pub async fn tasks(&self, goal: &str) -> Result<TaskList, Error> {
         self.get(&["sessions", goal, "tasks"]).fetch().await
-    }
-
-    /// Adds, replaces and cancels tasks of a goal.
-    #[boxed]
-    pub async fn publish_tasks(
-        &self,
-        goal: &str,
-        request: &PlanRequest,
-    ) -> Result<TaskList, Error> {
-        self.post(&["sessions", goal, "tasks"])
-            .json(request)
-            .idempotent()
-            .fetch()
-            .await
     }
 
     /// Returns a task by its ID.

@@ -24,7 +24,7 @@ use crate::{Error, request::Call};
 
 pub use approvals::{ApprovalFilter, ApprovalStates};
 pub use automations::AutomationFilter;
-pub use goals::{GoalFilter, GoalMove, TaskMove};
+pub use goals::GoalFilter;
 pub use memory::MemoryOf;
 pub use overview::TimelineFilter;
 pub use questions::{QuestionFilter, QuestionStates};

@@ -1,22 +1,11 @@
 //! Tasks of goals: listing and reading them, and the changes of people.
 
-use api_types::{PlanRequest, Task, TaskDetails, TaskFinding, TaskList, TaskRun};
+use api_types::{PlanRequest, Task, TaskDetails, TaskFinding, TaskList, TaskMove, TaskRun};
 use model::{TaskId, goal::Plan};
 use store::GoalChange;
 
 use super::{named, view};
 use crate::{Error, Service, boxed};
-
-/// A change of one task by a person.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TaskMove {
-    /// Retry a failed task, or a broken check or review.
-    Retry,
-    /// Cancel an open task, or drop a failed one.
-    Cancel,
-    /// Accept a failed task, or one under review.
-    Accept,
-}
 
 impl Service {
     /// Lists the tasks of a goal.

@@ -1,10 +1,9 @@
 //! `/sessions/{session}/tasks` and `/tasks/{task}`: the tasks of goals.
 
-use api_types::{PlanRequest, Task, TaskCommentRequest, TaskDetails, TaskList};
+use api_types::{PlanRequest, Task, TaskCommentRequest, TaskDetails, TaskList, TaskMove};
 use axum::{Json as Answer, response::Response};
 use http::StatusCode;
 use model::access::Permission;
-use service::TaskMove;
 
 use super::goal_param::GOAL_PARAM_DESCRIPTION;
 use crate::{

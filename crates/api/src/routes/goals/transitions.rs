@@ -1,9 +1,8 @@
 //! The operations that move a goal to another state.
 
-use api_types::Goal;
+use api_types::{Goal, GoalMove};
 use axum::Json;
 use model::access::Permission;
-use service::GoalMove;
 
 use super::goal_param::GOAL_PARAM_DESCRIPTION;
 use crate::{caller::Caller, extract::Path, problem::ApiError};

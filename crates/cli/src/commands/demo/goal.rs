@@ -15,7 +15,7 @@ use tokio::time::sleep;
 use super::{page::format_page, program_name::program_name};
 use crate::{
     app::App,
-    commands::goal::round_text,
+    commands::goal::{PrintedTask, round_text},
     error::{CliError, Exit},
     output::{ATTENTION, BAD, BOLD, DIM, GOOD, clean, excerpt, paint},
 };
@@ -51,51 +51,6 @@ pub(super) struct GoalPrinter<'a> {
     plan_version: u32,
     questions: Vec<QuestionId>,
     has_ended: bool,
-}
-
-/// The state of a task, as a line shows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct PrintedTask {
-    status: TaskStatus,
-    step: Option<Step>,
-    seat: Option<String>,
-    round: u32,
-}
-
-impl PrintedTask {
-    fn new(task: &Task) -> Self {
-        Self {
-            status: task.status,
-            step: task.step,
-            seat: task.seat.clone(),
-            round: task.round,
-        }
-    }
-
-    /// `true` if the task waits for other tasks or for a seat.
-    fn is_waiting(&self) -> bool {
-        match self.status {
-            TaskStatus::Pending | TaskStatus::Ready => true,
-            TaskStatus::Running => self.seat.is_none(),
-            TaskStatus::Done | TaskStatus::Failed | TaskStatus::Cancelled => false,
-        }
-    }
-
-    /// Returns the note after the seat.
-    fn note(&self, task: &Task) -> String {
-        match (self.status, self.step) {
-            (TaskStatus::Running, Some(Step::Review)) => "review".to_owned(),
-            (TaskStatus::Running, Some(Step::Question)) => "waits for an answer".to_owned(),
-            (TaskStatus::Running, Some(Step::Checks)) => "checks".to_owned(),
-            (TaskStatus::Running, _) => {
-                round_text(task).map_or_else(String::new, |round| format!("round {round}"))
-            }
-            (TaskStatus::Failed | TaskStatus::Cancelled, _) => {
-                task.reason.clone().unwrap_or_default()
-            }
-            _ => String::new(),
-        }
-    }
 }
 
 impl<'a> GoalPrinter<'a> {
@@ -202,7 +157,7 @@ impl<'a> GoalPrinter<'a> {
         let seat = state.seat.as_ref().or_else(|| self.workers.get(&task.id));
         let note = match state.status {
             TaskStatus::Done if was_in_review => "accepted".to_owned(),
-            _ => state.note(task),
+            _ => note_of(task),
         };
         let line = task_line(task, seat.map(String::as_str), &note);
         let has_findings = state.round > rounds_before;
@@ -324,6 +279,20 @@ impl<'a> GoalPrinter<'a> {
     fn command(&self) -> String {
         let folder = self.folder.display().to_string();
         format!("{} --data {}", clean(&program_name()), clean(&folder))
+    }
+}
+
+/// Returns the note after the seat of a task.
+fn note_of(task: &Task) -> String {
+    match (task.status, task.step) {
+        (TaskStatus::Running, Some(Step::Review)) => "review".to_owned(),
+        (TaskStatus::Running, Some(Step::Question)) => "waits for an answer".to_owned(),
+        (TaskStatus::Running, Some(Step::Checks)) => "checks".to_owned(),
+        (TaskStatus::Running, _) => {
+            round_text(task).map_or_else(String::new, |round| format!("round {round}"))
+        }
+        (TaskStatus::Failed | TaskStatus::Cancelled, _) => task.reason.clone().unwrap_or_default(),
+        _ => String::new(),
     }
 }
 

@@ -6,7 +6,7 @@ use server::SystemClock;
 
 use super::{
     format::format_state,
-    values::{BudgetArg, UntilArg, budget, parse_limit},
+    values::{BudgetArg, GoalArg, UntilArg, budget, parse_limit},
 };
 use crate::{
     app::App,
@@ -19,8 +19,8 @@ use crate::{
 /// A new text requests another plan. A goal that its budget or its time has paused goes on if the new one is enough.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The goal: the ID of its session, a prefix of the ID, or its key
-    goal: String,
+    #[command(flatten)]
+    goal: GoalArg,
     /// The new text of the goal, or - to read it from standard input
     #[arg(long)]
     text: Option<String>,
@@ -58,7 +58,7 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
         return Err(CliError::message(Exit::Usage, message.to_owned())
             .with_hint("give `--text`, `--limit`, `--budget`, `--no-budget` or `--until`"));
     }
-    let goal = app.client.edit_goal(&args.goal, &patch).await?;
+    let goal = app.client.edit_goal(&args.goal.goal, &patch).await?;
     if app.output.json {
         return Ok(app.output.document(&goal)?);
     }

@@ -5,14 +5,17 @@ use std::{
     time::Duration,
 };
 
-use api_types::{Goal, GoalQuestion, GoalStatus, Task, TaskStatus};
+use api_types::{Goal, GoalQuestion, GoalStatus, Task};
 use client::{Trace, TraceItem, TraceSubject};
 use model::{Clock as _, QuestionId, TaskId};
 use serde_json::json;
 use server::SystemClock;
 use tokio::time::timeout;
 
-use super::format::{Widths, format_state, print_goal, print_question};
+use super::{
+    format::{Widths, format_state, print_goal, print_question},
+    printed_task::PrintedTask,
+};
 use crate::{
     app::App,
     error::{CliError, Exit},
@@ -22,9 +25,6 @@ use crate::{
 /// The time after which the goal is read again although no event has come, because the trace may have begun after the last
 /// change.
 const READ_INTERVAL: Duration = Duration::from_secs(5);
-
-/// The part of a task whose change is a line.
-type PrintedTask = (TaskStatus, Option<String>, Option<String>, u32);
 
 /// The state of a goal that was printed last.
 #[derive(Default)]
@@ -41,8 +41,7 @@ impl Printed {
         let widths = Widths::of(tasks);
         let mut changed = Vec::new();
         for task in tasks {
-            let step = task.step.map(|step| step.to_string());
-            let present = (task.status, step, task.seat.clone(), task.round);
+            let present = PrintedTask::new(task);
             let before = self.tasks.insert(task.id, present.clone());
             if before != Some(present) {
                 changed.push((task, widths.line(task)));

@@ -1,4 +1,4 @@
-//! The values of options of goals: budgets, ends of the time, and limits.
+//! The argument that names a goal, and the values of options: budgets, ends of the time, and limits.
 
 use std::str::FromStr;
 
@@ -10,6 +10,13 @@ use crate::{
     error::{CliError, Exit},
     output::LocalTime,
 };
+
+/// The goal of a command.
+#[derive(Debug, clap::Args)]
+pub(in crate::commands) struct GoalArg {
+    /// The goal: the ID of its session, a prefix of the ID, or its key
+    pub(in crate::commands) goal: String,
+}
 
 /// A budget as people give it: `6 USD` or `200000 tokens`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,0 +1,33 @@
+//! The part of a task that lines about its changes show.
+
+use api_types::{Step, Task, TaskStatus};
+
+/// The part of a task whose change is a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::commands) struct PrintedTask {
+    pub(in crate::commands) status: TaskStatus,
+    pub(in crate::commands) step: Option<Step>,
+    pub(in crate::commands) seat: Option<String>,
+    pub(in crate::commands) round: u32,
+}
+
+impl PrintedTask {
+    /// Returns this part of a task.
+    pub(in crate::commands) fn new(task: &Task) -> Self {
+        Self {
+            status: task.status,
+            step: task.step,
+            seat: task.seat.clone(),
+            round: task.round,
+        }
+    }
+
+    /// `true` if the task waits for other tasks or for a seat.
+    pub(in crate::commands) const fn is_waiting(&self) -> bool {
+        match self.status {
+            TaskStatus::Pending | TaskStatus::Ready => true,
+            TaskStatus::Running => self.seat.is_none(),
+            TaskStatus::Done | TaskStatus::Failed | TaskStatus::Cancelled => false,
+        }
+    }
+}
