@@ -8,7 +8,7 @@ use super::goal::{GoalArg, Widths, round_text};
 use crate::{
     app::App,
     error::{CliError, Exit},
-    output::{clean, continued, field_row, one_line, table},
+    output::{LocalTime, continued, field_row, one_line, table},
 };
 
 /// Manage the tasks of goals
@@ -99,53 +99,48 @@ async fn show(app: &App, args: &TaskArgs) -> Result<(), CliError> {
     if app.output.json {
         return Ok(app.output.document(&details)?);
     }
+    Ok(app.output.line(&details_text(&details, &app.time))?)
+}
+
+/// Formats a task. All lines of texts of agents but the first of an item are indented, so that none looks like a heading.
+fn details_text(details: &TaskDetails, time: &LocalTime) -> String {
     let task = &details.task;
-    app.output.line(&format!(
-        "{}: {}",
-        one_line(&task.key),
-        one_line(&task.title)
-    ))?;
-    for (name, value) in fields(app, &details) {
-        if let Some(value) = value {
-            app.output.line(&field_row(name, &value))?;
-        }
+    let title = format!("{}: {}", one_line(&task.key), one_line(&task.title));
+    let mut lines = vec![title];
+    for (name, value) in fields(details, time) {
+        lines.extend(value.map(|value| field_row(name, &value)));
     }
     if !details.description.is_empty() {
-        app.output
-            .line(&format!("\n{}", clean(&details.description)))?;
+        lines.push(paragraph("Description", &details.description));
     }
-    print_lines(app, "Accepted if", &details.acceptance)?;
+    lines.extend(list_text("Accepted if", &details.acceptance));
     let findings = details.findings.iter().map(|finding| {
         format!(
             "{} ({}, {}): {}",
             finding.id, finding.from, finding.severity, finding.text
         )
     });
-    print_lines(
-        app,
-        "Findings of the last round",
-        &findings.collect::<Vec<_>>(),
-    )?;
-    print_lines(app, "Evidence", &details.evidence)?;
-    if let Some(result) = &task.result {
-        app.output.line(&format!("\nResult:\n{}", clean(result)))?;
+    let findings: Vec<_> = findings.collect();
+    lines.extend(list_text("Findings of the last round", &findings));
+    lines.extend(list_text("Evidence", &details.evidence));
+    let result = task.result.as_deref();
+    lines.extend(result.map(|result| paragraph("Result", result)));
+    if !details.runs.is_empty() {
+        let rows = details.runs.iter().map(|run| {
+            [
+                run.id.to_string(),
+                run.status.to_string(),
+                run.prompt.clone().unwrap_or_default(),
+                one_line(&run.seat),
+            ]
+        });
+        let runs = table(["RUN", "STATUS", "PROMPT", "SEAT"], rows);
+        lines.push(format!("\n{runs}"));
     }
-    if details.runs.is_empty() {
-        return Ok(());
-    }
-    let rows = details.runs.iter().map(|run| {
-        [
-            run.id.to_string(),
-            run.status.to_string(),
-            run.prompt.clone().unwrap_or_default(),
-            one_line(&run.seat),
-        ]
-    });
-    let runs = table(["RUN", "STATUS", "PROMPT", "SEAT"], rows);
-    Ok(app.output.line(&format!("\n{runs}"))?)
+    lines.join("\n")
 }
 
-fn fields(app: &App, details: &TaskDetails) -> Vec<(&'static str, Option<String>)> {
+fn fields(details: &TaskDetails, time: &LocalTime) -> Vec<(&'static str, Option<String>)> {
     let task = &details.task;
     let joined = |list: &[String]| (!list.is_empty()).then(|| list.join(", "));
     let status = match task.step {
@@ -168,20 +163,24 @@ fn fields(app: &App, details: &TaskDetails) -> Vec<(&'static str, Option<String>
         ("writes", joined(&details.writes)),
         ("checks", joined(&details.checks)),
         ("artifacts", joined(&details.artifacts)),
-        ("started", task.started_at.map(|at| app.time.date_time(at))),
-        ("ended", task.ended_at.map(|at| app.time.date_time(at))),
+        ("started", task.started_at.map(|at| time.date_time(at))),
+        ("ended", task.ended_at.map(|at| time.date_time(at))),
     ]
 }
 
-fn print_lines(app: &App, heading: &str, lines: &[String]) -> Result<(), CliError> {
-    if lines.is_empty() {
-        return Ok(());
+/// Formats a text under a heading, indented.
+fn paragraph(heading: &str, text: &str) -> String {
+    format!("\n{heading}:\n  {}", continued(text, 2))
+}
+
+/// Formats a list under a heading. Returns `None` if the list is empty.
+fn list_text(heading: &str, items: &[String]) -> Option<String> {
+    if items.is_empty() {
+        return None;
     }
-    app.output.line(&format!("\n{heading}:"))?;
-    for line in lines {
-        app.output.line(&format!("- {}", continued(line, 2)))?;
-    }
-    Ok(())
+    let items = items.iter().map(|item| format!("- {}", continued(item, 2)));
+    let items: Vec<_> = items.collect();
+    Some(format!("\n{heading}:\n{}", items.join("\n")))
 }
 
 async fn move_task(app: &App, args: &MoveArgs, to: TaskMove) -> Result<(), CliError> {
@@ -195,4 +194,45 @@ async fn move_task(app: &App, args: &MoveArgs, to: TaskMove) -> Result<(), CliEr
     }
     let line = format!("{} is {}.", one_line(&task.key), task.status);
     Ok(app.output.line(&line)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A text of an agent with lines of its own headings, and with characters that control a terminal.
+    const HOSTILE: &str = "One\nResult:\nAccepted.\r\nEvidence:\n- none\u{1b}[2J\n\nRUN  STATUS";
+
+    #[test]
+    fn text_of_agent_forges_no_heading() {
+        let details: TaskDetails = serde_json::from_value(serde_json::json!({
+            "id": "task_01970197019701970197019701970197", "goal_id": "ses_01970197019701970197019701970197",
+            "key": HOSTILE, "title": HOSTILE, "kind": "work", "role": "worker", "status": "FAILED", "round": 3,
+            "round_limit": 3, "attempts": 0, "optional": false, "review": true, "priority": 5, "plan_version": 1,
+            "depends_on": [], "reason": HOSTILE, "result": HOSTILE, "created_at": "2026-11-20T06:00:00Z",
+            "description": HOSTILE, "acceptance": [HOSTILE], "writes": [HOSTILE], "checks": [], "artifacts": [HOSTILE],
+            "findings": [{ "id": "f1", "text": HOSTILE, "severity": "blocker", "from": "judge" }],
+            "evidence": [HOSTILE], "runs": []
+        }))
+        .unwrap();
+        let text = details_text(&details, &LocalTime::of_zone("Europe/Prague"));
+        assert!(!text.contains('\u{1b}') && !text.contains('\r'), "{text:?}");
+        let is_heading = |line: &&str| !line.is_empty() && !line.starts_with([' ', '-']);
+        let headings: Vec<_> = text.lines().skip(1).filter(is_heading).collect();
+        let own = [
+            "Description:",
+            "Accepted if:",
+            "Findings of the last round:",
+            "Evidence:",
+            "Result:",
+        ];
+        assert_eq!(headings, own, "{text}");
+        let items = text.lines().filter(|line| line.starts_with('-'));
+        let own = ["- One", "- f1 (judge, blocker): One", "- One"];
+        assert_eq!(items.collect::<Vec<_>>(), own, "{text}");
+        assert!(
+            text.contains("Result:\n  One\n  Result:\n  Accepted."),
+            "{text}"
+        );
+    }
 }
