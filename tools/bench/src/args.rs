@@ -31,6 +31,8 @@ pub(crate) enum Subject {
     LongRead,
     /// Latency of the tools of a hundred agents that call one each second, and the cost of starting `matins mcp`
     Tools,
+    /// Latency between the tasks of goals, duration of large plans, and of a cancellation with all its processes
+    Goals,
     /// Latency and memory of many live traces, while connections are cut and the server is killed
     Traces,
 }
@@ -80,6 +82,9 @@ pub struct Args {
     /// Duration of the measurement of the latencies of traces and of tools, in seconds
     #[arg(long, default_value_t = 30)]
     pub(crate) seconds: u64,
+    /// Number of tasks of a goal whose tasks depend on each other, and of one whose tasks do not
+    #[arg(long, default_value_t = 200)]
+    pub(crate) tasks: usize,
     /// Number of queued runs to drain
     #[arg(long, default_value_t = 100_000)]
     pub(crate) queued: usize,

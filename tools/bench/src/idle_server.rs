@@ -183,10 +183,14 @@ impl ServerProcess {
         Ok(count)
     }
 
+    /// Returns the ID of the process.
+    pub(crate) fn pid(&self) -> Result<u32> {
+        self.child.id().context("the server has ended")
+    }
+
     /// Returns the resident memory of the server, in KiB.
     pub(crate) fn resident_kib(&self) -> Result<u64> {
-        let pid = self.child.id().context("the server has ended")?;
-        process_status_kib(pid, "VmRSS:")
+        process_status_kib(self.pid()?, "VmRSS:")
     }
 
     /// Kills the server and waits for its end.

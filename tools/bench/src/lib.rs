@@ -3,7 +3,8 @@
 //! - `args`: the benchmarks ([`Args`]) and their sizes.
 //! - `lib` and `on_postgres`: run the benchmarks on SQLite and on PostgreSQL, and print the reports.
 //! - `turn`, `runtime`, `idle_server`, `throughput`, `drain`, `due`, `due_burst`, `people`, `page`, `lag`, `notify`, `history`,
-//!   `tools`, `traces`: one benchmark each.
+//!   `tools`, `goals`, `traces`: one benchmark each.
+//! - `goal_server`, `goal_turns`, `goal_cancel`: the parts of `goals` with real turns.
 //! - `month`, `month_inputs`, `month_rows`, `set_insert`: the history that `page` needs.
 //! - `bare_client`, `sql_baseline`, `riverqueue`, `peers`: the baselines.
 //! - `fixture`, `loops`, `postgres`, `programs`, `runtime_process`: the database, loops and processes that the benchmarks
@@ -28,6 +29,10 @@ mod due;
 mod due_burst;
 mod fixture;
 mod folder;
+mod goal_cancel;
+mod goal_server;
+mod goal_turns;
+mod goals;
 mod history;
 mod idle_server;
 mod instant_agent;
@@ -69,7 +74,7 @@ use self::{
 };
 
 pub use args::Args;
-pub use instant_agent::run as instant_agent;
+pub use instant_agent::InstantAgent;
 
 /// Runs the benchmarks that `args` selects, and prints the figures.
 pub async fn run(args: &Args) -> Result<()> {
@@ -120,6 +125,11 @@ pub async fn run(args: &Args) -> Result<()> {
         let programs = Programs::build()?;
         let measured = tools::measure_sqlite(&programs, &folder, args.seconds).await?;
         tools::print("SQLite", &measured);
+    }
+    if wanted(Subject::Goals) && on(DatabaseKind::Sqlite) {
+        let programs = Programs::build()?;
+        let measured = goals::measure_sqlite(&programs, &folder, args.tasks).await?;
+        goals::print("SQLite", &measured);
     }
     if on(DatabaseKind::Postgres) && on_postgres::POSTGRES_SUBJECTS.into_iter().any(wanted) {
         on_postgres::run(&folder, args, &wanted).await?;

@@ -10,6 +10,7 @@ use super::{
     due_burst,
     fixture::Fixture,
     folder::new_folder,
+    goals,
     history::{self, HistoryMeasurement, HistorySize},
     lag, notify, page,
     peers::{self, PeerPrograms},
@@ -40,7 +41,7 @@ const SERVER_SETTINGS: &[&str] = &[
 ];
 
 /// The benchmarks that need the server.
-pub(crate) const POSTGRES_SUBJECTS: [Subject; 10] = [
+pub(crate) const POSTGRES_SUBJECTS: [Subject; 11] = [
     Subject::Throughput,
     Subject::Drain,
     Subject::LongRead,
@@ -48,6 +49,7 @@ pub(crate) const POSTGRES_SUBJECTS: [Subject; 10] = [
     Subject::People,
     Subject::Page,
     Subject::Tools,
+    Subject::Goals,
     Subject::Lag,
     Subject::Notify,
     Subject::History,
@@ -91,6 +93,11 @@ pub(crate) async fn run(
         let programs = Programs::build()?;
         let measured = tools::measure_postgres(&programs, &server, folder, args.seconds).await?;
         tools::print("PostgreSQL", &measured);
+    }
+    if wanted(Subject::Goals) {
+        let programs = Programs::build()?;
+        let measured = goals::measure_postgres(&programs, &server, folder, args.tasks).await?;
+        goals::print("PostgreSQL", &measured);
     }
     if wanted(Subject::Lag) {
         lag(&server, folder, args).await?;

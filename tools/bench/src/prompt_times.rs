@@ -1,6 +1,7 @@
 //! The instants at which an agent received its prompts, one line each in a file that all its processes append to.
 
 use std::{
+    collections::HashMap,
     fs::{self, File},
     io::{self, Write as _},
     path::{Path, PathBuf},
@@ -28,6 +29,29 @@ pub(crate) fn append(path: &Path) -> io::Result<()> {
     let line = format!("{:020}\n", now().as_nanos());
     let mut file = File::options().create(true).append(true).open(path)?;
     file.write_all(line.as_bytes())
+}
+
+/// Appends the present instant and a run to a file.
+pub(crate) fn append_run(path: &Path, run: &str) -> io::Result<()> {
+    let line = format!("{} {run}\n", now().as_nanos());
+    let mut file = File::options().create(true).append(true).open(path)?;
+    file.write_all(line.as_bytes())
+}
+
+/// Returns the instant of the first prompt of each run in a file of [`append_run`], as a time since 1970. A file that does
+/// not exist has no prompt yet.
+pub(crate) fn first_prompts(path: &Path) -> Result<HashMap<String, Duration>> {
+    let text = match fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        text => text?,
+    };
+    let mut prompts = HashMap::new();
+    for line in text.lines() {
+        let (nanos, run) = line.split_once(' ').context("a prompt has no run")?;
+        let at = Duration::from_nanos(nanos.parse()?);
+        prompts.entry(run.to_owned()).or_insert(at);
+    }
+    Ok(prompts)
 }
 
 /// A file of instants, which the benchmark reads.

@@ -6,12 +6,7 @@
     reason = "a program for developers, which finds cargo in the environment and prints why a chaos test failed"
 )]
 
-use std::{
-    env,
-    os::unix::process::CommandExt as _,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{env, os::unix::process::CommandExt as _, path::Path, process::Command};
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
@@ -30,14 +25,7 @@ enum Task {
     Chaos(chaos::Args),
     /// Act as an agent that answers at once, for the benchmarks
     #[command(hide = true)]
-    InstantAgent {
-        /// Never answer a prompt
-        #[arg(long)]
-        stall: bool,
-        /// File to which the instant of each prompt is appended
-        #[arg(long)]
-        prompt_times: Option<PathBuf>,
-    },
+    InstantAgent(bench::InstantAgent),
 }
 
 #[derive(Debug, clap::Args)]
@@ -87,9 +75,6 @@ fn main() -> Result<()> {
             }
             Ok(())
         }
-        Task::InstantAgent {
-            stall,
-            prompt_times,
-        } => bench::instant_agent(stall, prompt_times.as_deref()),
+        Task::InstantAgent(agent) => agent.run(),
     }
 }
