@@ -9,7 +9,7 @@ use std::{
 
 use agent::guard::MARKER_VARIABLE;
 use anyhow::{Result, ensure};
-use client::GoalMove;
+use api_types::GoalMove;
 use tokio::time::sleep;
 
 use super::{
@@ -128,7 +128,7 @@ fn all_processes() -> Result<Vec<u32>> {
             entry?
                 .file_name()
                 .to_str()
-                .and_then(|name| name.parse().ok()),
+                .and_then(|name| name.parse::<u32>().ok()),
         );
     }
     Ok(found)

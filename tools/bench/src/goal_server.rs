@@ -8,8 +8,8 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use api_types::{GoalRequest, NewTaskRequest, PlanRequest, TeamFile};
-use client::{Client, GoalMove, SocketAddress};
+use api_types::{GoalMove, GoalRequest, NewTaskRequest, PlanRequest, TeamFile};
+use client::{Client, SocketAddress};
 use tokio::{
     process::Command,
     time::{sleep, timeout},

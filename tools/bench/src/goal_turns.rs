@@ -10,8 +10,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use api_types::{NewTaskRequest, Task, TaskDetails, TaskRun};
-use client::GoalMove;
+use api_types::{GoalMove, NewTaskRequest, Task, TaskDetails, TaskRun};
 use model::{
     Timestamp,
     goal::{GoalStatus, TaskKind, TaskStatus},

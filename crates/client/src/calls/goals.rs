@@ -1,7 +1,7 @@
 //! Operations on goals and their tasks.
 
 use api_types::{
-    Goal, GoalMove, GoalPatch, GoalReport, GoalRequest, GoalSummary, Page, Task,
+    Goal, GoalMove, GoalPatch, GoalReport, GoalRequest, GoalSummary, Page, PlanRequest, Task,
     TaskCommentRequest, TaskDetails, TaskList, TaskMove,
 };
 use http::Method;
@@ -69,6 +69,20 @@ impl Client {
     #[boxed]
     pub async fn tasks(&self, goal: &str) -> Result<TaskList, Error> {
         self.get(&["sessions", goal, "tasks"]).fetch().await
+    }
+
+    /// Adds, replaces and cancels tasks of a goal.
+    #[boxed]
+    pub async fn publish_tasks(
+        &self,
+        goal: &str,
+        request: &PlanRequest,
+    ) -> Result<TaskList, Error> {
+        self.post(&["sessions", goal, "tasks"])
+            .json(request)
+            .idempotent()
+            .fetch()
+            .await
     }
 
     /// Returns a task by its ID.
