@@ -102,6 +102,11 @@ pub struct TaskDetails {
     pub findings: Vec<TaskFinding>,
     /// The evidence of the judge that accepted the task.
     pub evidence: Vec<String>,
+    /// The number of tool calls of the work on the task, without the calls that report its result. A result without any call
+    /// may be invented. Null if the server does not count them.
+    #[serde(default)]
+    #[schema(minimum = 0)]
+    pub tool_calls: Option<u32>,
     /// The runs of the task, the oldest first.
     pub runs: Vec<TaskRun>,
 }

@@ -1,6 +1,6 @@
 //! `matins task`: lists and shows the tasks of goals, and retries, cancels and accepts them.
 
-use api_types::{Task, TaskDetails, TaskMove};
+use api_types::{Task, TaskDetails, TaskKind, TaskMove};
 use clap::Subcommand;
 use model::nearest::nearest;
 
@@ -163,9 +163,22 @@ fn fields(details: &TaskDetails, time: &LocalTime) -> Vec<(&'static str, Option<
         ("writes", joined(&details.writes)),
         ("checks", joined(&details.checks)),
         ("artifacts", joined(&details.artifacts)),
+        ("tool calls", format_tool_calls(details)),
         ("started", task.started_at.map(|at| time.date_time(at))),
         ("ended", task.ended_at.map(|at| time.date_time(at))),
     ]
+}
+
+/// Formats the number of tool calls behind a result. Returns `None` if the task has no result of an agent's work.
+fn format_tool_calls(details: &TaskDetails) -> Option<String> {
+    let task = &details.task;
+    task.result
+        .as_ref()
+        .filter(|_| task.kind == TaskKind::Work)?;
+    Some(match details.tool_calls? {
+        0 => "0 (the result may be invented)".to_owned(),
+        calls => calls.to_string(),
+    })
 }
 
 /// Formats a text under a heading, indented.

@@ -62,6 +62,7 @@ impl Service {
             artifacts: found.artifacts,
             findings: findings.collect(),
             evidence: found.evidence,
+            tool_calls: Some(found.tool_calls),
             runs: runs.collect(),
         })
     }

@@ -73,6 +73,8 @@ pub struct TaskDetails {
     pub findings: Vec<TaskFinding>,
     /// The evidence of the newest verdict.
     pub evidence: Vec<String>,
+    /// The number of tool calls of the turns that have worked on the task, without the calls that report its result.
+    pub tool_calls: u32,
     /// The newest runs, the oldest of them first.
     pub runs: Vec<TaskRunRow>,
 }
@@ -142,6 +144,7 @@ impl Store {
             artifacts: result.map(|(_, body)| body.artifacts).unwrap_or_default(),
             findings: reported.findings,
             evidence: reported.evidence,
+            tool_calls: read_tool_calls(&mut tx, id).await?,
             runs: read_runs(&mut tx, session, id).await?,
         })
     }
@@ -233,6 +236,14 @@ fn reported_task(
         reported.findings.extend(findings);
     }
     reported
+}
+
+async fn read_tool_calls(tx: &mut Tx, task: TaskId) -> Result<u32, Error> {
+    let row = tx
+        .fetch_one(sql!("tasks/tool_calls"), params![task])
+        .await?;
+    let calls: i64 = row.get("calls")?;
+    Ok(u32::try_from(calls).unwrap_or(u32::MAX))
 }
 
 async fn read_runs(
