@@ -68,8 +68,8 @@ pub(crate) use presence::{
 };
 pub(crate) use reports::{
     agent_without_tools_fails_as_unavailable, judge_learns_tool_calls_and_artifacts_of_work,
-    proposal_of_worker_reaches_planner, report_in_answer_counts_as_call,
-    report_in_answer_over_limit_is_refused_whole,
+    proposal_during_plan_reaches_next_plan, proposal_of_worker_reaches_planner,
+    report_in_answer_counts_as_call, report_in_answer_over_limit_is_refused_whole,
 };
 pub(crate) use sweeps::{
     end_of_goals_time_wakes_scheduler, idle_goal_is_found_and_its_lost_turn_fails,
@@ -114,7 +114,7 @@ behaviours! {
             goal_reports_and_pauses_at_ninety_percent_of_budget, goal_reports_and_pauses_at_end_of_its_time,
             question_without_time_has_that_of_team, agent_without_tools_fails_as_unavailable,
             report_in_answer_counts_as_call, judge_learns_tool_calls_and_artifacts_of_work,
-            proposal_of_worker_reaches_planner, report_in_answer_over_limit_is_refused_whole,
+    proposal_of_worker_reaches_planner, report_in_answer_over_limit_is_refused_whole, proposal_during_plan_reaches_next_plan,
             passed_checks_complete_task_and_keep_evidence, failed_check_reaches_worker_and_next_round_is_fenced,
             checks_of_lost_server_are_claimed_after_its_lease, requeued_checks_are_claimed_at_once,
             cancelled_goal_stops_its_checks, broken_check_waits_for_person_and_is_repeated,

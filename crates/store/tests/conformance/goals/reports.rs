@@ -183,3 +183,37 @@ pub(crate) async fn report_in_answer_over_limit_is_refused_whole(db: &TestStore)
     assert_eq!(done.status, TaskStatus::Done);
     assert_eq!(done.result.as_deref(), Some("The result."));
 }
+
+pub(crate) async fn proposal_during_plan_reaches_next_plan(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage
+        .planned_goal(db, team(2, None), &[work("a", &[]), work("b", &[])])
+        .await;
+    let proposing = |text: &str| {
+        let mut report = done("The mail.");
+        report.body.follow_up = Some(text.to_owned());
+        report
+    };
+    let first = stage.turn(db, session, "worker-1").await;
+    let second = stage.turn(db, session, "worker-2").await;
+    stage
+        .report(&first, &proposing("Translate it."))
+        .await
+        .unwrap();
+    stage.succeed(first.run).await;
+    // The second worker proposes and ends while the planner has read the first proposal alone.
+    let planner = stage.turn(db, session, "planner").await;
+    stage.list_tools(&planner).await;
+    stage
+        .report(&second, &proposing("Print it."))
+        .await
+        .unwrap();
+    stage.succeed(second.run).await;
+    stage.succeed(planner.run).await;
+    let planner = stage.turn(db, session, "planner").await;
+    let content = stage.run(planner.run).await.content;
+    assert!(content.contains("\nPrint it.\n"), "{content}");
+    assert!(!content.contains("\nTranslate it.\n"), "{content}");
+    stage.list_tools(&planner).await;
+    stage.succeed(planner.run).await;
+}

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use model::{
     SessionId, TaskId, Timestamp,
     budget::RunUsage,
+    escape::escape_line,
     goal::{Prompt, ReportBody, ReportStatus, Severity, TaskStatus},
     prompt::goal::{ArtifactEntry, MAX_LISTED, QuestionEntry},
     run::RunStatus,
@@ -78,7 +79,7 @@ pub(super) struct GoalFacts {
     pub(super) artifacts: Vec<StoredArtifact>,
     /// The findings for which tasks have failed.
     pub(super) rejected: Vec<StoredFinding>,
-    /// The proposals of workers since the last plan.
+    /// The proposals of workers that no complete plan has had.
     pub(super) follow_ups: Vec<String>,
     pub(super) questions: Vec<StoredQuestion>,
     /// The first keys of the memory entries of the session.
@@ -137,7 +138,8 @@ async fn read_artifacts(tx: &mut Tx, session: SessionId) -> Result<Vec<StoredArt
     Ok(artifacts)
 }
 
-/// Counts the tool calls of the turns that have worked on a task.
+/// Counts the tool calls of the turns that have worked on a task. The call that reports the result does not count, because an
+/// agent that has invented its result makes this call, too.
 pub(super) async fn read_tool_calls(tx: &mut Tx, task: TaskId) -> Result<u32, Error> {
     let row = tx
         .fetch_one(sql!("tasks/tool_calls"), params![task])
@@ -213,11 +215,14 @@ async fn read_rejected(tx: &mut Tx, goal: &Goal) -> Result<Vec<StoredFinding>, E
     Ok(findings)
 }
 
-/// Returns the proposals of workers since the last plan, the newest first.
+/// Returns the proposals of workers that no complete plan has had in its prompt, the newest first.
+///
+/// The prompts decide, and not the times of the plans: a worker can report while a plan is under way, and turns that end
+/// together have no order of their clocks, so that times would lose a proposal.
 async fn read_follow_ups(tx: &mut Tx, session: SessionId) -> Result<Vec<String>, Error> {
     let rows = tx
         .fetch_all(
-            sql!("task_reports/since_plan"),
+            sql!("task_reports/succeeded"),
             params![session, MAX_REPORTS],
         )
         .await?;
@@ -226,6 +231,18 @@ async fn read_follow_ups(tx: &mut Tx, session: SessionId) -> Result<Vec<String>,
         let body: ReportBody = stored::read::<StoredReport>(row, "body")?;
         follow_ups.extend(body.follow_up);
     }
+    if follow_ups.is_empty() {
+        return Ok(follow_ups);
+    }
+    let rows = tx
+        .fetch_all(sql!("tasks/plan_prompts"), params![session])
+        .await?;
+    let mut planned = BTreeSet::new();
+    for row in &rows {
+        let prompt: String = row.get("content")?;
+        planned.extend(prompt.lines().map(str::to_owned));
+    }
+    follow_ups.retain(|proposal| !planned.contains(escape_line(proposal).as_ref()));
     follow_ups.truncate(MAX_LISTED);
     Ok(follow_ups)
 }
