@@ -23,6 +23,7 @@ mod directories;
 mod doctor;
 mod flooding_agents;
 mod folder_instances;
+mod goal_failures;
 mod goals;
 mod guide;
 mod held_turn;

@@ -204,6 +204,10 @@ pub enum Step {
         /// The arguments.
         arguments: Value,
     },
+    /// Lists the tools of the first MCP server of the session.
+    ListTools,
+    /// Plays these steps if the prompt contains this text.
+    When(String, Vec<Self>),
     /// Plays another step, in which `{secret}` stands for the secret of the run, and `{secret[0]}` for its first
     /// character.
     WithSecret(Box<Self>),
@@ -317,6 +321,11 @@ impl Step {
             tool: tool.into(),
             arguments,
         }
+    }
+
+    /// Returns a step that plays others if the prompt contains this text.
+    pub fn when(text: &str, steps: impl IntoIterator<Item = Self>) -> Self {
+        Self::When(text.into(), steps.into_iter().collect())
     }
 
     /// Returns a step that requests permission once, with every kind of option, the most harmful one first.

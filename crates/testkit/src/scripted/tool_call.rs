@@ -12,8 +12,19 @@ use super::script::Step;
 /// The version of MCP that the agent speaks.
 const PROTOCOL_VERSION: &str = "2025-06-18";
 
-/// Starts an MCP server over standard input and output, calls one of its tools, and returns the result, or the error.
+/// Calls a tool of an MCP server, and returns the result, or the error.
 pub(super) fn call_tool(server: &Value, tool: &str, arguments: &Value) -> io::Result<Value> {
+    let params = json!({"name": tool, "arguments": arguments});
+    request(server, "tools/call", &params)
+}
+
+/// Lists the tools of an MCP server, and returns the result, or the error.
+pub(super) fn list_tools(server: &Value) -> io::Result<Value> {
+    request(server, "tools/list", &json!({}))
+}
+
+/// Starts an MCP server over standard input and output, sends one request, and returns the response.
+fn request(server: &Value, method: &str, params: &Value) -> io::Result<Value> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let items = |field: &str| server[field].as_array().cloned().unwrap_or_default();
     let variables = items("env");
@@ -53,8 +64,7 @@ pub(super) fn call_tool(server: &Value, tool: &str, arguments: &Value) -> io::Re
         return Ok(began);
     }
     send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
-    send(json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
-        "params": {"name": tool, "arguments": arguments}}))?;
+    send(json!({"jsonrpc": "2.0", "id": 2, "method": method, "params": params}))?;
     let result = reply(2)?;
     drop(input);
     process.wait()?;

@@ -16,7 +16,7 @@ use super::{
     prompt_log::Event,
     resource_abuse,
     script::{Crash, Step},
-    tool_call::{call_tool, with_secret},
+    tool_call::{call_tool, list_tools, with_secret},
     wire::{message_chunk, reply, reply_error, send, send_update, write_bytes},
 };
 
@@ -142,6 +142,19 @@ impl ScriptedAgent {
                         structured
                     };
                     send_text(prompt, &shown.to_string())?;
+                }
+                (Step::ListTools, Some(_)) => {
+                    if let Some(server) = self.servers.first() {
+                        list_tools(server)?;
+                    }
+                }
+                (Step::When(text, steps), Some(prompt)) => {
+                    if prompt.text.contains(text) {
+                        let played = self.play(steps, Some(prompt))?;
+                        if played != PlayOutcome::Completed {
+                            return Ok(played);
+                        }
+                    }
                 }
                 (Step::WithSecret(step), _) => {
                     let step = with_secret(step, self.servers.first())?;

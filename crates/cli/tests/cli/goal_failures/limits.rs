@@ -1,0 +1,118 @@
+//! Teams that would go on without end: each ends by its limit, with a reason that a person understands.
+
+use serde_json::json;
+use testkit::scripted::Step;
+
+use super::{
+    CHECK, GoalTest, PLAN, REPLAN, REVIEW, REWORK, accept, create, done, judged, on_work,
+    plan_once, report, send_back, workers,
+};
+
+#[test]
+fn worker_that_only_escalates_ends_after_five_replans() {
+    let escalate = || {
+        report(json!({
+            "status": "failed", "result": "I may not decide this.", "follow_up": "Ask another one.",
+        }))
+    };
+    let prompts: [Vec<Step>; 8] = std::array::from_fn(|no| {
+        let plan = || [create(&format!("t{no}"), &[])];
+        vec![
+            Step::when(PLAN, plan()),
+            Step::when(REPLAN, plan()),
+            Step::when("Work on the task", [escalate()]),
+        ]
+    });
+    let test = GoalTest::start(&workers(1), &[], prompts);
+    test.assert_stuck("nothing can run");
+    assert_eq!(test.prompts_with(PLAN).len(), 1);
+    assert_eq!(test.prompts_with(REPLAN).len(), 5, "{:#?}", test.prompts());
+    let first = test.task("t0");
+    assert_eq!(
+        (&first["reason"], &first["result"]),
+        (&json!("attempts used up"), &json!("I may not decide this."))
+    );
+    let refused = test.world.run(&["goal", "replan", "own"]);
+    let says = "the goal has had 5 plans after the first; `limits.replans` accepts 5";
+    assert!(refused.stderr.contains(says), "{refused:#?}");
+}
+
+/// Starts a goal whose judge has these findings in its rounds.
+fn goal_with_findings(rounds: [&[&str]; 3], regression: bool) -> GoalTest {
+    let prompts = rounds.map(|ids| {
+        let mut steps: Vec<Step> = plan_once([create("a", &[])]).into();
+        steps.push(on_work("a", [done("Result.")]));
+        steps.push(Step::when(REWORK, [done("Better result.")]));
+        steps.push(Step::when(REVIEW, [send_back(ids, regression)]));
+        steps.push(Step::when(CHECK, [accept()]));
+        steps
+    });
+    GoalTest::start(&judged(), &[], prompts)
+}
+
+#[test]
+fn judge_with_new_findings_stops_after_three() {
+    let rounds: [&[&str]; 3] = [&["f1", "f2"], &["f2", "f3"], &["f3", "f4"]];
+    let test = goal_with_findings(rounds, false);
+    test.assert_done();
+    assert_eq!(test.prompts_with(REVIEW).len(), 3);
+    assert_eq!(test.prompts_with(REWORK).len(), 2);
+    assert_eq!(test.task("a")["status"], "DONE");
+}
+
+#[test]
+fn judge_that_always_sends_back_fails_the_task_as_not_accepted() {
+    let test = goal_with_findings([&["f1"], &["f2"], &["f3"]], true);
+    test.assert_stuck("nothing can run");
+    assert_eq!(test.prompts_with(REVIEW).len(), 3);
+    let task = test.task("a");
+    assert_eq!(
+        (&task["status"], &task["reason"]),
+        (&json!("FAILED"), &json!("not accepted: f3"))
+    );
+    let shown = test.world.run(&["task", "show", "own", "a"]);
+    let shown = shown.expect_success();
+    assert!(shown.contains("A source is missing."), "{shown}");
+}
+
+#[test]
+fn planner_without_plan_is_stuck_with_that_cause() {
+    let steps = vec![Step::ListTools, Step::text("There is nothing to plan.")];
+    let test = GoalTest::start(&workers(1), &[], [steps]);
+    test.assert_stuck("no plan");
+    assert_eq!(test.prompts_with("This is the only reminder.").len(), 1);
+    assert_eq!(test.task("plan#1")["reason"], "no plan");
+}
+
+#[test]
+fn seats_that_only_talk_stop_after_six_turns_with_a_notice() {
+    let send = |to: &str| Step::call_tool("send_message", json!({ "to": to, "text": "And you?" }));
+    let ask = json!({ "question": "Which logo?", "default": "the old one" });
+    let mut steps: Vec<Step> = plan_once([create("a", &[])]).into();
+    steps.push(on_work(
+        "a",
+        [send("worker-2"), Step::call_tool("ask_person", ask)],
+    ));
+    steps.push(Step::when("from the seat `worker-1`", [send("worker-1")]));
+    steps.push(Step::when("from the seat `worker-2`", [send("worker-2")]));
+    let answered = "Your question was answered.";
+    steps.push(Step::when(answered, [done("Result.")]));
+    let test = GoalTest::start(&workers(2), &[], [steps]);
+    let goal = test.world.json(&["goal", "show", "own"]);
+    let session = goal["id"].as_str().unwrap().to_owned();
+    let says = "6 turns in a row had no other cause than messages between seats";
+    test.world.wait_for("the notice", |world| {
+        let shown = world.run(&["session", "export", &session]);
+        shown.stdout.contains(says)
+    });
+    let sent = test.world.json(&["session", "messages", &session]);
+    let sent = sent.as_array().unwrap();
+    assert_eq!(sent.len(), 7, "{sent:#?}");
+    assert_eq!(sent[6]["state"], "blocked", "{sent:#?}");
+    // The task goes on, and the goal ends.
+    let goal = test.world.json(&["goal", "show", "own"]);
+    let question = goal["questions"][0]["id"].as_str().unwrap().to_owned();
+    let answer = ["question", "answer", &question, "the new one"];
+    test.world.run(&answer).expect_success();
+    test.assert_done();
+}
