@@ -141,12 +141,12 @@ impl GoalTurn {
     /// Returns an error if the turn was cancelled, or if a tool that it needs refuses.
     pub(super) fn run(&self, workplace: &mut dyn Workplace) -> Result<(), WorkError> {
         match &self.role {
-            Role::Plan(request) => plan::plan(workplace, request),
+            Role::Plan(request) => plan::plan(workplace, &self.cwd, request),
             Role::Replan {
                 goal,
                 failed,
                 worker,
-            } => plan::replan(workplace, goal, failed, worker),
+            } => plan::replan(workplace, &self.cwd, goal, failed, worker),
             Role::Work(state) => work::work(workplace, &self.cwd, state),
             Role::Forgotten(key) => work::report_forgotten(workplace, key),
             Role::Review(request) => judge::review(workplace, &self.cwd, request),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     blocks::{backticked, excerpt, named_files},
-    files::{NAMES, WORD_COUNT, WORD_COUNT_LINE, count_words, path_below},
+    files::{ACCEPTED_BY_PERSON, NAMES, WORD_COUNT, WORD_COUNT_LINE, count_words, path_below},
     prompt::{ReviewRequest, TaskLine},
     workplace::{WorkError, Workplace, send_text},
 };
@@ -157,6 +157,8 @@ fn check_line(verdict: &mut Verdict, file: &ReadFile, line: &str) {
             let text = format!("The last line of {name} is not the number of its words.");
             verdict.add_finding("word-count", &text);
         }
+    } else if line == ACCEPTED_BY_PERSON {
+        verdict.add_finding("person", &format!("No person has accepted {name} yet."));
     } else {
         let words = count_words(text);
         verdict.add_evidence(&format!(

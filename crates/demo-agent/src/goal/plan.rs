@@ -1,10 +1,12 @@
 //! The planner: an outline, drafts of the parts at the same time, and a summary that the judge reviews.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::{
     blocks::excerpt,
-    files::{NAMES, WORD_COUNT},
+    files::{ACCEPTED_BY_PERSON, NAMES, WORD_COUNT, file_for},
     prompt::{PlanRequest, TaskLine},
     work::ASK_FIRST,
     workplace::{WorkError, Workplace, send_text},
@@ -14,6 +16,10 @@ use super::{
 const ASK_ME: &str = "ask me";
 /// The question of the worker.
 const QUESTION: &str = "Who shall read it?";
+/// The words of a goal whose summary a person accepts.
+const LET_ME_ACCEPT: &str = "let me accept";
+/// The end of the line of a task that checks or the judge have sent back in each round.
+const NOT_ACCEPTED: &str = ": not accepted";
 /// The parts of a goal that names none.
 const DEFAULT_PARTS: [&str; 3] = ["opening", "main part", "close"];
 /// The highest number of parts. One more makes the demonstration longer and shows nothing new.
@@ -39,12 +45,7 @@ const AGAIN: &str = "-again";
 struct Part {
     key: String,
     name: String,
-}
-
-impl Part {
-    fn file(&self) -> String {
-        format!("{}.md", self.key)
-    }
+    file: String,
 }
 
 /// Returns the role of the tasks that write: `worker`, or the first one that does not judge.
@@ -56,10 +57,14 @@ pub(super) fn worker_role(plan: Option<&PlanRequest>) -> &str {
 }
 
 /// Makes the first plan.
-pub(super) fn plan(workplace: &mut dyn Workplace, request: &PlanRequest) -> Result<(), WorkError> {
+pub(super) fn plan(
+    workplace: &mut dyn Workplace,
+    cwd: &Path,
+    request: &PlanRequest,
+) -> Result<(), WorkError> {
     send_text(workplace, "I read the goal and the roles of the team.");
     workplace.pause()?;
-    let tasks = tasks(request);
+    let tasks = tasks(request, cwd);
     for task in &tasks {
         workplace.call("create_task", task.clone())?;
     }
@@ -77,9 +82,10 @@ pub(super) fn plan(workplace: &mut dyn Workplace, request: &PlanRequest) -> Resu
     Ok(())
 }
 
-/// Makes a task anew in place of each one that has failed. Changes nothing else.
+/// Makes a task anew in place of each one that has failed, and leaves those that were not accepted to a person.
 pub(super) fn replan(
     workplace: &mut dyn Workplace,
+    cwd: &Path,
     goal: &str,
     failed: &[TaskLine],
     worker: &str,
@@ -87,6 +93,9 @@ pub(super) fn replan(
     send_text(workplace, "I look at the tasks that have ended.");
     workplace.pause()?;
     // A second failure has a cause that another repetition does not mend.
+    let (rejected, failed): (Vec<_>, Vec<_>) = failed
+        .iter()
+        .partition(|task| task.text.ends_with(NOT_ACCEPTED));
     let repeated = failed.iter().filter(|task| !task.key.ends_with(AGAIN));
     let mut count = 0;
     for task in repeated {
@@ -103,13 +112,16 @@ pub(super) fn replan(
                 task.key, excerpt(&task.text, MAX_GOAL_CHARS), excerpt(goal, MAX_GOAL_CHARS)
             ),
             "role": worker,
-            "writes": [format!("{key}.md")],
+            "writes": [file_for(cwd, &key)],
             "replaces": [task.key],
         });
         workplace.call("create_task", new)?;
         count += 1;
     }
     let text = match count {
+        0 if !rejected.is_empty() => {
+            "I change nothing: a person can accept the result that the judge did not.".to_owned()
+        }
         0 => "I change nothing.".to_owned(),
         1 => "I have planned the failed task again.".to_owned(),
         count => format!("I have planned {count} failed tasks again."),
@@ -119,19 +131,23 @@ pub(super) fn replan(
 }
 
 /// Returns the tasks of a plan, as inputs of `create_task`.
-fn tasks(request: &PlanRequest) -> Vec<Value> {
+fn tasks(request: &PlanRequest, cwd: &Path) -> Vec<Value> {
     let goal = excerpt(&request.goal, MAX_GOAL_CHARS);
     let worker = worker_role(Some(request));
     let has_judge = request.roles.iter().any(|role| role == JUDGE);
     // The outline and the summary need two tasks.
     let room = request.max_tasks.saturating_sub(2);
-    let parts = parts(&request.goal, room.min(MAX_PARTS));
+    let parts = parts(&request.goal, room.min(MAX_PARTS), cwd);
+    let summary_file = file_for(cwd, SUMMARY);
+    let has_words = |words: &str| request.goal.to_lowercase().contains(words);
+    let by_person = has_words(LET_ME_ACCEPT).then_some(ACCEPTED_BY_PERSON);
+    let summary_lines = [WORD_COUNT].into_iter().chain(by_person);
     if parts.is_empty() {
         return vec![json!({
             "key": SUMMARY, "title": "Write the text", "role": worker,
             "description": format!("Write a short text.\n\nThe goal: {goal}"),
-            "acceptance": [WORD_COUNT],
-            "writes": ["summary.md"], "review": has_judge,
+            "acceptance": summary_lines.collect::<Vec<_>>(),
+            "writes": [summary_file], "review": has_judge,
         })];
     }
     let other = |role: &&String| *role != JUDGE && *role != WORKER;
@@ -142,13 +158,14 @@ fn tasks(request: &PlanRequest) -> Vec<Value> {
         .map_or(worker, String::as_str);
     let files: Vec<_> = parts
         .iter()
-        .map(|part| format!("`{}`", part.file()))
+        .map(|part| format!("`{}`", part.file))
         .collect();
     let names_of_parts = format!("{NAMES}{}.", files.join(", "));
     let lines: Vec<_> = parts
         .iter()
-        .map(|part| format!("- {}, in `{}`", part.name, part.file()))
+        .map(|part| format!("- {}, in `{}`", part.name, part.file))
         .collect();
+    let outline_file = file_for(cwd, OUTLINE);
     let mut tasks = vec![json!({
         "key": OUTLINE, "title": "Outline the parts", "role": first,
         "description": format!(
@@ -156,10 +173,10 @@ fn tasks(request: &PlanRequest) -> Vec<Value> {
             lines.join("\n")
         ),
         "acceptance": [names_of_parts],
-        "writes": ["outline.md"],
+        "writes": [&outline_file],
     })];
     for (index, part) in parts.iter().enumerate() {
-        let asks = index == 0 && request.goal.to_lowercase().contains(ASK_ME);
+        let asks = index == 0 && has_words(ASK_ME);
         let question = if asks {
             format!("\n\n{ASK_FIRST}{QUESTION}")
         } else {
@@ -173,24 +190,28 @@ fn tasks(request: &PlanRequest) -> Vec<Value> {
             "key": part.key, "title": format!("Draft: {}", part.name), "role": worker,
             "description": description,
             "depends_on": [OUTLINE],
-            "acceptance": [format!("{NAMES}`outline.md`.")],
-            "writes": [part.file()],
+            "acceptance": [format!("{NAMES}`{outline_file}`.")],
+            "writes": [part.file],
         }));
     }
     let keys: Vec<_> = parts.iter().map(|part| part.key.as_str()).collect();
+    let acceptance: Vec<_> = [names_of_parts.as_str()]
+        .into_iter()
+        .chain(summary_lines)
+        .collect();
     tasks.push(json!({
         "key": SUMMARY, "title": "Sum up the drafts", "role": worker,
         "description": format!("Write a summary of the drafts that names each file.\n\nThe goal: {goal}"),
         "depends_on": keys,
-        "acceptance": [names_of_parts, WORD_COUNT],
-        "writes": ["summary.md"], "review": has_judge,
+        "acceptance": acceptance,
+        "writes": [summary_file], "review": has_judge,
     }));
     tasks
 }
 
 /// Returns the parts of a goal, at most `max`: those that it lists after a colon, such as `a guide: green, black and herbal`.
 /// Joins the parts beyond `max` to the last one. Returns none if `max` allows no two parts.
-fn parts(goal: &str, max: usize) -> Vec<Part> {
+fn parts(goal: &str, max: usize, cwd: &Path) -> Vec<Part> {
     if max < 2 {
         return Vec::new();
     }
@@ -213,7 +234,8 @@ fn parts(goal: &str, max: usize) -> Vec<Part> {
         } else {
             key
         };
-        parts.push(Part { key, name });
+        let file = file_for(cwd, &key);
+        parts.push(Part { key, name, file });
     }
     parts
 }

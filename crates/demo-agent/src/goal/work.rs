@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::{
     blocks::{excerpt, named_files},
-    files::{WORD_COUNT, WORD_COUNT_LINE, count_words, path_below},
+    files::{SIGNATURE, WORD_COUNT, WORD_COUNT_LINE, count_words, is_writable, path_below},
     prompt::WorkRequest,
     workplace::{WorkError, Workplace, send_text},
 };
@@ -31,8 +31,6 @@ pub(super) struct WorkState {
 pub(super) const ASK_FIRST: &str = "Ask the person first: ";
 /// The answers that the worker proposes. The first is the default.
 const ANSWERS: [&str; 2] = ["everyone", "beginners"];
-/// The line by which the agent knows its own files.
-const SIGNATURE: &str = "The demonstration agent wrote this file, without a model.";
 /// The highest number of characters of a text of others in a file.
 const MAX_QUOTE_CHARS: usize = 400;
 
@@ -168,14 +166,10 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder)?;
     }
-    match fs::read(file) {
-        Ok(present) if !String::from_utf8_lossy(&present).contains(SIGNATURE) => {
-            let problem =
-                "the file exists, and the demonstration agent replaces only its own files";
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, problem));
-        }
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+    if !is_writable(file)? {
+        let problem = "the demonstration agent has not written the file that exists, and replaces only its own files; \
+                       rename the file, or start the goal in another directory";
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, problem));
     }
     fs::write(file, text)
 }

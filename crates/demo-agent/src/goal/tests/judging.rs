@@ -78,6 +78,29 @@ fn summary_is_sent_back_once_and_then_accepted_with_evidence() {
 }
 
 #[test]
+fn result_that_a_person_has_to_accept_is_sent_back_in_each_round() {
+    let acceptance = [ACCEPTANCE[1], "A person has accepted it."];
+    let mut seat = TestSeat::new();
+    let work = prompt("summary", &acceptance);
+    let first = result_of(&seat.take_turn(&work));
+    seat.forget();
+    let calls = seat.take_turn(&review(&first, &acceptance, None));
+    let findings = only(&calls, "judge_task")["findings"].clone();
+    assert_eq!(findings[0]["id"], "word-count");
+    assert_eq!(findings[1]["id"], "person");
+    // The second version mends the fault of the agent alone.
+    seat.forget();
+    seat.request(&work);
+    let second = result_of(&seat.take_turn(&rework("summary", &findings[0])));
+    seat.forget();
+    let calls = seat.take_turn(&review(&second, &acceptance, Some(&findings[1])));
+    let verdict = only(&calls, "judge_task");
+    assert_eq!(verdict["verdict"], "send_back");
+    assert_eq!(verdict["findings"].as_array().unwrap().len(), 1);
+    assert_eq!(verdict["findings"][0]["id"], "person");
+}
+
+#[test]
 fn result_that_names_missing_file_is_sent_back() {
     let mut seat = TestSeat::new();
     let calls = seat.take_turn(&review("Wrote `ghost.md`.", &ACCEPTANCE, None));

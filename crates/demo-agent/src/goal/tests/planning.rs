@@ -156,6 +156,50 @@ fn goal_that_wants_a_question_gives_it_to_one_task() {
 }
 
 #[test]
+fn goal_that_lets_a_person_accept_gives_the_line_to_the_summary() {
+    let mut seat = TestSeat::new();
+    let line = json!("A person has accepted it.");
+    let goal = format!("{GOAL} Let me accept it.");
+    for max_tasks in [50, 3] {
+        let tasks = planned(&mut seat, &plan(&goal, &TEAM, max_tasks));
+        let has_line = |task: &&Value| task["acceptance"].as_array().unwrap().contains(&line);
+        let with_line: Vec<_> = tasks.iter().filter(has_line).collect();
+        assert_eq!(with_line.len(), 1, "{tasks:#?}");
+        assert_eq!(with_line[0]["key"], "summary");
+    }
+}
+
+#[test]
+fn plan_avoids_names_of_files_of_a_person() {
+    let mut seat = TestSeat::new();
+    for key in ["outline", "green"] {
+        std::fs::write(seat.folder.path().join(format!("{key}.md")), "Mine.").unwrap();
+    }
+    let tasks = planned(&mut seat, &plan(GOAL, &TEAM, 50));
+    let files: Vec<_> = tasks.iter().map(|task| &task["writes"][0]).collect();
+    assert_eq!(
+        files,
+        [
+            "outline-demo.md",
+            "green-demo.md",
+            "black.md",
+            "herbal.md",
+            "summary.md"
+        ]
+    );
+    // The acceptance lines name the files that the tasks write.
+    let names = "It names `green-demo.md`, `black.md`, `herbal.md`.";
+    assert_eq!(tasks[0]["acceptance"][0], names);
+    assert_eq!(tasks[1]["acceptance"][0], "It names `outline-demo.md`.");
+    assert_eq!(tasks[4]["acceptance"][0], names);
+    // Files of an earlier goal of the agent keep their names.
+    let own = "The demonstration agent wrote this file, without a model.";
+    std::fs::write(seat.folder.path().join("green.md"), own).unwrap();
+    let tasks = planned(&mut seat, &plan(GOAL, &TEAM, 50));
+    assert_eq!(tasks[1]["writes"][0], "green.md");
+}
+
+#[test]
 fn reminder_repeats_the_plan() {
     let mut seat = TestSeat::new();
     let first = planned(&mut seat, &plan(GOAL, &TEAM, 50));
@@ -170,7 +214,7 @@ fn reminder_repeats_the_plan() {
     }
 }
 
-fn replan(key: &str, status: TaskStatus) -> String {
+fn replan(key: &str, status: TaskStatus, reason: &str) -> String {
     let ended = [
         TaskEntry {
             key: "outline",
@@ -182,7 +226,7 @@ fn replan(key: &str, status: TaskStatus) -> String {
             key,
             title: "Draft: green",
             status,
-            result: Some("the disk is full"),
+            result: Some(reason),
         },
     ];
     let context = ReplanContext {
@@ -201,11 +245,25 @@ fn replan(key: &str, status: TaskStatus) -> String {
 fn later_plan_replaces_failed_task_and_nothing_else() {
     let mut seat = TestSeat::new();
     planned(&mut seat, &plan(GOAL, &["writer"], 50));
-    assert!(planned(&mut seat, &replan("green", TaskStatus::Done)).is_empty());
+    let full = "the disk is full";
+    assert!(planned(&mut seat, &replan("green", TaskStatus::Done, full)).is_empty());
     assert!(seat.answer.contains("I change nothing."));
-    let tasks = planned(&mut seat, &replan("green", TaskStatus::Failed));
+    let tasks = planned(&mut seat, &replan("green", TaskStatus::Failed, full));
     assert_eq!(keys(&tasks), ["green-again"]);
     assert_eq!(tasks[0]["replaces"], json!(["green"]));
     assert_eq!(tasks[0]["role"], "writer");
-    assert!(planned(&mut seat, &replan("green-again", TaskStatus::Failed)).is_empty());
+    assert!(planned(&mut seat, &replan("green-again", TaskStatus::Failed, full)).is_empty());
+}
+
+#[test]
+fn later_plan_leaves_task_that_was_not_accepted_to_a_person() {
+    let mut seat = TestSeat::new();
+    planned(&mut seat, &plan(GOAL, &TEAM, 50));
+    let prompt = replan("summary", TaskStatus::Failed, "not accepted");
+    assert!(planned(&mut seat, &prompt).is_empty());
+    assert!(
+        seat.answer.contains("a person can accept"),
+        "{}",
+        seat.answer
+    );
 }

@@ -137,6 +137,8 @@ fn file_of_person_is_never_replaced() {
         report["result"].as_str().unwrap().contains("green.md"),
         "{report}"
     );
+    let result = report["result"].as_str().unwrap();
+    assert!(result.contains("rename the file"), "{result}");
     assert_eq!(seat.read("green.md"), "Mine.");
     assert_eq!(calls.len(), 1);
 }
