@@ -36,9 +36,45 @@ fn blocks(page: &str, section: &str) -> Vec<Block> {
     blocks
 }
 
-/// Runs the commands of a section in one shell, as a person of Prague, and checks that the output has each line that the
-/// section shows, in that order.
-fn play_section(section: &str) -> String {
+/// Returns a text with `0` in place of each digit, `x` in place of the rest of each ID, and one space in place of several,
+/// because instants, IDs, numbers of words and widths of columns are others in each run.
+fn normalized(text: &str) -> String {
+    let mut normalized = String::new();
+    let mut rest = text;
+    while let Some(letter) = rest.chars().next() {
+        let mut prefixes = ["ses_", "que_"].into_iter();
+        if let Some(prefix) = prefixes.find(|prefix| rest.starts_with(prefix)) {
+            normalized.push_str(prefix);
+            normalized.push('x');
+            rest = rest[prefix.len()..].trim_start_matches(|it: char| it.is_ascii_hexdigit());
+            continue;
+        }
+        match letter {
+            '0'..='9' => normalized.push('0'),
+            ' ' if normalized.ends_with(' ') => {}
+            _ => normalized.push(letter),
+        }
+        rest = &rest[letter.len_utf8()..];
+    }
+    normalized
+}
+
+/// Returns a line that each run prints: a line without a time, or the end of a task or of the goal without its time. Returns
+/// `None` for other steps, because the next step can follow before the goal is read again.
+fn lasting(line: &str) -> Option<&str> {
+    match line.strip_prefix("00:00:00 ") {
+        None => Some(line),
+        Some(step) => ["FAILED ", "The goal is paused", "The goal is done"]
+            .iter()
+            .any(|end| step.starts_with(end))
+            .then_some(step),
+    }
+}
+
+/// Runs the commands of a section in one shell, as a person of Prague.
+///
+/// Returns the output, and the lines that the section shows.
+fn run_section(world: &TestInstallation, section: &str) -> (String, Vec<String>) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let page = fs::read_to_string(root.join("docs/guide.md")).unwrap();
     let blocks = blocks(&page, section);
@@ -48,13 +84,13 @@ fn play_section(section: &str) -> String {
             .flat_map(|block| block.lines.clone())
             .collect::<Vec<_>>()
     };
-    let world = TestInstallation::new();
     let programs = Path::new(MATINS_PROGRAM).parent().unwrap();
     let played = Command::new("bash")
         .args(["-euo", "pipefail", "-c", &lines_of("sh").join("\n")])
         .env_clear()
         .env("PATH", format!("{}:/usr/bin:/bin", programs.display()))
         .env("HOME", world.path())
+        .env("MATINS_DATA", world.data_folder())
         .env("TZ", "Europe/Prague")
         .current_dir(world.path())
         .stdin(Stdio::null())
@@ -63,20 +99,40 @@ fn play_section(section: &str) -> String {
     let output = String::from_utf8(played.stdout).unwrap();
     let failed = String::from_utf8_lossy(&played.stderr);
     assert!(played.status.success(), "{output}\n{failed}");
-    let mut rest = output.as_str();
-    for line in lines_of("text") {
-        let found = rest.find(&line);
-        let found = found.unwrap_or_else(|| panic!("`{line}` is missing: {output}\n{failed}"));
+    (output, lines_of("text"))
+}
+
+/// Checks that an output has each line, in that order.
+fn assert_lines<'a>(output: &str, lines: impl Iterator<Item = &'a str>) {
+    let mut rest = output;
+    for line in lines {
+        let found = rest.find(line);
+        let found = found.unwrap_or_else(|| panic!("`{line}` is missing: {output}"));
         rest = &rest[found + line.len()..];
     }
-    output
 }
 
 #[test]
 fn agent_of_guide_checks_by_itself() {
-    let output = play_section("Let an agent check by itself");
+    let world = TestInstallation::new();
+    let (output, lines) = run_section(&world, "Let an agent check by itself");
+    assert_lines(&output, lines.iter().map(String::as_str));
     // The list of memory entries, and both versions of the file.
     for text in ["check 2: nothing to do", "daily-check.md"] {
         assert!(output.matches(text).count() >= 2, "{text}: {output}");
     }
+}
+
+#[test]
+fn team_of_guide_asks_and_leaves_summary_to_a_person() {
+    let world = TestInstallation::new();
+    let _server = world.serve();
+    let (output, lines) = run_section(&world, "Let a team reach a goal");
+    let lines: Vec<_> = lines.iter().map(|line| normalized(line)).collect();
+    let lasting = lines.iter().filter_map(|line| lasting(line));
+    assert_lines(&normalized(&output), lasting);
+    // The goal is done after the person has accepted the summary, and not before.
+    let accepted = output.find("summary is DONE.").unwrap();
+    let done = output.find("The goal is done.").unwrap();
+    assert!(accepted < done, "{output}");
 }
