@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 use crate::{
     BlockedOn, Change, Channel, ChannelRequest, Message, MessageRole, Run, RunOutcome,
-    SeatSettings, SeatSettingsRequest,
+    SeatSettings, SeatSettingsRequest, Task,
 };
 
 /// A request that creates a session.
@@ -389,7 +389,7 @@ pub struct Messages {
     pub next: Option<i64>,
 }
 
-/// A part of a replay: rows of a transcript, and their runs, in order.
+/// A part of a replay: rows of a transcript, and their runs and tasks, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Replay {
     /// The items in order.
@@ -399,10 +399,12 @@ pub struct Replay {
     pub next: Option<i64>,
 }
 
-/// An item of a replay. A run comes before the first row that belongs to the run.
+/// An item of a replay. A run comes before the first row that belongs to the run, and a task before the first of its runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "event", content = "data", rename_all = "snake_case")]
 pub enum ReplayItem {
+    /// A task of a goal, with its present status.
+    Task(Box<Task>),
     /// A run, with its present status.
     Run(Box<Run>),
     /// A row of the transcript.

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use api_types::ReplayItem;
 use model::{
     InstanceId, RunId, SessionId, WorkerId,
     entity::SeatSettings,
@@ -20,7 +21,7 @@ use service::{
 use store::{NewGoal, Scope, ToolCaller};
 use uuid::Uuid;
 
-use crate::world::World;
+use crate::{replay::replay_in_pages, world::World};
 
 fn here() -> InstanceId {
     InstanceId::from_uuid(Uuid::from_u128(1))
@@ -42,6 +43,16 @@ fn result(text: &str) -> TaskResult {
         result: Some(text.into()),
         artifacts: Vec::new(),
         follow_up: None,
+    }
+}
+
+fn finding(id: &str) -> ReportedFinding {
+    ReportedFinding {
+        id: id.into(),
+        text: "There is no source.".into(),
+        severity: Severity::Blocker,
+        regression: false,
+        criterion: None,
     }
 }
 
@@ -178,13 +189,7 @@ async fn plan_is_made_done_and_judged_by_tools() {
     assert_eq!(tools.offer().await.unwrap().task, Some(TaskRole::Judge));
     let refused = tools.judge_task(&TaskVerdict::Accept(Vec::new())).await;
     assert!(matches!(refused, Err(Error::Store(store::Error::Goal(_)))));
-    let finding = ReportedFinding {
-        id: "source".into(),
-        text: "There is no source.".into(),
-        severity: Severity::Blocker,
-        regression: false,
-        criterion: None,
-    };
+    let finding = finding("source");
     let twice = TaskVerdict::SendBack(vec![finding.clone(), finding.clone()]);
     let refused = tools.judge_task(&twice).await.unwrap_err();
     assert_eq!(refused.field(), Some("findings.id"));
@@ -200,6 +205,48 @@ async fn plan_is_made_done_and_judged_by_tools() {
     // 4. The next worker lists the tasks.
     let (_, tools) = goal.turn().await;
     list_has_filters(&tools).await;
+}
+
+#[tokio::test]
+async fn replay_of_goal_has_each_task_once_before_its_first_run() {
+    let goal = Goal::start().await;
+    // 1. A plan, work, and a verdict about the work. The task `b` has no run.
+    let (run, tools) = goal.turn().await;
+    tools.create_task(&task("a", &[])).await.unwrap();
+    tools.create_task(&task("b", &["a"])).await.unwrap();
+    goal.end(run).await;
+    let (run, tools) = goal.turn().await;
+    tools.report_task(&result("A")).await.unwrap();
+    goal.end(run).await;
+    let (run, tools) = goal.turn().await;
+    let sent_back = TaskVerdict::SendBack(vec![finding("source")]);
+    tools.judge_task(&sent_back).await.unwrap();
+    goal.end(run).await;
+    // 2. The replay without its rows.
+    let session = SessionId::from_uuid(Uuid::from_u128(7)).to_string();
+    let whole = replay_in_pages(&goal.world, &session, 500).await;
+    let shown = whole.iter().filter_map(|item| match item {
+        ReplayItem::Task(task) => Some(format!("{} {} {}", task.key, task.status, task.round)),
+        ReplayItem::Run(run) => Some(run.status.to_string()),
+        ReplayItem::Message(_) => None,
+    });
+    assert_eq!(
+        shown.collect::<Vec<_>>(),
+        [
+            "plan#1 DONE 0",
+            "succeeded",
+            "a RUNNING 1",
+            "succeeded",
+            "succeeded"
+        ]
+    );
+    let rows = whole
+        .iter()
+        .filter(|item| matches!(item, ReplayItem::Message(_)));
+    for limit in 1..=u32::try_from(rows.count()).unwrap() {
+        let pages = replay_in_pages(&goal.world, &session, limit).await;
+        assert_eq!(pages, whole, "pages of {limit}");
+    }
 }
 
 async fn list_has_filters(tools: &RunTools) {

@@ -28,7 +28,7 @@ async fn session_with_turns(world: &World) -> String {
 }
 
 /// All of a replay, read in pages of so many rows.
-async fn replay_in_pages(world: &World, session: &str, limit: u32) -> Vec<ReplayItem> {
+pub(crate) async fn replay_in_pages(world: &World, session: &str, limit: u32) -> Vec<ReplayItem> {
     let mut all = Vec::new();
     let mut after = 0;
     loop {
@@ -62,6 +62,7 @@ async fn replay_has_each_run_once_before_its_first_row() {
                 let run = row.run_id.unwrap();
                 shown.get_mut(&run).expect("its run was shown").1 += 1;
             }
+            ReplayItem::Task(task) => panic!("a conversation has no task: {task:?}"),
         }
     }
     let shown: Vec<_> = shown.into_values().collect();

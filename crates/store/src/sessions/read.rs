@@ -1,6 +1,6 @@
 //! Queries for the transcript and the log of a session.
 
-use model::{RunId, SessionId, entity::Message, event::Event};
+use model::{RunId, SessionId, TaskId, entity::Message, event::Event};
 
 use crate::{Error, Scope, boxed, rows, store::Store};
 
@@ -96,6 +96,21 @@ impl Store {
             .fetch_optional(sql!("messages/before_run"), params![scope.tenant(), run])
             .await?;
         let row = row.ok_or_else(|| Error::not_found("run in a session", run))?;
+        Ok(row.get("seq")?)
+    }
+
+    /// Returns a number of the session that precedes all rows of a task's runs, present and future.
+    ///
+    /// # Errors
+    ///
+    /// Returns a not-found error if the task does not exist.
+    #[boxed]
+    pub async fn seq_before_task(&self, scope: Scope, task: TaskId) -> Result<i64, Error> {
+        let mut tx = self.db.begin_read(scope).await?;
+        let row = tx
+            .fetch_optional(sql!("messages/before_task"), params![scope.tenant(), task])
+            .await?;
+        let row = row.ok_or_else(|| Error::not_found("task", task))?;
         Ok(row.get("seq")?)
     }
 

@@ -94,7 +94,9 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         "questions/by_id" => params![none(), world.id("questions")],
         "questions/page_of_session" => approvals(params![session]),
         "artifacts/by_id" => params![none(), world.id("agent_artifacts")],
-        "task_checks/by_task" | "tasks/details" => params![none(), world.id("agent_tasks")],
+        "messages/before_task" | "task_checks/by_task" | "tasks/details" => {
+            params![none(), world.id("agent_tasks")]
+        }
         "trigger_files/by_run" => params![none(), world.id("agent_runs")],
         "artifacts/counts" => {
             let input = value(world.stored("agent_runs"), "input_id");

@@ -1,4 +1,4 @@
-//! `GET /sessions/{session}/replay`: reads the transcript of a session together with its runs.
+//! `GET /sessions/{session}/replay`: reads the transcript of a session together with its runs and tasks.
 
 use api_types::Replay;
 use axum::Json;
@@ -21,15 +21,16 @@ pub(super) struct ReplayParams {
     /// The value of `next` of the previous page. Without it, the response is the first page.
     #[param(minimum = 0)]
     after: Option<i64>,
-    /// The maximum number of rows of the transcript on the page. The default is 50. Runs are not counted.
+    /// The maximum number of rows of the transcript on the page. The default is 50. Runs and tasks are not counted.
     #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
 }
 
 /// Replay a session
 ///
-/// Returns the rows of the transcript in order, and each run before its first row. The replay is made of the
-/// transcript and not of the event log, so that it is complete even after retention has trimmed the log.
+/// Returns the rows of the transcript in order, each run before its first row, and each task of a goal before its first
+/// run. The replay is made of the transcript and not of the event log, so that it is complete even after retention has
+/// trimmed the log. Tasks without a run are left out; the list of tasks has them. Programs skip items of unknown events.
 #[utoipa::path(
     get,
     path = "/sessions/{session}/replay",

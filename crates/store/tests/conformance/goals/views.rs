@@ -112,7 +112,20 @@ pub(crate) async fn task_has_texts_findings_and_runs(db: &TestStore) {
         .map(|run| format!("{} {}", run.seat, run.prompt.as_deref().unwrap_or("-")))
         .collect();
     assert_eq!(runs, ["worker work", "judge review", "worker rework"]);
+    // The rows of a task begin with those of its first run. The rows of a task without a run are all later ones.
+    let seq_before = async |task| stage.store.seq_before_task(stage.scope(), task).await;
+    let first_run = stage
+        .store
+        .seq_before_run(stage.scope(), details.runs[0].id);
+    assert_eq!(seq_before(task).await.unwrap(), first_run.await.unwrap());
     let waiting = stage.task_id(session, "b").await;
+    let rows = stage.store.messages(
+        stage.scope(),
+        session,
+        seq_before(waiting).await.unwrap(),
+        10,
+    );
+    assert_eq!(rows.await.unwrap(), []);
     let waiting = stage
         .store
         .task_details(stage.scope(), waiting)
@@ -122,6 +135,8 @@ pub(crate) async fn task_has_texts_findings_and_runs(db: &TestStore) {
     assert_eq!(waiting.runs, []);
     let other = Scope::Tenant(TenantId::from_uuid(id()));
     let theirs = stage.store.task_details(other, task).await;
+    assert!(matches!(theirs, Err(Error::NotFound { .. })), "{theirs:?}");
+    let theirs = stage.store.seq_before_task(other, task).await;
     assert!(matches!(theirs, Err(Error::NotFound { .. })), "{theirs:?}");
 }
 
