@@ -93,7 +93,7 @@ pub use event::{
 };
 pub use graph::{Alternation, Graph, SeatsWait, Stop};
 pub use limits::{Limits, MAX_TASKS};
-pub use new_task::NewTask;
+pub use new_task::{NewTask, names_task};
 pub use parts::{GoalProgress, PartsError, SeatProgress};
 pub use plan::validate;
 pub use plan_error::PlanError;

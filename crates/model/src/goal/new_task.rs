@@ -38,6 +38,13 @@ pub struct NewTask {
     pub each: Vec<String>,
 }
 
+/// Returns `true` if a key names the task with the key `task`: it is that of the task, or that of the items to which the task
+/// belongs. For example, `posts` names `posts` and `posts/1`, but not `posts-2`.
+pub fn names_task(key: &str, task: &str) -> bool {
+    let rest = task.strip_prefix(key);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 impl NewTask {
     /// Returns a task with default settings.
     pub fn new(key: &str, role: &str) -> Self {
@@ -112,5 +119,24 @@ impl NewTask {
         }
         hash.update(self.acceptance.len().to_be_bytes());
         hash.finalize().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn key_names_its_task_and_its_items() {
+        for (key, task, expected) in [
+            ("posts", "posts", true),
+            ("posts", "posts/1", true),
+            ("posts/1", "posts/1", true),
+            ("posts/1", "posts/10", false),
+            ("posts", "posts-2", false),
+            ("posts/1", "posts", false),
+        ] {
+            assert_eq!(names_task(key, task), expected, "{key} {task}");
+        }
     }
 }

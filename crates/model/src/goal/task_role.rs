@@ -2,8 +2,8 @@
 
 use crate::{
     goal::{
-        seat::Prompt,
-        task::{Step, TaskKind},
+        report_schema::ReportKind,
+        task::{Activity, Task, TaskKind},
     },
     text_enum::text_enum,
 };
@@ -23,14 +23,15 @@ text_enum! {
 }
 
 impl TaskRole {
-    /// Returns the part in a turn with this prompt of a task with this kind and step. A judge that takes a task of the plan is
-    /// its worker.
-    pub fn of_turn(kind: TaskKind, step: Option<Step>, prompt: Option<Prompt>) -> Self {
-        let is_review = match prompt {
-            Some(Prompt::Review | Prompt::Check) => true,
-            Some(Prompt::Reminder | Prompt::Answer) => step == Some(Step::Review),
-            _ => false,
-        };
+    /// Returns the part in the turn that a task has under way.
+    pub fn of_task(task: &Task) -> Self {
+        let is_review = matches!(task.activity(), Some(Activity::Review { .. }));
+        Self::of_turn(task.kind, is_review)
+    }
+
+    /// Returns the part in a turn of a task with this kind, which judges the task or not. A judge that takes a task of the
+    /// plan is its worker.
+    pub const fn of_turn(kind: TaskKind, is_review: bool) -> Self {
         match kind {
             _ if is_review => Self::Judge,
             TaskKind::Plan => Self::Planner,
@@ -43,6 +44,16 @@ impl TaskRole {
     pub const fn reports(self) -> bool {
         matches!(self, Self::Worker | Self::Judge)
     }
+
+    /// Returns the kind of the report that the turn owes. Returns `None` for the turn that writes the prose of the report.
+    pub const fn report_kind(self) -> Option<ReportKind> {
+        match self {
+            Self::Planner => Some(ReportKind::Plan),
+            Self::Worker => Some(ReportKind::Result),
+            Self::Judge => Some(ReportKind::Verdict),
+            Self::Reporter => None,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -50,71 +61,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn part_follows_from_task_and_prompt() {
-        let review = Some(Step::Review);
-        for (kind, step, prompt, expected) in [
-            (
-                TaskKind::Plan,
-                Some(Step::Work),
-                Some(Prompt::Plan),
-                TaskRole::Planner,
-            ),
-            (
-                TaskKind::Plan,
-                Some(Step::Work),
-                Some(Prompt::Reminder),
-                TaskRole::Planner,
-            ),
-            (
-                TaskKind::Work,
-                Some(Step::Work),
-                Some(Prompt::Rework),
-                TaskRole::Worker,
-            ),
-            (
-                TaskKind::Work,
-                Some(Step::Work),
-                Some(Prompt::Answer),
-                TaskRole::Worker,
-            ),
-            (
-                TaskKind::Work,
-                review,
-                Some(Prompt::Review),
-                TaskRole::Judge,
-            ),
-            (
-                TaskKind::Work,
-                review,
-                Some(Prompt::Reminder),
-                TaskRole::Judge,
-            ),
-            (
-                TaskKind::Work,
-                review,
-                Some(Prompt::Answer),
-                TaskRole::Judge,
-            ),
-            (
-                TaskKind::Check,
-                review,
-                Some(Prompt::Check),
-                TaskRole::Judge,
-            ),
-            (
-                TaskKind::Report,
-                Some(Step::Work),
-                Some(Prompt::Report),
-                TaskRole::Reporter,
-            ),
-            // The prompt of a later version is unknown.
-            (TaskKind::Work, Some(Step::Work), None, TaskRole::Worker),
+    fn part_and_report_follow_from_task_and_review() {
+        use ReportKind::{Plan, Result, Verdict};
+        for (kind, is_review, role, report) in [
+            (TaskKind::Plan, false, TaskRole::Planner, Some(Plan)),
+            (TaskKind::Work, false, TaskRole::Worker, Some(Result)),
+            (TaskKind::Work, true, TaskRole::Judge, Some(Verdict)),
+            (TaskKind::Check, true, TaskRole::Judge, Some(Verdict)),
+            (TaskKind::Report, false, TaskRole::Reporter, None),
         ] {
-            assert_eq!(
-                TaskRole::of_turn(kind, step, prompt),
-                expected,
-                "{kind} {prompt:?}"
-            );
+            let found = TaskRole::of_turn(kind, is_review);
+            assert_eq!((found, found.report_kind()), (role, report), "{kind}");
         }
     }
 }

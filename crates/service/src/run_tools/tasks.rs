@@ -6,7 +6,7 @@ use model::{
     TaskId,
     goal::{
         NewTask, Refusal, ReportBody, ReportFault, ReportStatus, ReportedFinding, Step, TaskKind,
-        TaskStatus, WaitsFor,
+        TaskStatus, WaitsFor, names_task,
     },
     nearest::nearest,
 };
@@ -237,7 +237,7 @@ impl RunTools {
         let key = query.task.as_deref();
         let matches = |task: &&GoalTask| {
             status.is_none_or(|status| task.status == status)
-                && key.is_none_or(|key| is_named(&task.key, key))
+                && key.is_none_or(|key| names_task(key, &task.key))
         };
         if let Some(key) = key {
             find_key(&found.tasks, key)?;
@@ -321,15 +321,9 @@ fn listed(
     }
 }
 
-/// Returns `true` if a key names the task: it is that of the task, or that of the items to which the task belongs.
-fn is_named(task: &str, key: &str) -> bool {
-    let rest = task.strip_prefix(key);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
 /// Returns the position of the first task that a key names.
 fn find_key(tasks: &[GoalTask], key: &str) -> Result<usize, Error> {
-    let found = tasks.iter().position(|task| is_named(&task.key, key));
+    let found = tasks.iter().position(|task| names_task(key, &task.key));
     found.ok_or_else(|| Error::NotFound {
         what: "task",
         given: key.to_owned(),

@@ -5,8 +5,9 @@
 use model::{
     SessionId, TaskId, Timestamp,
     goal::{
-        Finding, Graph, NewTask, Plan, PlanError, Prompt, Refusal, ReportBody, ReportStatus, Step,
-        Task, TaskKind, TaskRole, TaskStatus, Verdict, counted_findings, needed_evidence, validate,
+        Finding, Graph, NewTask, Plan, PlanError, Refusal, ReportBody, ReportStatus, Task,
+        TaskKind, TaskRole, TaskStatus, Verdict, counted_findings, names_task, needed_evidence,
+        validate,
     },
     lifecycle::InvalidTransition,
 };
@@ -203,13 +204,9 @@ async fn read_task(tx: &mut Tx, turn: &CallingTurn) -> Result<Option<TurnTask>, 
         .await?;
     let Some(row) = found else { return Ok(None) };
     let kind: TaskKind = row.parse("kind")?;
-    let step: Option<Step> = row.parse_optional("step")?;
-    let prompt: Option<String> = row.optional("task_prompt")?;
-    // The prompt of a later version is unknown.
-    let prompt: Option<Prompt> = prompt.and_then(|prompt| prompt.parse().ok());
     Ok(Some(TurnTask {
         key: row.get("key")?,
-        role: TaskRole::of_turn(kind, step, prompt),
+        role: TaskRole::of_turn(kind, row.get("task_review")?),
     }))
 }
 
@@ -463,7 +460,7 @@ fn check_new_task(graph: &Graph, plan: &Plan, new: &NewTask) -> Result<Vec<PlanE
     // 2. The whole plan.
     let mut unresolved = Vec::new();
     for fault in validate(graph, plan).err().unwrap_or_default() {
-        let is_own = fault.key().is_some_and(|key| is_of_task(key, &new.key));
+        let is_own = fault.key().is_some_and(|key| names_task(&new.key, key));
         match fault {
             PlanError::UnknownKey {
                 field: "depends_on",
@@ -488,10 +485,4 @@ const fn is_size(fault: &PlanError) -> bool {
         fault,
         PlanError::TooManyTasks { .. } | PlanError::TooManyDependencies(..)
     )
-}
-
-/// Returns `true` if a fault of the task with this key is one of the task `of`, or of one of its items.
-fn is_of_task(key: &str, of: &str) -> bool {
-    let rest = key.strip_prefix(of);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

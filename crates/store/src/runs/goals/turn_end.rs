@@ -6,8 +6,8 @@ use model::{
     InputId, RunId, SeatId, SessionId, TaskId, Timestamp,
     entity::Run,
     goal::{
-        Activity, AnswerReport, Event, Input, Plan, ReportBody, ReportFault, ReportKind,
-        ReportStatus, SeatNo, Task, TaskKind, TurnEnd, report_in_answer, text_limits::RESULT_BYTES,
+        AnswerReport, Event, Input, Plan, ReportBody, ReportFault, ReportKind, ReportStatus,
+        SeatNo, Task, TaskKind, TaskRole, TurnEnd, report_in_answer, text_limits::RESULT_BYTES,
     },
     run::RunStatus,
     session::Admission,
@@ -145,16 +145,6 @@ fn turn_of<'a>(goal: &'a Goal, turn: &EndedTurn<'_>) -> Option<(SeatNo, &'a Task
     (under_way == Some(no)).then(|| (seat, &goal.graph.tasks()[no.0]))
 }
 
-/// Returns the kind of the report that a turn owes. Returns `None` for the turn of the goal's report.
-fn report_kind(task: &Task) -> Option<ReportKind> {
-    match (task.kind, task.activity()) {
-        (_, Some(Activity::Review { .. })) => Some(ReportKind::Verdict),
-        (TaskKind::Plan, _) => Some(ReportKind::Plan),
-        (TaskKind::Work | TaskKind::Check, _) => Some(ReportKind::Result),
-        (TaskKind::Report, _) => None,
-    }
-}
-
 /// Stores the report that an agent without the tools has given in its answer. A task of the plan is staged. Checks the limits
 /// first, because keys of a row have a limit of the database, and prompts are never cut.
 async fn report_of_answer(
@@ -164,7 +154,8 @@ async fn report_of_answer(
     task: &Task,
     now: Timestamp,
 ) -> Result<Answered, Error> {
-    let Some(kind) = report_kind(task).filter(|_| turn.has_succeeded()) else {
+    let kind = TaskRole::of_task(task).report_kind();
+    let Some(kind) = kind.filter(|_| turn.has_succeeded()) else {
         return Ok(Answered::Nothing);
     };
     match report_in_answer(kind, &turn.finished.answer) {
@@ -214,7 +205,7 @@ async fn decide_end(
     if !turn.has_succeeded() {
         return Ok((TurnEnd::Failed, 0));
     }
-    let kind = report_kind(task);
+    let kind = TaskRole::of_task(task).report_kind();
     let reported = match kind {
         None => None,
         Some(ReportKind::Verdict) => report
@@ -288,6 +279,7 @@ async fn store_result(
     let answer = turn.finished.answer.trim();
     let answer = Some(answer).filter(|answer| !answer.is_empty());
     let role = goal.graph.team().roles.get(task.role);
+    let kind = TaskRole::of_task(task).report_kind();
     let accepts_answers = role.is_some_and(|role| role.accept_answers);
     let result = match (task.kind, end) {
         (_, TurnEnd::Reported | TurnEnd::ReportedFailure) => {
@@ -299,11 +291,11 @@ async fn store_result(
             TurnEnd::WithoutReport {
                 listed_tools: false,
             },
-        ) if !accepts_answers && report_kind(task) != Some(ReportKind::Verdict) => {
+        ) if !accepts_answers && kind != Some(ReportKind::Verdict) => {
             Some(Some(unavailable_tools(tx, turn.seat).await?))
         }
         (TaskKind::Work, TurnEnd::WithoutReport { .. } | TurnEnd::RefusedReport(_))
-            if report_kind(task) == Some(ReportKind::Result) =>
+            if kind == Some(ReportKind::Result) =>
         {
             answer.map(|it| Some(first_bytes(it, RESULT_BYTES).to_owned()))
         }

@@ -2,7 +2,7 @@
 
 use model::{
     goal::{
-        Activity, Graph, PLANNER, Prompt, ReportKind, Task, TaskKind, TaskNo, TaskStatus,
+        Graph, PLANNER, Prompt, ReportKind, Task, TaskKind, TaskNo, TaskRole, TaskStatus,
         report_schema,
     },
     prompt::{
@@ -277,7 +277,9 @@ fn render_reminder(
     no: TaskNo,
     texts: &GoalTexts<'_>,
 ) -> Result<String, prompt::Error> {
-    let kind = missing_report(&goal.graph.tasks()[no.0]);
+    let kind = TaskRole::of_task(&goal.graph.tasks()[no.0]).report_kind();
+    // The turn of the report is never reminded.
+    let kind = kind.unwrap_or(ReportKind::Result);
     let refusals = texts.refusals.get(&no).map_or(&[][..], Vec::as_slice);
     let context = ReminderContext {
         missing: kind.tool(),
@@ -289,13 +291,4 @@ fn render_reminder(
 
 fn strs(texts: &[String]) -> Vec<&str> {
     texts.iter().map(String::as_str).collect()
-}
-
-/// Returns the kind of the report with which a turn of a task has to end.
-fn missing_report(task: &Task) -> ReportKind {
-    match (task.kind, task.activity()) {
-        (_, Some(Activity::Review { .. })) | (TaskKind::Check, _) => ReportKind::Verdict,
-        (TaskKind::Plan, _) => ReportKind::Plan,
-        _ => ReportKind::Result,
-    }
 }
