@@ -12,35 +12,12 @@ use model::{Timestamp, goal::ChecksJob};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{Error, Host, boxed, loop_runner::LoopBody};
+use crate::{Error, Host, loop_runner::LoopBody};
 
 pub use runner::run_claimed;
 
 /// The number of tasks whose checks run at once. A check such as a build uses a whole machine.
 const MAX_RUNNING_CHECKS: usize = 4;
-
-/// Claims the checks that are due on the instance of `host` and runs them, one task after the other. Returns the number of
-/// tasks.
-///
-/// # Errors
-///
-/// Returns an error of the store. A check that fails is no error.
-#[boxed]
-pub async fn run_due(host: &Host, stop: &CancellationToken) -> Result<usize, Error> {
-    let mut count = 0;
-    for task in host
-        .store
-        .due_checks(host.instance, u32::MAX, host.now())
-        .await?
-    {
-        let claim_sent_at = agent::uptime();
-        if let Some(job) = claim(host, task).await? {
-            run_claimed(host, &job, claim_sent_at, stop).await?;
-            count += 1;
-        }
-    }
-    Ok(count)
-}
 
 /// Claims the checks of a task. The lease of the row is longer than that of the guard, as for runs.
 async fn claim(host: &Host, task: model::TaskId) -> Result<Option<ChecksJob>, Error> {
