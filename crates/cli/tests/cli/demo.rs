@@ -310,6 +310,25 @@ fn question_of_followed_goal_is_one_line_of_json() {
 }
 
 #[test]
+fn demo_goal_that_is_paused_ends_with_4() {
+    let world = TestInstallation::new();
+    let mut demo = world.start(&["demo", "--goal", "Write on tea: green and black."]);
+    demo.read_stdout_until("RUNNING   outline");
+    let folder = world.path().join("matins-demo");
+    let folder = folder.to_str().unwrap();
+    let goals = world.json(&["goal", "list", "--data", folder]);
+    let id = goals[0]["id"].as_str().unwrap();
+    let pause = ["goal", "pause", id, "--data", folder];
+    world.run(&pause).expect_success();
+    let ended = demo.end();
+    assert_eq!(ended.code, 4, "{ended:#?}");
+    assert!(
+        ended.stderr.contains("the goal is paused (person)"),
+        "{ended:#?}"
+    );
+}
+
+#[test]
 fn ctrl_c_stops_demo_goal_and_keeps_it() {
     let world = TestInstallation::new();
     let mut demo = world.start(&["demo", "--goal", "Write on tea: green and black."]);

@@ -49,7 +49,7 @@ fn goal_start_refuses_bad_input_and_makes_nothing() {
         outside,
     ];
     world.run(&added).expect_success();
-    let cases: [(&[&str], i32, &str); 19] = [
+    let cases: [(&[&str], i32, &str); 22] = [
         (
             &["--team", &zero],
             2,
@@ -66,6 +66,21 @@ fn goal_start_refuses_bad_input_and_makes_nothing() {
         (&["--limit", "turns=0"], 2, "accepted are 1 to 100000"),
         (&["--limit", "turns"], 2, "NAME=NUMBER"),
         (&["--budget", "6"], 2, "6 USD"),
+        (
+            &["--limit", "turns=5", "--limit", "turns=6"],
+            2,
+            "invalid `--limit turns=6`",
+        ),
+        (
+            &["--budget", "6 USD", "--budget", "9 USD"],
+            2,
+            "invalid `--budget 9 USD`",
+        ),
+        (
+            &["--until", "9999-12-31T23:59"],
+            2,
+            "invalid `--until 9999-12-31T23:59:00`",
+        ),
         (&["--budget", "6 XYZ"], 2, "ISO 4217"),
         (&["--budget", "0 USD"], 2, "above 0"),
         (&["--until", "2001-01-01T00:00:00Z"], 2, "it is past"),
@@ -222,6 +237,18 @@ fn goal_is_paused_changed_and_cancelled() {
 #[test]
 fn draft_starts_by_resume() {
     let world = TestInstallation::new();
+    let start = ["goal", "start", "Draft it.", "--agent", "demo", "--draft"];
+    let started = world.run(&start);
+    assert!(
+        started.stdout.starts_with("Made the draft ses_"),
+        "{started:#?}"
+    );
+    assert!(
+        started
+            .stderr
+            .contains("To start it: matins goal resume ses_"),
+        "{started:#?}"
+    );
     let id = draft(&world, "Draft it.");
     assert_eq!(world.json(&["task", "list", &id])["tasks"], json!([]));
     let followed = world.run(&["goal", "show", &id, "--follow"]);

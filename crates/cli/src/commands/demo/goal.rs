@@ -249,7 +249,8 @@ impl<'a> GoalPrinter<'a> {
             let cause = goal.summary.cause.as_deref().unwrap_or_default();
             let message = format!("the goal is paused ({reason}) {}", clean(cause));
             let hint = format!("`{} goal show {id}` shows its tasks", self.command());
-            return Err(CliError::message(Exit::TurnFailed, message.trim_end()).with_hint(hint));
+            // The same code as that of `goal show --follow`.
+            return Err(CliError::message(Exit::Refused, message.trim_end()).with_hint(hint));
         }
         if !self.app.output.json {
             self.app.output.line(&format!(

@@ -6,7 +6,7 @@ use server::SystemClock;
 
 use super::{
     format::format_state,
-    values::{BudgetArg, GoalArg, UntilArg, budget, parse_limit},
+    values::{BudgetArg, GoalArg, UntilArg, budget, limits, parse_limit},
 };
 use crate::{
     app::App,
@@ -39,14 +39,14 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
-    let budget = match budget(args.budget) {
+    let budget = match budget(args.budget)? {
         Some(budget) => Change::To(budget),
         None if args.no_budget => Change::Reset,
         None => Change::Keep,
     };
     let patch = GoalPatch {
         goal: args.text.map(text_or_stdin).transpose()?,
-        limits: args.limits.into_iter().collect(),
+        limits: limits(args.limits)?,
         budget,
         until: match args.until {
             Some(until) => Some(until.resolve(SystemClock.now(), &app.time)?),

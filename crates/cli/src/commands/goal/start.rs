@@ -9,7 +9,7 @@ use server::SystemClock;
 use super::{
     format::{format_budget, format_state},
     missing_server::note_missing_server,
-    values::{BudgetArg, UntilArg, budget, parse_limit},
+    values::{BudgetArg, UntilArg, budget, limits, parse_limit},
 };
 use crate::{
     app::App,
@@ -88,8 +88,8 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
         key: args.key,
         title: args.title,
         verify: args.verify,
-        limits: args.limits.into_iter().collect(),
-        budget: budget(args.budget),
+        limits: limits(args.limits)?,
+        budget: budget(args.budget)?,
         until,
         approve_plan: args.approve_plan,
         draft: args.draft,
@@ -105,8 +105,11 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
 fn print_started(app: &App, goal: &Goal) -> Result<(), CliError> {
     let summary = &goal.summary;
     let id = summary.id;
-    app.output
-        .line(&format!("Started {id} ({}).", format_state(summary)))?;
+    let made = match summary.state {
+        GoalStatus::Draft => format!("Made the draft {id}."),
+        _ => format!("Started {id} ({}).", format_state(summary)),
+    };
+    app.output.line(&made)?;
     let mut limits = Vec::new();
     limits.extend(summary.budget.as_ref().map(format_budget));
     limits.push(format!("{} turns", summary.turn_limit));

@@ -1,6 +1,6 @@
 //! The argument that names a goal, and the values of options: budgets, ends of the time, and limits.
 
-use std::str::FromStr;
+use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use api_types::GoalBudgetRequest;
 use jiff::civil::{DateTime, Time};
@@ -8,7 +8,7 @@ use model::{Timestamp, budget::Money, schedule::Period};
 
 use crate::{
     error::{CliError, Exit},
-    output::LocalTime,
+    output::{LocalTime, one_line},
 };
 
 /// The goal of a command.
@@ -43,16 +43,56 @@ impl FromStr for BudgetArg {
     }
 }
 
-/// Returns the budget of several options, each with a part.
-pub(super) fn budget(args: Vec<BudgetArg>) -> Option<GoalBudgetRequest> {
-    let mut budget = GoalBudgetRequest::default();
-    for arg in args {
-        match arg {
-            BudgetArg::Cost(cost) => budget.cost = Some(cost.into()),
-            BudgetArg::Tokens(tokens) => budget.tokens = Some(tokens),
+impl fmt::Display for BudgetArg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cost(cost) => write!(f, "{} {}", cost.amount(), cost.currency()),
+            Self::Tokens(tokens) => write!(f, "{tokens} tokens"),
         }
     }
-    (budget != GoalBudgetRequest::default()).then_some(budget)
+}
+
+/// Returns the budget of several options, each with a part.
+///
+/// # Errors
+///
+/// Returns an error if two options have the same part.
+pub(super) fn budget(args: Vec<BudgetArg>) -> Result<Option<GoalBudgetRequest>, CliError> {
+    let mut budget = GoalBudgetRequest::default();
+    for arg in args {
+        let text = arg.to_string();
+        let is_repeated = match arg {
+            BudgetArg::Cost(cost) => budget.cost.replace(cost.into()).is_some(),
+            BudgetArg::Tokens(tokens) => budget.tokens.replace(tokens).is_some(),
+        };
+        if is_repeated {
+            let accepted = "accepted are one cost and one number of tokens";
+            let message =
+                format!("invalid `--budget {text}`: it is the second one of its kind; {accepted}");
+            return Err(CliError::message(Exit::Usage, message));
+        }
+    }
+    Ok((budget != GoalBudgetRequest::default()).then_some(budget))
+}
+
+/// Returns the limits of several options.
+///
+/// # Errors
+///
+/// Returns an error if two options name the same limit.
+pub(super) fn limits(args: Vec<(String, u32)>) -> Result<BTreeMap<String, u32>, CliError> {
+    let mut limits = BTreeMap::new();
+    for (name, value) in args {
+        if let Some(first) = limits.get(&name) {
+            let name = one_line(&name);
+            let message = format!(
+                "invalid `--limit {name}={value}`: `{name}` is {first} already; accepted is one number for each limit"
+            );
+            return Err(CliError::message(Exit::Usage, message));
+        }
+        limits.insert(name, value);
+    }
+    Ok(limits)
 }
 
 /// The end of a goal's time as people give it.
@@ -75,20 +115,25 @@ impl UntilArg {
     ///
     /// Returns an error if the instant is out of range.
     pub(super) fn resolve(self, now: Timestamp, zone: &LocalTime) -> Result<Timestamp, CliError> {
-        let out_of_range = || {
-            let message = "invalid `--until`: the instant is out of range";
-            CliError::message(Exit::Usage, message.to_owned())
+        let out_of_range = |given: &dyn fmt::Display| {
+            let last = Timestamp::MAX;
+            let message = format!(
+                "invalid `--until {given}`: it is out of range; accepted are times from now to {last}"
+            );
+            CliError::message(Exit::Usage, message)
         };
         match self {
             Self::Instant(instant) => Ok(instant),
-            Self::Local(local) => zone.instant(local).ok_or_else(out_of_range),
+            Self::Local(local) => zone.instant(local).ok_or_else(|| out_of_range(&local)),
             Self::After(period) => Ok(now + period.duration()),
             Self::TimeOfDay(time) => {
                 let today = zone.date(now);
                 let at = |date: jiff::civil::Date| zone.instant(date.to_datetime(time));
                 let first = at(today).filter(|first| *first > now);
                 let tomorrow = today.tomorrow().ok();
-                first.or_else(|| at(tomorrow?)).ok_or_else(out_of_range)
+                first
+                    .or_else(|| at(tomorrow?))
+                    .ok_or_else(|| out_of_range(&time))
             }
         }
     }
@@ -188,10 +233,41 @@ mod tests {
             assert!(cost(text).is_err(), "{text}");
         }
         let both = vec![cost("6 USD").unwrap(), cost("9 tokens").unwrap()];
-        let both = budget(both).unwrap();
+        let both = budget(both).unwrap().unwrap();
         assert_eq!(both.tokens, Some(9));
         assert!(both.cost.is_some());
-        assert_eq!(budget(Vec::new()), None);
+        assert_eq!(budget(Vec::new()).unwrap(), None);
+    }
+
+    #[test]
+    fn repeated_budget_and_limit_are_refused() {
+        let arg = |text: &str| text.parse::<BudgetArg>().unwrap();
+        for (first, second) in [("6 USD", "9 EUR"), ("1 tokens", "2 tokens")] {
+            let error = budget(vec![arg(first), arg(second)]).unwrap_err();
+            let message = error.full_message();
+            let says = format!("invalid `--budget {second}`: it is the second one of its kind");
+            assert!(message.contains(&says), "{message}");
+        }
+        let named = |name: &str, value| (name.to_owned(), value);
+        let error = limits(vec![named("turns", 7), named("turns", 9)]).unwrap_err();
+        let message = error.full_message();
+        let says = "invalid `--limit turns=9`: `turns` is 7 already";
+        assert!(message.contains(says), "{message}");
+        let both = limits(vec![named("turns", 7), named("tasks", 9)]).unwrap();
+        assert_eq!(both.len(), 2);
+    }
+
+    #[test]
+    fn until_out_of_range_is_refused_with_its_value() {
+        let zone = LocalTime::of_zone("America/New_York");
+        let until: UntilArg = "9999-12-31T23:59".parse().unwrap();
+        let error = until.resolve("2026-11-19T21:10:00Z".parse().unwrap(), &zone);
+        let message = error.unwrap_err().full_message();
+        assert!(
+            message.contains("invalid `--until 9999-12-31T23:59:00`: it is out of range")
+                && message.contains("accepted are times from now to 9999-12-30"),
+            "{message}"
+        );
     }
 
     #[test]
