@@ -5,7 +5,7 @@ use model::{
     Timestamp,
     memory::{self, MemoryOwner},
 };
-use store::{MemoryPage, MemorySearch, NewMemoryEntry, RecalledEntry};
+use store::{MemoryPage, MemorySearch, MemoryVersion, NewMemoryEntry, RecalledEntry};
 
 use crate::{Error, RunTools, Service, boxed, naming};
 
@@ -100,7 +100,8 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// Returns an error if a field is invalid, if the owner does not exist, or if a limit is reached.
+    /// Returns an error if a field is invalid, if the owner does not exist, if a limit is reached, or if the entry is no longer
+    /// `seen`.
     #[boxed]
     pub async fn set_memory_entry(
         &self,
@@ -108,6 +109,7 @@ impl Service {
         key: &str,
         request: &MemoryEntryRequest,
         author: &str,
+        seen: Option<&MemoryEntry>,
     ) -> Result<MemoryEntry, Error> {
         let now = self.now();
         let new = NewMemoryEntry {
@@ -121,9 +123,14 @@ impl Service {
             return Err(Error::invalid("expires_at", &end.to_string(), problem));
         }
         let owner = self.memory_owner(of).await?;
-        let written = self
-            .store
-            .set_memory_entry(self.tenant, owner, &new, author, now);
+        let written = self.store.set_memory_entry(
+            self.tenant,
+            owner,
+            &new,
+            author,
+            seen.map(version_of),
+            now,
+        );
         Ok(written.await?.into())
     }
 
@@ -131,17 +138,22 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// Returns an error if the owner or the entry does not exist.
+    /// Returns an error if the owner or the entry does not exist, or if the entry is no longer `seen`.
     #[boxed]
     pub async fn delete_memory_entry(
         &self,
         of: &MemoryOf,
         key: &str,
+        seen: Option<&MemoryEntry>,
     ) -> Result<MemoryEntry, Error> {
         let owner = self.memory_owner(of).await?;
-        let deleted = self
-            .store
-            .delete_memory_entry(self.tenant, owner, key, self.now());
+        let deleted = self.store.delete_memory_entry(
+            self.tenant,
+            owner,
+            key,
+            seen.map(version_of),
+            self.now(),
+        );
         Ok(deleted.await?.into())
     }
 
@@ -152,6 +164,14 @@ impl Service {
             }
             MemoryOf::Session(given) => MemoryOwner::Session(self.session_id(given).await?),
         })
+    }
+}
+
+/// Returns the version of an entry that a person has read.
+const fn version_of(entry: &MemoryEntry) -> MemoryVersion {
+    MemoryVersion {
+        version: entry.version,
+        expires_at: entry.expires_at,
     }
 }
 

@@ -99,7 +99,7 @@ pub use error::Error;
 pub use feed::{FeedEvent, FeedPage, UnusableCursor};
 pub use idempotency::{KeyClaim, RecordedResponse};
 pub use instances::{InstanceServer, InstanceStatus, ServerHeartbeatReply};
-pub use memory::{MemoryPage, NewMemoryEntry};
+pub use memory::{MemoryPage, MemoryVersion, NewMemoryEntry};
 pub use new_instances::NewInstance;
 pub use new_sessions::{NewSeat, NewSession};
 pub use notifications::{

@@ -17,6 +17,15 @@ use crate::{
 /// The maximum number of expired entries that one call of [`Store::trim_memory_entries`] deletes.
 const MAX_TRIMMED_ENTRIES: u32 = 500;
 
+/// The version of an entry that a person has read, with the end that raises no version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryVersion {
+    /// The number of the content.
+    pub version: i64,
+    /// The instant from which the entry is no longer returned.
+    pub expires_at: Option<Timestamp>,
+}
+
 /// The content of a memory entry that is written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewMemoryEntry {
@@ -98,7 +107,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::LimitReached`] if the owner has too many entries, and an error if it does not exist.
+    /// Returns [`Error::LimitReached`] if the owner has too many entries, [`Error::StaleVersion`] if the entry is no longer
+    /// `seen`, and an error if the owner does not exist.
     #[boxed]
     pub async fn set_memory_entry(
         &self,
@@ -106,6 +116,7 @@ impl Store {
         owner: MemoryOwner,
         new: &NewMemoryEntry,
         author: &str,
+        seen: Option<MemoryVersion>,
         now: Timestamp,
     ) -> Result<MemoryEntry, Error> {
         let scope = Scope::Tenant(tenant);
@@ -116,6 +127,8 @@ impl Store {
             let author = &author;
             Box::pin(async move {
                 lock_owner(tx, scope, owner).await?;
+                let present = find(tx, owner, &new.key, now).await?;
+                check_version(&new.key, present.as_ref(), seen)?;
                 write(self, tx, (tenant, owner), new, author, now).await
             })
         })
@@ -126,13 +139,14 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Returns an error if the owner or the entry does not exist.
+    /// Returns [`Error::StaleVersion`] if the entry is no longer `seen`, and an error if the owner or the entry does not exist.
     #[boxed]
     pub async fn delete_memory_entry(
         &self,
         tenant: TenantId,
         owner: MemoryOwner,
         key: &str,
+        seen: Option<MemoryVersion>,
         now: Timestamp,
     ) -> Result<MemoryEntry, Error> {
         let scope = Scope::Tenant(tenant);
@@ -140,6 +154,7 @@ impl Store {
             Box::pin(async move {
                 lock_owner(tx, scope, owner).await?;
                 let found = find(tx, owner, key, now).await?;
+                check_version(key, found.as_ref(), seen)?;
                 let entry = found.ok_or_else(|| not_found(key))?;
                 delete(tx, owner, key, now).await?;
                 Ok(entry)
@@ -163,6 +178,27 @@ impl Store {
         })
         .await
     }
+}
+
+/// Refuses to change an entry that is no longer the one which the caller has read.
+///
+/// The caller must hold the lock of the owner.
+fn check_version(
+    key: &str,
+    present: Option<&MemoryEntry>,
+    seen: Option<MemoryVersion>,
+) -> Result<(), Error> {
+    let present = present.map(|entry| MemoryVersion {
+        version: entry.version,
+        expires_at: entry.expires_at,
+    });
+    if seen.is_none() || present == seen {
+        return Ok(());
+    }
+    Err(Error::StaleVersion {
+        what: "memory entry",
+        name: key.to_owned(),
+    })
 }
 
 fn not_found(key: &str) -> Error {

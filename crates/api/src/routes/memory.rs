@@ -2,9 +2,9 @@
 
 use api_types::{MemoryEntry, MemoryEntryRequest, Page};
 use axum::Json as Answer;
-use model::access::Permission;
-use serde::Deserialize;
-use service::{MemoryOf, MemoryQuery};
+use model::{Timestamp, access::Permission};
+use serde::{Deserialize, Serialize};
+use service::{MemoryOf, MemoryQuery, Service};
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -12,6 +12,7 @@ use super::list_params;
 use crate::{
     Api,
     caller::Caller,
+    etag::{self, ETag, IfMatch},
     extract::{Json, Path, Query},
     problem::ApiError,
 };
@@ -60,6 +61,53 @@ fn query(filter: ListMemoryParams) -> Result<MemoryQuery, ApiError> {
     })
 }
 
+/// The part of an entry from which the entity tag is computed.
+#[derive(Serialize)]
+struct EntryVersion<'a> {
+    version: i64,
+    value: &'a str,
+    confidence: f64,
+    expires_at: Option<Timestamp>,
+}
+
+/// Returns the part of an entry from which the entity tag is computed.
+fn version_of(entry: &MemoryEntry) -> EntryVersion<'_> {
+    EntryVersion {
+        version: entry.version,
+        value: &entry.value,
+        confidence: entry.confidence,
+        expires_at: entry.expires_at,
+    }
+}
+
+/// Checks `If-Match` against the present entry. Returns that entry, because the store compares it once more under a
+/// lock, and `None` if the request has no such header.
+///
+/// # Errors
+///
+/// Returns 412 if the entry does not exist, or has another tag.
+async fn check_seen(
+    service: &Service,
+    of: &MemoryOf,
+    key: &str,
+    seen: &IfMatch,
+) -> Result<Option<MemoryEntry>, ApiError> {
+    if !seen.is_given() {
+        return Ok(None);
+    }
+    match service.memory_entry(of, key).await {
+        Ok(entry) => {
+            seen.check("the memory entry", &version_of(&entry))?;
+            Ok(Some(entry))
+        }
+        Err(error) if error.kind() == service::ErrorKind::NotFound => {
+            seen.check_absent("the memory entry")?;
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// List the memory of an automation
 ///
 /// Returns the memory entries of an automation by their keys, without those that have expired.
@@ -93,62 +141,87 @@ async fn list_automation_memory(
     path = "/automations/{automation}/memory/{key}",
     tag = "memory",
     params(("automation" = String, Path, description = AUTOMATION_PARAM_DESCRIPTION), ("key" = String, Path, description = KEY_PARAM_DESCRIPTION)),
-    responses((status = OK, description = "The entry", body = MemoryEntry)),
+    responses((
+        status = OK,
+        description = "The entry",
+        body = MemoryEntry,
+        headers(("ETag" = String, description = "The entity tag of the version"))
+    )),
     security(("token" = ["automations:read"]), ("browser" = []))
 )]
 async fn show_automation_memory_entry(
     caller: Caller,
     Path([automation, key]): Path<2>,
-) -> Result<Answer<MemoryEntry>, ApiError> {
+) -> Result<(ETag, Answer<MemoryEntry>), ApiError> {
     let service = caller.authorize(Permission::AutomationsRead)?;
-    Ok(Answer(
-        service
-            .memory_entry(&MemoryOf::Automation(automation), &key)
-            .await?,
-    ))
+    let found = service
+        .memory_entry(&MemoryOf::Automation(automation), &key)
+        .await?;
+    Ok((etag::header(&version_of(&found)), Answer(found)))
 }
 
 /// Set a memory entry of an automation
 ///
-/// Writes a memory entry of an automation, whether or not it exists, and returns it.
+/// Writes a memory entry of an automation, whether or not it exists, and returns it. With `If-Match`, returns 412
+/// unless the entry exists and is the one that the `ETag` describes.
 #[utoipa::path(
     put,
     path = "/automations/{automation}/memory/{key}",
     tag = "memory",
-    params(("automation" = String, Path, description = AUTOMATION_PARAM_DESCRIPTION), ("key" = String, Path, description = KEY_PARAM_DESCRIPTION)),
+    params(
+        ("automation" = String, Path, description = AUTOMATION_PARAM_DESCRIPTION),
+        ("key" = String, Path, description = KEY_PARAM_DESCRIPTION),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the version that the client read")
+    ),
     request_body = MemoryEntryRequest,
-    responses((status = OK, description = "The entry", body = MemoryEntry)),
+    responses((
+        status = OK,
+        description = "The entry",
+        body = MemoryEntry,
+        headers(("ETag" = String, description = "The entity tag of the version"))
+    )),
     security(("token" = ["automations:write"]), ("browser" = []))
 )]
 async fn set_automation_memory_entry(
     caller: Caller,
     Path([automation, key]): Path<2>,
+    seen: IfMatch,
     request: Json<MemoryEntryRequest>,
-) -> Result<Answer<MemoryEntry>, ApiError> {
+) -> Result<(ETag, Answer<MemoryEntry>), ApiError> {
     let service = caller.authorize(Permission::AutomationsWrite)?;
     let of = MemoryOf::Automation(automation);
-    let written = service.set_memory_entry(&of, &key, &request.value, caller.name());
-    Ok(Answer(written.await?))
+    let seen = check_seen(&service, &of, &key, &seen).await?;
+    let author = caller.name();
+    let written = service.set_memory_entry(&of, &key, &request.value, author, seen.as_ref());
+    let written = written.await?;
+    Ok((etag::header(&version_of(&written)), Answer(written)))
 }
 
 /// Delete a memory entry of an automation
 ///
-/// Deletes a memory entry of an automation, and returns it.
+/// Deletes a memory entry of an automation, and returns it. With `If-Match`, returns 412 unless the entry exists and is
+/// the one that the `ETag` describes.
 #[utoipa::path(
     delete,
     path = "/automations/{automation}/memory/{key}",
     tag = "memory",
-    params(("automation" = String, Path, description = AUTOMATION_PARAM_DESCRIPTION), ("key" = String, Path, description = KEY_PARAM_DESCRIPTION)),
+    params(
+        ("automation" = String, Path, description = AUTOMATION_PARAM_DESCRIPTION),
+        ("key" = String, Path, description = KEY_PARAM_DESCRIPTION),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the version that the client read")
+    ),
     responses((status = OK, description = "The entry, as it was", body = MemoryEntry)),
     security(("token" = ["automations:write"]), ("browser" = []))
 )]
 async fn delete_automation_memory_entry(
     caller: Caller,
     Path([automation, key]): Path<2>,
+    seen: IfMatch,
 ) -> Result<Answer<MemoryEntry>, ApiError> {
     let service = caller.authorize(Permission::AutomationsWrite)?;
     let of = MemoryOf::Automation(automation);
-    let deleted = service.delete_memory_entry(&of, &key);
+    let seen = check_seen(&service, &of, &key, &seen).await?;
+    let deleted = service.delete_memory_entry(&of, &key, seen.as_ref());
     Ok(Answer(deleted.await?))
 }
 
@@ -183,61 +256,86 @@ async fn list_session_memory(
     path = "/sessions/{session}/memory/{key}",
     tag = "memory",
     params(("session" = String, Path, description = SESSION_PARAM_DESCRIPTION), ("key" = String, Path, description = KEY_PARAM_DESCRIPTION)),
-    responses((status = OK, description = "The entry", body = MemoryEntry)),
+    responses((
+        status = OK,
+        description = "The entry",
+        body = MemoryEntry,
+        headers(("ETag" = String, description = "The entity tag of the version"))
+    )),
     security(("token" = ["sessions:read"]), ("browser" = []))
 )]
 async fn show_session_memory_entry(
     caller: Caller,
     Path([session, key]): Path<2>,
-) -> Result<Answer<MemoryEntry>, ApiError> {
+) -> Result<(ETag, Answer<MemoryEntry>), ApiError> {
     let service = caller.authorize(Permission::SessionsRead)?;
-    Ok(Answer(
-        service
-            .memory_entry(&MemoryOf::Session(session), &key)
-            .await?,
-    ))
+    let found = service
+        .memory_entry(&MemoryOf::Session(session), &key)
+        .await?;
+    Ok((etag::header(&version_of(&found)), Answer(found)))
 }
 
 /// Set a memory entry of a session
 ///
-/// Writes a memory entry of a session, whether or not it exists, and returns it.
+/// Writes a memory entry of a session, whether or not it exists, and returns it. With `If-Match`, returns 412 unless
+/// the entry exists and is the one that the `ETag` describes.
 #[utoipa::path(
     put,
     path = "/sessions/{session}/memory/{key}",
     tag = "memory",
-    params(("session" = String, Path, description = SESSION_PARAM_DESCRIPTION), ("key" = String, Path, description = KEY_PARAM_DESCRIPTION)),
+    params(
+        ("session" = String, Path, description = SESSION_PARAM_DESCRIPTION),
+        ("key" = String, Path, description = KEY_PARAM_DESCRIPTION),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the version that the client read")
+    ),
     request_body = MemoryEntryRequest,
-    responses((status = OK, description = "The entry", body = MemoryEntry)),
+    responses((
+        status = OK,
+        description = "The entry",
+        body = MemoryEntry,
+        headers(("ETag" = String, description = "The entity tag of the version"))
+    )),
     security(("token" = ["sessions:write"]), ("browser" = []))
 )]
 async fn set_session_memory_entry(
     caller: Caller,
     Path([session, key]): Path<2>,
+    seen: IfMatch,
     request: Json<MemoryEntryRequest>,
-) -> Result<Answer<MemoryEntry>, ApiError> {
+) -> Result<(ETag, Answer<MemoryEntry>), ApiError> {
     let service = caller.authorize(Permission::SessionsWrite)?;
     let of = MemoryOf::Session(session);
-    let written = service.set_memory_entry(&of, &key, &request.value, caller.name());
-    Ok(Answer(written.await?))
+    let seen = check_seen(&service, &of, &key, &seen).await?;
+    let author = caller.name();
+    let written = service.set_memory_entry(&of, &key, &request.value, author, seen.as_ref());
+    let written = written.await?;
+    Ok((etag::header(&version_of(&written)), Answer(written)))
 }
 
 /// Delete a memory entry of a session
 ///
-/// Deletes a memory entry of a session, and returns it.
+/// Deletes a memory entry of a session, and returns it. With `If-Match`, returns 412 unless the entry exists and is the
+/// one that the `ETag` describes.
 #[utoipa::path(
     delete,
     path = "/sessions/{session}/memory/{key}",
     tag = "memory",
-    params(("session" = String, Path, description = SESSION_PARAM_DESCRIPTION), ("key" = String, Path, description = KEY_PARAM_DESCRIPTION)),
+    params(
+        ("session" = String, Path, description = SESSION_PARAM_DESCRIPTION),
+        ("key" = String, Path, description = KEY_PARAM_DESCRIPTION),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the version that the client read")
+    ),
     responses((status = OK, description = "The entry, as it was", body = MemoryEntry)),
     security(("token" = ["sessions:write"]), ("browser" = []))
 )]
 async fn delete_session_memory_entry(
     caller: Caller,
     Path([session, key]): Path<2>,
+    seen: IfMatch,
 ) -> Result<Answer<MemoryEntry>, ApiError> {
     let service = caller.authorize(Permission::SessionsWrite)?;
     let of = MemoryOf::Session(session);
-    let deleted = service.delete_memory_entry(&of, &key);
+    let seen = check_seen(&service, &of, &key, &seen).await?;
+    let deleted = service.delete_memory_entry(&of, &key, seen.as_ref());
     Ok(Answer(deleted.await?))
 }

@@ -118,7 +118,7 @@ on_both! {
     formats: [automation_of_newer_format_can_only_be_read_paused_and_deleted]
     memory: [
         memory_entries_are_set_listed_shown_and_deleted, invalid_memory_entry_is_refused_with_field,
-        memory_needs_permissions_of_its_owner,
+        memory_needs_permissions_of_its_owner, memory_edit_with_stale_etag_is_refused,
     ]
     budgets: [
         exhausted_budget_pauses_automation_and_blocks_run,

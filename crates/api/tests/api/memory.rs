@@ -64,6 +64,47 @@ pub(crate) async fn memory_entries_are_set_listed_shown_and_deleted(world: &Worl
     }
 }
 
+pub(crate) async fn memory_edit_with_stale_etag_is_refused(world: &World) {
+    world.automation("digest").await;
+    let session = world.session().await;
+    for owner in [
+        "/automations/digest".to_owned(),
+        format!("/sessions/{session}"),
+    ] {
+        let entry = format!("{owner}/memory/build");
+        let send = async |method: &'static str, body: Option<Value>, tag: &str| {
+            let headers = [("if-match", tag)];
+            let sent = world.request_as(&world.admin, method, &entry, body.as_ref(), &headers);
+            sent.await
+        };
+        let value = |value: &str| Some(json!({ "value": value }));
+        // No tag matches an entry that does not exist.
+        send("PUT", value("none"), "*").await.problem(412);
+        send("DELETE", None, "*").await.problem(412);
+        let set = world.put(&entry, json!({ "value": "green" })).await;
+        set.expect(200);
+        let first = world.get(&entry).await.header("etag").to_owned();
+        assert_eq!(set.header("etag"), first);
+        let set = send("PUT", value("red"), &first).await;
+        assert_eq!(set.expect(200)["version"], 2);
+        let second = set.header("etag").to_owned();
+        // An end is a part of the entry, too.
+        let with_end = json!({ "value": "red", "expires_at": "2999-01-01T00:00:00Z" });
+        let set = send("PUT", Some(with_end), &second).await;
+        assert_eq!(set.expect(200)["version"], 2);
+        for stale in [&first, &second] {
+            let refused = send("PUT", value("late"), stale).await;
+            assert!(refused.problem(412).contains("If-Match"));
+            let refused = send("DELETE", None, stale).await;
+            assert!(refused.problem(412).contains("If-Match"));
+        }
+        assert_eq!(world.get(&entry).await.expect(200)["value"], "red");
+        let third = set.header("etag").to_owned();
+        send("DELETE", None, &third).await.expect(200);
+        world.get(&entry).await.expect(404);
+    }
+}
+
 pub(crate) async fn invalid_memory_entry_is_refused_with_field(world: &World) {
     world.automation("digest").await;
     let memory = "/automations/digest/memory";

@@ -8,7 +8,7 @@ use model::{
     outcome::FailureKind,
     policy::SessionMode,
 };
-use store::{Error, MemoryPage, MemorySearch, NewMemoryEntry, ToolCaller};
+use store::{Error, MemoryPage, MemorySearch, MemoryVersion, NewMemoryEntry, ToolCaller};
 
 use crate::{
     fixtures::TestStore,
@@ -220,7 +220,7 @@ pub(crate) async fn memory_is_limited_for_turn_and_owner(db: &TestStore) {
         let new = entry(&format!("long{number}"), &value);
         let set = stage
             .store
-            .set_memory_entry(tenant, owner, &new, "ann", stage.now());
+            .set_memory_entry(tenant, owner, &new, "ann", None, stage.now());
         if let Err(error) = set.await {
             refused = Some((number, limit_of(error)));
             break;
@@ -233,13 +233,13 @@ pub(crate) async fn memory_is_limited_for_turn_and_owner(db: &TestStore) {
         let new = entry(&format!("k{number}"), "");
         let set = stage
             .store
-            .set_memory_entry(tenant, other, &new, "ann", stage.now());
+            .set_memory_entry(tenant, other, &new, "ann", None, stage.now());
         set.await.unwrap();
     }
     let new = entry("more", "");
     let set = stage
         .store
-        .set_memory_entry(tenant, other, &new, "ann", stage.now());
+        .set_memory_entry(tenant, other, &new, "ann", None, stage.now());
     let limit = limit_of(set.await.unwrap_err());
     assert_eq!(limit, memory::ENTRIES_PER_OWNER);
 }
@@ -350,9 +350,10 @@ pub(crate) async fn people_read_and_edit_memory(db: &TestStore) {
     let owner = MemoryOwner::Automation(automation);
     let set = async |key: &str, value: &str| {
         let new = entry(key, value);
-        let written = stage
-            .store
-            .set_memory_entry(stage.tenant, owner, &new, "ann", stage.now());
+        let written =
+            stage
+                .store
+                .set_memory_entry(stage.tenant, owner, &new, "ann", None, stage.now());
         written.await.unwrap()
     };
     for key in ["c", "a", "b"] {
@@ -387,7 +388,7 @@ pub(crate) async fn people_read_and_edit_memory(db: &TestStore) {
     let delete = || {
         stage
             .store
-            .delete_memory_entry(stage.tenant, owner, "a", stage.now())
+            .delete_memory_entry(stage.tenant, owner, "a", None, stage.now())
     };
     assert_eq!(delete().await.unwrap().value, "two");
     assert!(matches!(delete().await, Err(Error::NotFound { .. })));
@@ -396,7 +397,7 @@ pub(crate) async fn people_read_and_edit_memory(db: &TestStore) {
     let new = entry("a", "stolen");
     let stolen = other
         .store
-        .set_memory_entry(other.tenant, owner, &new, "eve", other.now());
+        .set_memory_entry(other.tenant, owner, &new, "eve", None, other.now());
     assert!(matches!(stolen.await, Err(Error::NotFound { .. })));
     let page = MemoryPage {
         limit: 1,
@@ -407,6 +408,57 @@ pub(crate) async fn people_read_and_edit_memory(db: &TestStore) {
         .memory_entries(other.scope(), owner, &page, other.now());
     assert!(matches!(listed.await, Err(Error::NotFound { .. })));
     assert_eq!(list(None, None).await, ["b", "c"]);
+}
+
+pub(crate) async fn stale_memory_edit_is_refused(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let owner = MemoryOwner::Session(stage.session().await);
+    let set = async |new: NewMemoryEntry, seen: Option<MemoryVersion>| {
+        let written =
+            stage
+                .store
+                .set_memory_entry(stage.tenant, owner, &new, "ann", seen, stage.now());
+        written.await
+    };
+    let delete = async |seen: MemoryVersion| {
+        let deleted =
+            stage
+                .store
+                .delete_memory_entry(stage.tenant, owner, "a", Some(seen), stage.now());
+        deleted.await
+    };
+    let version_of = |entry: memory::MemoryEntry| MemoryVersion {
+        version: entry.version,
+        expires_at: entry.expires_at,
+    };
+    let first = version_of(set(entry("a", "one"), None).await.unwrap());
+    let second = version_of(set(entry("a", "two"), Some(first)).await.unwrap());
+    // An end of its own makes another entry, although its version stays.
+    let with_end = NewMemoryEntry {
+        expires_at: Some(stage.now() + Duration::from_hours(1)),
+        ..entry("a", "two")
+    };
+    let third = version_of(set(with_end, Some(second)).await.unwrap());
+    assert_eq!(third.version, second.version);
+    for stale in [first, second] {
+        let refused = set(entry("a", "late"), Some(stale)).await;
+        assert!(
+            matches!(refused, Err(Error::StaleVersion { .. })),
+            "{refused:?}"
+        );
+        let refused = delete(stale).await;
+        assert!(
+            matches!(refused, Err(Error::StaleVersion { .. })),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(delete(third).await.unwrap().value, "two");
+    // An entry that is no longer there is not written again.
+    let refused = set(entry("a", "late"), Some(third)).await;
+    assert!(
+        matches!(refused, Err(Error::StaleVersion { .. })),
+        "{refused:?}"
+    );
 }
 
 pub(crate) async fn memory_is_deleted_with_its_owner(db: &TestStore) {
@@ -420,7 +472,7 @@ pub(crate) async fn memory_is_deleted_with_its_owner(db: &TestStore) {
         let new = entry("a", "one");
         let set = stage
             .store
-            .set_memory_entry(stage.tenant, owner, &new, "ann", stage.now());
+            .set_memory_entry(stage.tenant, owner, &new, "ann", None, stage.now());
         set.await.unwrap();
     }
     // A turn that goes on after its automation was deleted writes for its session.
