@@ -1,0 +1,269 @@
+//! Goals of five seats and twenty tasks, whose server and agents are killed again and again.
+
+use std::{collections::BTreeMap, fs};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use testkit::{
+    databases::TestDatabase,
+    scripted::{Event, LogEntry, PromptLog, Script, Step},
+};
+
+use super::{CHECK, REVIEW, accept, create, done, on_work, plan_once, send_back, workers};
+use crate::test_installation::TestInstallation;
+
+/// The tasks with their dependencies: chains, a fan and a join.
+const TASKS: [(&str, &[&str]); 20] = [
+    ("t01", &[]),
+    ("t02", &[]),
+    ("t03", &[]),
+    ("t04", &["t01"]),
+    ("t05", &["t01"]),
+    ("t06", &["t02"]),
+    ("t07", &["t02", "t03"]),
+    ("t08", &["t04"]),
+    ("t09", &["t05", "t06"]),
+    ("t10", &["t07"]),
+    ("t11", &["t08", "t09", "t10"]),
+    ("t12", &["t11"]),
+    ("t13", &["t11"]),
+    ("t14", &["t11"]),
+    ("t15", &["t11"]),
+    ("t16", &["t11"]),
+    ("t17", &["t12", "t13"]),
+    ("t18", &["t14", "t15", "t16"]),
+    ("t19", &["t17"]),
+    ("t20", &["t18", "t19"]),
+];
+/// The tasks whose first result the judge sends back.
+const SENT_BACK: [&str; 2] = ["t05", "t11"];
+/// The numbers of prompts, over all goals of a batch, after which processes are killed: the server at each, and at every
+/// second one the agent of the newest prompt before it.
+const KILLS: [usize; 7] = [1, 4, 9, 15, 24, 33, 41];
+/// The number of goals at once.
+const BATCH: usize = 4;
+
+/// Returns the steps for the first prompt in a memory, and for the later ones.
+fn prompts() -> [Vec<Step>; 2] {
+    let work = |least, most| Step::Work { least, most };
+    let plan = TASKS.map(|(key, depends_on)| create(key, depends_on));
+    let mut steps: Vec<Step> = plan_once(plan).into();
+    for (key, _) in TASKS {
+        steps.push(on_work(
+            key,
+            [work(5, 60), done(&format!("Result of {key}."))],
+        ));
+    }
+    let rework = SENT_BACK.map(|key| {
+        let text = format!("Your result of the task `{key}` was sent back");
+        Step::when(
+            &text,
+            [work(5, 60), done(&format!("Better result of {key}."))],
+        )
+    });
+    steps.extend(rework);
+    steps.push(Step::when(CHECK, [accept()]));
+    let review = |key: &str, verdict: Step| {
+        Step::when(&format!("{REVIEW} `{key}`:"), [work(5, 40), verdict])
+    };
+    let mut later = steps.clone();
+    for (key, _) in TASKS {
+        let first = if SENT_BACK.contains(&key) {
+            send_back(&["source"], false)
+        } else {
+            accept()
+        };
+        steps.push(review(key, first));
+        later.push(review(key, accept()));
+    }
+    [steps, later]
+}
+
+/// Returns the entries of the log of prompts. None of its turns overlap in one conversation.
+fn entries(script: &Script) -> Vec<LogEntry> {
+    // A killed agent may have left half a line, and there is no file before the first prompt.
+    PromptLog::read(&script.prompt_log_path()).map_or_else(|_| Vec::new(), |log| log.entries)
+}
+
+fn is_prompt(entry: &LogEntry) -> bool {
+    matches!(entry.event, Event::PromptReceived(_))
+}
+
+/// Repeats the failed tasks of paused goals, and goes on with them, as a person does. Returns the number of goals that are
+/// not over.
+fn tend(world: &TestInstallation, goals: &[String]) -> usize {
+    let mut open = 0;
+    for goal in goals {
+        let shown = world.run(&["goal", "show", goal, "--json"]);
+        // The server is starting, and nobody holds the file of the database now.
+        let Ok(shown) = serde_json::from_str::<Value>(&shown.stdout) else {
+            open += 1;
+            continue;
+        };
+        let status = shown["status"].as_str().unwrap();
+        assert_ne!(status, "failed", "{shown:#}");
+        open += usize::from(status != "done");
+        if status == "paused" {
+            let listed = world.json(&["task", "list", goal]);
+            for task in listed["tasks"].as_array().unwrap() {
+                if task["status"] == "FAILED" {
+                    // The goal may go on before the second one.
+                    world.run(&["task", "retry", goal, task["key"].as_str().unwrap()]);
+                }
+            }
+            world.run(&["goal", "resume", goal]);
+        }
+    }
+    open
+}
+
+/// Panics unless each task of a goal was done once, after the tasks that it depends on, and the report names them all.
+fn assert_done_once(world: &TestInstallation, goal: &str, entries: &[LogEntry]) {
+    // 1. The log of the session: exactly one move to DONE, and no turn after it.
+    let mut trace = world.start(&["trace", goal, "--after", "0", "--json"]);
+    let mut done: BTreeMap<String, usize> = BTreeMap::new();
+    for number in 0.. {
+        let line = trace.read_stdout_until("\n");
+        let event: Value = serde_json::from_str(line.trim()).unwrap();
+        if event["event"] != "task" {
+            continue;
+        }
+        let (key, status) = (&event["data"]["key"], &event["data"]["status"]);
+        let key = key.as_str().unwrap().to_owned();
+        let is_end = key.starts_with("report") && status == "DONE";
+        let before = done.get(&key).copied();
+        assert_eq!(before, None, "{key} was done before {event}");
+        if status == "DONE" {
+            done.insert(key, number);
+        }
+        if is_end {
+            break;
+        }
+    }
+    trace.kill();
+    for (key, depends_on) in TASKS {
+        for needed in depends_on {
+            assert!(done[*needed] < done[key], "{needed} before {key}: {done:?}");
+        }
+    }
+    // 2. The runs of each task, and the log of the agents: one success for each round, and no prompt of a task that a
+    // task has waited for.
+    let begin = |run: &str| {
+        let is_begin = |entry: &LogEntry| is_prompt(entry) && entry.run.as_deref() == Some(run);
+        entries.iter().position(is_begin)
+    };
+    let mut prompts: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (key, _) in TASKS {
+        let task = world.json(&["task", "show", goal, key]);
+        let runs = task["runs"].as_array().unwrap();
+        let is_work = |run: &&Value| run["prompt"] == "work" || run["prompt"] == "rework";
+        let work = runs.iter().filter(is_work);
+        let succeeded = work.clone().filter(|run| run["status"] == "succeeded");
+        let rounds = 1 + usize::try_from(task["round"].as_u64().unwrap()).unwrap();
+        assert_eq!(succeeded.count(), rounds, "{task:#}");
+        let prompted = work.filter_map(|run| begin(run["id"].as_str().unwrap()));
+        prompts.insert(key, prompted.collect());
+    }
+    for (key, depends_on) in TASKS {
+        let first = prompts[key].iter().min();
+        assert!(first.is_some(), "{key} got no prompt");
+        for needed in depends_on {
+            assert!(
+                prompts[needed].iter().max() < first,
+                "{needed} before {key}"
+            );
+        }
+    }
+    let plans = world.json(&["task", "show", goal, "plan#1"]);
+    let plan = plans["runs"].as_array().unwrap().iter();
+    assert_eq!(plan.filter(|run| run["status"] == "succeeded").count(), 1);
+    // 3. The report.
+    let report = world.run(&["goal", "report", goal]).expect_success();
+    for (key, _) in TASKS {
+        assert!(report.contains(key), "{key}: {report}");
+    }
+}
+
+fn goals_survive_kills_of_all_processes(world: TestInstallation, goals: usize) {
+    let world = world.with_env("MATINS_WORKERS", "8");
+    let script = world.add_scripted_agent(prompts());
+    let head = "name = \"own\"\n\n[[seats]]\nrole = \"planner\"\nentry = true\n";
+    let judge = "\n[[seats]]\nrole = \"judge\"\nreviews = \"all\"\n";
+    let file = world.path().join("own.toml");
+    fs::write(&file, format!("{head}{}{judge}", workers(3))).unwrap();
+    let file = file.to_str().unwrap();
+    let keys: Vec<String> = (0..goals).map(|number| format!("own-{number}")).collect();
+    for batch in keys.chunks(BATCH) {
+        let mut server = world.serve();
+        let before = entries(&script)
+            .iter()
+            .filter(|entry| is_prompt(entry))
+            .count();
+        for key in batch {
+            let start = [
+                "goal",
+                "start",
+                "Draft it.",
+                "--team",
+                file,
+                "--agent",
+                "scripted",
+            ];
+            let limits = [
+                "--limit",
+                "turns=1000",
+                "--limit",
+                "idle_turns=1000",
+                "--limit",
+                "replans=100",
+            ];
+            let start = [&start[..], &limits, &["--key", key.as_str()]].concat();
+            world.run(&start).expect_success();
+        }
+        for (number, kill) in KILLS.into_iter().enumerate() {
+            world.wait_for("the next prompts", |world| {
+                let prompted = entries(&script);
+                let prompted = prompted.iter().filter(|entry| is_prompt(entry)).count();
+                prompted >= before + kill * batch.len() || tend(world, batch) == 0
+            });
+            let newest = entries(&script).into_iter().filter(is_prompt).last();
+            if let Some(agent) = newest.filter(|_| number % 2 == 1) {
+                // The agent may have ended meanwhile.
+                let pid = Pid::from_raw(agent.pid.try_into().unwrap()).unwrap();
+                kill_process(pid, Signal::KILL).ok();
+            }
+            server.kill();
+            server = world.serve();
+        }
+        world.wait_for("the end of all goals", |world| tend(world, batch) == 0);
+        let log = PromptLog::read(&script.prompt_log_path()).unwrap();
+        log.check_turns_disjoint().unwrap();
+        for key in batch {
+            assert_done_once(&world, key, &log.entries);
+        }
+        server.signal(Signal::TERM);
+        assert_eq!(server.end().code, 0);
+    }
+}
+
+/// Returns the number of goals, which `scripts/test-long` raises.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the number of goals is given by the environment"
+)]
+fn goals() -> usize {
+    let goals = std::env::var("MATINS_KILLED_GOALS").ok();
+    goals.map_or(1, |goals| goals.parse().unwrap())
+}
+
+#[test]
+fn goals_survive_kills_of_all_processes_on_sqlite() {
+    goals_survive_kills_of_all_processes(TestInstallation::new(), goals());
+}
+
+#[test]
+fn goals_survive_kills_of_all_processes_on_postgres() {
+    let database = TestDatabase::empty_postgres().unwrap();
+    let world = TestInstallation::new().with_env("MATINS_DATABASE", database.url());
+    goals_survive_kills_of_all_processes(world, goals());
+}
