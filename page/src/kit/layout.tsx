@@ -64,25 +64,33 @@ export function Skeleton({ rows = 4 }: { rows?: number }) {
   );
 }
 
-export interface FieldProps extends ComponentProps<"input"> {
+interface FrameProps {
   label: string;
   note?: ReactNode;
   error?: string | null | undefined;
 }
 
-export function Field({ label, note, error, ...rest }: FieldProps) {
+/** The label of a control, and below it the note or the error. `children` draws the control with these properties. */
+function Frame(
+  props: FrameProps & {
+    className: string | undefined;
+    children(
+      control: Pick<ComponentProps<"input">, "id" | "className" | `aria-${"invalid" | "describedby"}`>,
+    ): ReactNode;
+  },
+) {
+  const { label, note, error, className } = props;
   const id = useId();
   const noteId = `${id}-note`;
   return (
     <div className={css.field}>
       <label htmlFor={id}>{label}</label>
-      <input
-        {...rest}
-        id={id}
-        className={css.input}
-        aria-invalid={error ? true : undefined}
-        aria-describedby={error || note ? noteId : undefined}
-      />
+      {props.children({
+        id,
+        className: className === undefined ? css.input : `${css.input} ${className}`,
+        "aria-invalid": error ? true : undefined,
+        "aria-describedby": error || note ? noteId : undefined,
+      })}
       {(error || note) && (
         <span id={noteId} className={error ? css.fieldError : css.fieldNote}>
           {error ? <TextWithCode text={error} /> : note}
@@ -92,62 +100,35 @@ export function Field({ label, note, error, ...rest }: FieldProps) {
   );
 }
 
-export interface TextFieldProps extends ComponentProps<"textarea"> {
-  label: string;
-  note?: ReactNode;
-  error?: string | null | undefined;
+export interface FieldProps extends ComponentProps<"input">, FrameProps {}
+
+export function Field({ label, note, error, className, ...rest }: FieldProps) {
+  return (
+    <Frame label={label} note={note} error={error} className={className}>
+      {(control) => <input {...rest} {...control} />}
+    </Frame>
+  );
 }
+
+export interface TextFieldProps extends ComponentProps<"textarea">, FrameProps {}
 
 /** A field of several lines. */
-export function TextField({ label, note, error, ...rest }: TextFieldProps) {
-  const id = useId();
-  const noteId = `${id}-note`;
+export function TextField({ label, note, error, className, ...rest }: TextFieldProps) {
   return (
-    <div className={css.field}>
-      <label htmlFor={id}>{label}</label>
-      <textarea
-        rows={4}
-        {...rest}
-        id={id}
-        className={css.input}
-        aria-invalid={error ? true : undefined}
-        aria-describedby={error || note ? noteId : undefined}
-      />
-      {(error || note) && (
-        <span id={noteId} className={error ? css.fieldError : css.fieldNote}>
-          {error ? <TextWithCode text={error} /> : note}
-        </span>
-      )}
-    </div>
+    <Frame label={label} note={note} error={error} className={className}>
+      {(control) => <textarea rows={4} {...rest} {...control} />}
+    </Frame>
   );
 }
 
-export interface SelectFieldProps extends ComponentProps<"select"> {
-  label: string;
-  note?: ReactNode;
-  error?: string | null | undefined;
-}
+export interface SelectFieldProps extends ComponentProps<"select">, FrameProps {}
 
 /** A native select, because its list needs no inline style and suits phones. */
-export function SelectField({ label, note, error, ...rest }: SelectFieldProps) {
-  const id = useId();
-  const noteId = `${id}-note`;
+export function SelectField({ label, note, error, className, ...rest }: SelectFieldProps) {
   return (
-    <div className={css.field}>
-      <label htmlFor={id}>{label}</label>
-      <select
-        {...rest}
-        id={id}
-        className={css.input}
-        aria-invalid={error ? true : undefined}
-        aria-describedby={error || note ? noteId : undefined}
-      />
-      {(error || note) && (
-        <span id={noteId} className={error ? css.fieldError : css.fieldNote}>
-          {error ? <TextWithCode text={error} /> : note}
-        </span>
-      )}
-    </div>
+    <Frame label={label} note={note} error={error} className={className}>
+      {(control) => <select {...rest} {...control} />}
+    </Frame>
   );
 }
 

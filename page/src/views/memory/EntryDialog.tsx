@@ -1,12 +1,11 @@
-import { type ReactNode, useEffect, useId, useRef, useState } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { ApiProblem } from "../../api/problem";
 import type { MemoryEntry } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { Dialog } from "../../kit/Dialog";
 import { errorText, FailureLine, sentence } from "../../kit/ErrorState";
 import { dayAndTime, readerZone } from "../../kit/format";
-import { Field } from "../../kit/layout";
-import { TextWithCode } from "../../kit/TextWithCode";
+import { Field, TextField } from "../../kit/layout";
 import { toast } from "../../kit/Toast";
 import { EntryChanged, writeEntry } from "./actions";
 import {
@@ -131,10 +130,11 @@ export function EntryDialog(props: { owner: MemoryOwner; entry: MemoryEntry | nu
         <TextField
           label={LABELS.value}
           name="value"
+          rows={6}
           value={form.value}
           note="Plain text, at most 16 KiB"
           error={errorOf("value")}
-          onChange={(value) => set("value", value)}
+          onChange={(event) => set("value", event.target.value)}
         />
         <div className={css.pair}>
           <Field
@@ -209,33 +209,5 @@ function Stored(props: {
         ))}
       </dl>
     </section>
-  );
-}
-
-function TextField(props: {
-  label: string;
-  name: string;
-  value: string;
-  note: string;
-  error: string | null;
-  onChange(value: string): void;
-}) {
-  const id = useId();
-  return (
-    <div className={css.textField}>
-      <label htmlFor={id}>{props.label}</label>
-      <textarea
-        id={id}
-        name={props.name}
-        rows={6}
-        value={props.value}
-        aria-invalid={props.error ? true : undefined}
-        aria-describedby={`${id}-note`}
-        onChange={(event) => props.onChange(event.target.value)}
-      />
-      <span id={`${id}-note`} data-failed={props.error !== null}>
-        {props.error ? <TextWithCode text={props.error} /> : props.note}
-      </span>
-    </div>
   );
 }
