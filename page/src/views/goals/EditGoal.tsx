@@ -1,22 +1,17 @@
-import { useEffect, useRef, useState } from "react";
+import { useRef, useState } from "react";
 import { request } from "../../api/client";
 import { ApiProblem, hasStatus } from "../../api/problem";
 import type { Goal } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { Dialog } from "../../kit/Dialog";
 import { Callout, errorText, FailureLine } from "../../kit/ErrorState";
-import { readerZone } from "../../kit/format";
 import { Field, TextField } from "../../kit/layout";
 import { toast } from "../../kit/Toast";
 import { refetchGoal } from "./actions";
 import { type EditForm, editFieldOfProblem, formOfGoal, limitLabel, patchOfForm, rebased } from "./form";
 import css from "./goals.module.css";
+import { type Failure, LimitFields, useFailureFocus } from "./LimitFields";
 import { titleOfGoal } from "./words";
-
-interface Failure {
-  field: string | null;
-  text: string;
-}
 
 /** Edits the text of a goal, its budget, its end and its limits. It sends only what the person has changed. */
 export function EditGoal(props: { goal: Goal; etag: string | null; onClose(): void }) {
@@ -25,14 +20,10 @@ export function EditGoal(props: { goal: Goal; etag: string | null; onClose(): vo
   const [base, setBase] = useState({ goal: props.goal, etag: props.etag });
   const [form, setForm] = useState(() => formOfGoal(props.goal));
   const [theirs, setTheirs] = useState<string[] | null>(null);
-  const [failure, setFailure] = useState<Failure | null>(null);
+  const [failure, setFailure] = useState<Failure<string> | null>(null);
   const [busy, setBusy] = useState(false);
   const fields = useRef<HTMLFormElement>(null);
-  useEffect(() => {
-    if (failure?.field == null) return;
-    const named = [...(fields.current?.querySelectorAll<HTMLElement>("[name]") ?? [])];
-    named.find((each) => each.getAttribute("name") === failure.field)?.focus();
-  }, [failure]);
+  useFailureFocus(fields, failure);
   const patch = patchOfForm(form, base.goal);
   const isChanged = Object.keys(patch).length > 0;
   const set = (change: Partial<EditForm>) => {
@@ -106,42 +97,7 @@ export function EditGoal(props: { goal: Goal; etag: string | null; onClose(): vo
           error={errorOf("goal")}
           onChange={(event) => set({ goal: event.target.value })}
         />
-        <div className={css.triple}>
-          <Field
-            label="Cost at most"
-            name="cost"
-            inputMode="decimal"
-            value={form.cost}
-            placeholder="no limit"
-            error={errorOf("cost")}
-            onChange={(event) => set({ cost: event.target.value })}
-          />
-          <Field
-            label="Currency"
-            name="currency"
-            value={form.currency}
-            error={errorOf("currency")}
-            onChange={(event) => set({ currency: event.target.value })}
-          />
-          <Field
-            label="Tokens at most"
-            name="tokens"
-            inputMode="numeric"
-            value={form.tokens}
-            placeholder="no limit"
-            error={errorOf("tokens")}
-            onChange={(event) => set({ tokens: event.target.value })}
-          />
-        </div>
-        <Field
-          label="Until"
-          name="until"
-          type="datetime-local"
-          value={form.until}
-          note={`No further turn starts then. In ${readerZone()}`}
-          error={errorOf("until")}
-          onChange={(event) => set({ until: event.target.value })}
-        />
+        <LimitFields form={form} errorOf={errorOf} onChange={(field, value) => set({ [field]: value })} />
         <details className={css.limits} open={failure?.field?.startsWith("limits.") || undefined}>
           <summary>Limits</summary>
           <div>

@@ -7,14 +7,13 @@ import { keys, queryClient, useAgents } from "../../api/queries";
 import type { Goal } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { Callout, ErrorState, errorText } from "../../kit/ErrorState";
-import { readerZone } from "../../kit/format";
 import { Field, Panel, SelectField, TextField } from "../../kit/layout";
 import { toast } from "../../kit/Toast";
 import { addressOfGoal } from "../addresses";
-import { shellWord } from "../memory/entries";
 import { useRefusal } from "../refusal";
-import { EMPTY, FROM_FILE, fieldOfProblem, type NewGoalForm, requestOfForm } from "./form";
+import { commandOf, EMPTY, FROM_FILE, fieldOfProblem, type NewGoalForm, requestOfForm } from "./form";
 import css from "./goals.module.css";
+import { type Failure, LimitFields, useFailureFocus } from "./LimitFields";
 import { bringsAgents, seatsText, TEAMS } from "./teams";
 import { titleOfGoal } from "./words";
 
@@ -37,15 +36,10 @@ function writeDraft(form: NewGoalForm): void {
   }
 }
 
-interface Failure {
-  field: keyof NewGoalForm | null;
-  text: string;
-}
-
 /** The route `/goals/new`. */
 export default function NewGoal() {
   const [form, setForm] = useState(readDraft);
-  const [failure, setFailure] = useState<Failure | null>(null);
+  const [failure, setFailure] = useState<Failure<keyof NewGoalForm> | null>(null);
   const [busy, setBusy] = useState(false);
   const [, navigate] = useLocation();
   const refusal = useRefusal()("sessions:write");
@@ -53,10 +47,7 @@ export default function NewGoal() {
   const key = useRef(newKey());
   const fields = useRef<HTMLFormElement>(null);
   useEffect(() => writeDraft(form), [form]);
-  useEffect(() => {
-    if (failure?.field == null) return;
-    fields.current?.querySelector<HTMLElement>(`[name="${failure.field}"]`)?.focus();
-  }, [failure]);
+  useFailureFocus(fields, failure);
   const set = <F extends keyof NewGoalForm>(field: F, value: NewGoalForm[F]) => {
     setForm((now) => ({ ...now, [field]: value }));
     if (failure?.field === field) setFailure(null);
@@ -185,41 +176,11 @@ export default function NewGoal() {
             autoComplete="off"
             onChange={(event) => set("cwd", event.target.value)}
           />
-          <div className={css.triple}>
-            <Field
-              label="Cost at most"
-              name="cost"
-              inputMode="decimal"
-              value={form.cost}
-              placeholder="no limit"
-              error={errorOf("cost")}
-              onChange={(event) => set("cost", event.target.value)}
-            />
-            <Field
-              label="Currency"
-              name="currency"
-              value={form.currency}
-              error={errorOf("currency")}
-              onChange={(event) => set("currency", event.target.value)}
-            />
-            <Field
-              label="Tokens at most"
-              name="tokens"
-              inputMode="numeric"
-              value={form.tokens}
-              placeholder="no limit"
-              error={errorOf("tokens")}
-              onChange={(event) => set("tokens", event.target.value)}
-            />
-          </div>
-          <Field
-            label="Until"
-            name="until"
-            type="datetime-local"
-            value={form.until}
-            note={`No further turn starts then. Empty: the hours of the team. In ${readerZone()}`}
-            error={errorOf("until")}
-            onChange={(event) => set("until", event.target.value)}
+          <LimitFields
+            form={form}
+            emptyUntil="Empty: the hours of the team."
+            errorOf={errorOf}
+            onChange={set}
           />
           <TextField
             label="Check by command"
@@ -257,7 +218,7 @@ export default function NewGoal() {
             </Callout>
           )}
           <div className={css.formFoot}>
-            <code>{commandOf(form, agent)}</code>
+            <code tabIndex={0}>{commandOf(form, agent)}</code>
             <Button
               size="large"
               disabled={JSON.stringify(form) === JSON.stringify(EMPTY)}
@@ -276,19 +237,4 @@ export default function NewGoal() {
       </Panel>
     </div>
   );
-}
-
-/** The same as a command. */
-function commandOf(form: NewGoalForm, agent: string | null): string {
-  return [
-    'matins goal start "…"',
-    form.team === FROM_FILE ? "--team team.toml" : `--team ${form.team}`,
-    agent !== null && `--agent ${shellWord(agent)}`,
-    form.cwd.trim() !== "" && `--dir ${shellWord(form.cwd.trim())}`,
-    form.cost.trim() !== "" && `--budget "${form.cost.trim()} ${form.currency.trim()}"`,
-    form.approvePlan && "--approve-plan",
-    form.draft && "--draft",
-  ]
-    .filter(Boolean)
-    .join(" ");
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it, test } from "vitest";
 import type { Goal } from "../../api/types";
 import {
+  commandOf,
   EMPTY,
   editFieldOfProblem,
   FROM_FILE,
@@ -55,6 +56,51 @@ describe("requestOfForm", () => {
       approve_plan: true,
       draft: true,
     });
+  });
+});
+
+describe("commandOf", () => {
+  it("empty_form_has_the_place_of_the_text", () => {
+    expect(commandOf(EMPTY, null)).toBe("matins goal start '…' --team research");
+    expect(commandOf(EMPTY, "")).toBe("matins goal start '…' --team research");
+  });
+
+  it("each_field_is_an_option_and_texts_are_quoted", () => {
+    const form = {
+      ...EMPTY,
+      goal: 'Compare Ann\'s "offers";\nspend $HOME',
+      team: FROM_FILE,
+      teamText: 'name = "own"',
+      cwd: "/home/ann/my work",
+      cost: "6",
+      tokens: "40 000",
+      until: "2026-11-20T07:00",
+      verify: "cargo test -q\n\ngrep -q 'a b' x.txt",
+      approvePlan: true,
+      draft: true,
+    };
+    const until = new Date("2026-11-20T07:00").toISOString().replace(".000Z", "Z");
+    expect(commandOf(form, "claude")).toBe(
+      [
+        `matins goal start 'Compare Ann'\\''s "offers";\nspend $HOME'`,
+        "--team team.toml --agent claude --dir '/home/ann/my work'",
+        `--budget '6 USD' --budget '40000 tokens' --until ${until}`,
+        "--verify 'cargo test -q' --verify 'grep -q '\\''a b'\\'' x.txt'",
+        "--approve-plan --draft",
+      ].join(" "),
+    );
+  });
+
+  it("text_with_a_hyphen_is_no_option", () => {
+    expect(commandOf({ ...EMPTY, goal: "--draft it", verify: "-x" }, null)).toBe(
+      "matins goal start --team research --verify=-x -- '--draft it'",
+    );
+  });
+
+  it("time_that_is_none_is_left_to_the_server", () => {
+    const form = { ...EMPTY, goal: "x", until: "99999-01-01T00:00" };
+    expect(requestOfForm(form, null).until).toBe("99999-01-01T00:00");
+    expect(commandOf(form, null)).toContain("--until 99999-01-01T00:00");
   });
 });
 

@@ -1,6 +1,6 @@
 /** The forms of goals: which requests they make, and which of their fields a problem of the API names. */
 import type { Goal, GoalPatch, GoalRequest } from "../../api/types";
-import { localInput } from "../memory/entries";
+import { localInput, shellWord } from "../memory/entries";
 
 /** The value of the choice of a team that stands for a file. */
 export const FROM_FILE = "file";
@@ -49,15 +49,23 @@ function budgetOf(form: Pick<NewGoalForm, "cost" | "currency" | "tokens">) {
   };
 }
 
-const isoOf = (local: string): string => new Date(local).toISOString();
+/** Returns a local time as an instant. The server refuses a text that is none, and names the field. */
+function isoOf(local: string): string {
+  const then = new Date(local);
+  return Number.isNaN(then.getTime()) ? local : then.toISOString();
+}
+
+/** One command a line. */
+const commandsOf = (text: string): string[] =>
+  text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
 
 /** `agent` is null if the team names the agents of its seats. */
 export function requestOfForm(form: NewGoalForm, agent: string | null): GoalRequest {
   const budget = budgetOf(form);
-  const verify = form.verify
-    .split("\n")
-    .map((line) => line.trim())
-    .filter((line) => line !== "");
+  const verify = commandsOf(form.verify);
   return {
     goal: form.goal.trim(),
     ...(form.team === FROM_FILE
@@ -71,6 +79,34 @@ export function requestOfForm(form: NewGoalForm, agent: string | null): GoalRequ
     ...(form.approvePlan && { approve_plan: true }),
     ...(form.draft && { draft: true }),
   };
+}
+
+/** Returns the command that makes the same request. A team's file has the name `team.toml` there. */
+export function commandOf(form: NewGoalForm, agent: string | null): string {
+  const { goal, team, team_file, cwd, budget, until, verify, approve_plan, draft } = requestOfForm(
+    form,
+    agent,
+  );
+  // The command would take a value that begins with a hyphen for an option.
+  const option = (name: string, value: string | null | undefined): string[] =>
+    value == null ? [] : [`--${name}${value.startsWith("-") ? "=" : " "}${shellWord(value)}`];
+  const cost = budget?.cost;
+  const text = shellWord(goal === "" ? "…" : goal);
+  const isOption = goal.startsWith("-");
+  return [
+    "matins goal start",
+    ...(isOption ? [] : [text]),
+    ...option("team", team_file ? team_file.name : team),
+    ...option("agent", agent === "" ? null : agent),
+    ...option("dir", cwd),
+    ...option("budget", cost && `${cost.amount} ${cost.currency}`.trim()),
+    ...option("budget", budget?.tokens == null ? null : `${budget.tokens} tokens`),
+    ...option("until", until?.replace(".000Z", "Z")),
+    ...(verify ?? []).flatMap((command) => option("verify", command)),
+    ...(approve_plan ? ["--approve-plan"] : []),
+    ...(draft ? ["--draft"] : []),
+    ...(isOption ? ["--", text] : []),
+  ].join(" ");
 }
 
 /** Returns the field of the form that a problem of the API names; null for a field that the form does not have. */
