@@ -117,6 +117,20 @@ pub(crate) async fn read_carried(
     Ok(carried)
 }
 
+/// Reads the messages that the next turns of tasks carry to seats. Those of a seat with an open input for messages are left to
+/// that input. The caller must hold the locks of the seats.
+pub(crate) async fn read_waiting(
+    tx: &mut Tx,
+    seats: impl Iterator<Item = SeatId>,
+) -> Result<Vec<SeatMessage>, Error> {
+    let last = i64::try_from(CARRIED_PER_TURN).unwrap_or(i64::MAX) - 1;
+    let rows = seats.map(|seat| params![seat]).collect();
+    let found = tx
+        .fetch_rows(sql!("messages/waiting"), rows, params![last])
+        .await?;
+    found.iter().map(SeatMessage::read).collect()
+}
+
 /// Records that the turns of inputs carry messages.
 pub(crate) async fn record_carried(
     tx: &mut Tx,
@@ -134,7 +148,7 @@ pub(crate) async fn deliver_carried(
     runs: impl Iterator<Item = &Run>,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let rows = runs.filter(|run| run.origin == Origin::Message);
+    let rows = runs.filter(|run| matches!(run.origin, Origin::Message | Origin::Task));
     let rows = rows.filter_map(|run| Some(params![run.seat_id?, run.input_id]));
     tx.execute_rows(sql!("messages/deliver"), rows.collect(), params![now])
         .await?;

@@ -79,7 +79,7 @@ pub(crate) use tools::{
     cancellation_of_task_that_ended_is_withdrawn, plan_over_limit_is_refused,
     planner_mends_its_staged_plan, report_about_cancelled_task_is_refused,
     seats_of_goal_send_messages, verdict_without_evidence_is_refused_and_changes_nothing,
-    worker_creating_tasks_is_refused,
+    waiting_message_is_in_next_turn_of_task, worker_creating_tasks_is_refused,
 };
 
 pub(crate) use views::{
@@ -109,6 +109,7 @@ behaviours! {
             worker_creating_tasks_is_refused, plan_over_limit_is_refused, planner_mends_its_staged_plan,
             cancellation_of_task_that_ended_is_withdrawn, report_about_cancelled_task_is_refused,
             verdict_without_evidence_is_refused_and_changes_nothing, seats_of_goal_send_messages,
+            waiting_message_is_in_next_turn_of_task,
             each_task_has_memory_that_its_later_turns_resume, retry_of_task_resumes_its_memory,
             memory_of_removed_instance_is_replaced_and_named,
             goal_reports_and_pauses_at_ninety_percent_of_budget, goal_reports_and_pauses_at_end_of_its_time,

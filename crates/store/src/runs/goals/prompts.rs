@@ -7,7 +7,7 @@ mod turn;
 use std::collections::{BTreeSet, HashMap};
 
 use model::{
-    TaskId, Timestamp,
+    MessageId, SeatId, TaskId, Timestamp,
     goal::{Prompt, ReportBody, Severity, TaskNo, TaskStatus},
     prompt::goal::TaskEntry,
     question::QUESTIONS_PER_TURN,
@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use self::{
     facts::GoalFacts,
-    turn::{StoredFinding, has_prompt},
+    turn::{StoredFinding, WaitingMessage, has_prompt},
 };
 
 pub(super) use contexts::goal_input;
@@ -26,6 +26,7 @@ use crate::{
     Error,
     database::Tx,
     goals::{Goal, read_staged},
+    seat_message_rows::read_waiting,
     stored::{self, goals::StoredReport},
 };
 
@@ -79,6 +80,8 @@ pub(super) struct GoalTexts<'a> {
     findings: HashMap<TaskNo, Vec<StoredFinding>>,
     /// The newest answers to the questions of a task, the oldest first.
     answers: HashMap<TaskNo, Vec<StoredAnswer>>,
+    /// The messages that the turn of a task carries to its seat.
+    messages: HashMap<TaskNo, Vec<WaitingMessage>>,
     /// The number of tool calls of the work on a task.
     tool_calls: HashMap<TaskNo, u32>,
     /// The end of the attempt before.
@@ -149,6 +152,7 @@ impl<'a> GoalTexts<'a> {
         }
         Ok(Self {
             facts: GoalFacts::read(tx, goal, turns, now).await?,
+            messages: read_messages(tx, turns).await?,
             tool_calls,
             last_errors,
             tasks,
@@ -159,6 +163,31 @@ impl<'a> GoalTexts<'a> {
             refusals,
         })
     }
+
+    /// Returns the messages that the turn of a task carries.
+    pub(super) fn carried_by(&self, no: TaskNo) -> impl Iterator<Item = MessageId> {
+        let messages = self.messages.get(&no).into_iter().flatten();
+        messages.map(WaitingMessage::id)
+    }
+}
+
+/// Returns the messages that attempts at tasks carry to their seats.
+async fn read_messages(
+    tx: &mut Tx,
+    turns: &[Turn],
+) -> Result<HashMap<TaskNo, Vec<WaitingMessage>>, Error> {
+    let working = turns.iter().filter(|turn| turn.prompt == Prompt::Work);
+    let by_seat: HashMap<SeatId, TaskNo> = working
+        .filter_map(|turn| Some((turn.seat?, turn.task)))
+        .collect();
+    let mut messages: HashMap<TaskNo, Vec<WaitingMessage>> = HashMap::new();
+    for message in read_waiting(tx, by_seat.keys().copied()).await? {
+        if let Some(task) = by_seat.get(&message.to) {
+            let waiting = messages.entry(*task).or_default();
+            waiting.push(WaitingMessage::new(message));
+        }
+    }
+    Ok(messages)
 }
 
 async fn read_summaries(tx: &mut Tx, goal: &Goal) -> Result<Vec<TaskSummary>, Error> {

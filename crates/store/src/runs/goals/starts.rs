@@ -19,6 +19,7 @@ use crate::{
         admit::{NewAttempt, Preloaded, insert_attempts},
         task_memories::{MemoryKey, StartingMemory, prepare_memories},
     },
+    seat_message_rows::record_carried,
     session_log::SessionLogWriter,
     store::Store,
 };
@@ -72,6 +73,7 @@ pub(super) async fn insert_starts(
     // 2. Render the prompts.
     let turns = starts.iter().map(|start| Turn {
         task: start.task,
+        seat: goal.seat(start.seat),
         prompt: start.prompt,
         is_review: start.is_review(goal),
         has_lost_memory: lost.contains(&goal.tasks[start.task.0]),
@@ -84,15 +86,18 @@ pub(super) async fn insert_starts(
     }
     // 3. Insert the runs.
     let mut attempts = Vec::with_capacity(starts.len());
+    let mut carried = Vec::new();
     for start in starts {
         let (Some(seat), Some(content)) = (goal.seat(start.seat), contents.get(&start.seat)) else {
             continue;
         };
         let id: TaskId = goal.tasks[start.task.0];
+        let input = InputId::generate(now, store.ids());
+        carried.extend(texts.carried_by(start.task).map(|id| (id, input)));
         attempts.push(NewAttempt {
             id: None,
             tenant: goal.tenant,
-            input: InputId::generate(now, store.ids()),
+            input,
             number: 1,
             failures: 0,
             origin: Origin::Task,
@@ -115,5 +120,5 @@ pub(super) async fn insert_starts(
     }
     let inserted = insert_attempts(store, tx, log, &attempts, Preloaded::default(), now).await?;
     inserted.into_iter().collect::<Result<Vec<_>, _>>()?;
-    Ok(())
+    record_carried(tx, carried.into_iter()).await
 }

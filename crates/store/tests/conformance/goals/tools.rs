@@ -3,8 +3,9 @@
 use model::{
     goal::{NewTask, PlanError, Refusal, Reviews, TaskRole, TaskStatus},
     lifecycle::InvalidTransition,
+    outcome::FailureKind,
 };
-use store::{Error, GoalChange, Recipients, StagedCancellation, ToolCaller};
+use store::{Error, GoalChange, Recipients, Scope, StagedCancellation, ToolCaller, params};
 
 use super::stage::{done, sent_back, team, verdict, work};
 use crate::{fixtures::TestStore, stage::Stage};
@@ -294,4 +295,48 @@ pub(crate) async fn seats_of_goal_send_messages(db: &TestStore) {
     stage.succeed(worker.run).await;
     let tasks = stage.tasks(session).await;
     assert_eq!(tasks[1..], ["a DONE nothing", "b RUNNING nothing"]);
+}
+
+pub(crate) async fn waiting_message_is_in_next_turn_of_task(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage.goal(team(1, None)).await;
+    let planner = stage.turn(db, session, "planner").await;
+    let seats = stage.store.seats(stage.scope(), session).await.unwrap();
+    let worker = seats.iter().find(|seat| seat.role == "worker").unwrap().id;
+    let (to, now) = (Recipients::Seat(worker), stage.now());
+    let sent = stage
+        .store
+        .send_seat_message(&planner, to, "Use plain words.", now);
+    assert_eq!(sent.await.unwrap().len(), 1);
+    let undelivered = async || {
+        let sql = "select count(*) as n from agent_messages where to_seat_id = $1 and delivered_at is null";
+        let rows = db.run(Scope::System, sql, params![worker]).await.unwrap();
+        rows[0].get::<i64>("n").unwrap()
+    };
+    // The turn of the message fails, so that the message waits.
+    let receiver = stage.turn(db, session, "worker-1").await;
+    stage.fail(receiver.run, FailureKind::AgentError).await;
+    assert_eq!(undelivered().await, 1);
+    stage.stage_task(&planner, &work("a", &[])).await.unwrap();
+    stage.succeed(planner.run).await;
+    // Each attempt at the task carries it until one succeeds.
+    for is_last in [false, true] {
+        let worker = stage.turn(db, session, "worker-1").await;
+        let run = stage.run(worker.run).await;
+        assert_eq!(run.prompt_ref.unwrap().id, "goal.work");
+        for part in ["from the seat `planner`", "Use plain words."] {
+            assert!(run.content.contains(part), "{}", run.content);
+        }
+        assert_eq!(undelivered().await, 1);
+        if is_last {
+            stage.report(&worker, &done("A")).await.unwrap();
+            stage.succeed(worker.run).await;
+        } else {
+            stage.fail(worker.run, FailureKind::AgentError).await;
+        }
+    }
+    assert_eq!(undelivered().await, 0);
+    // No turn of the message follows.
+    assert!(stage.open_run(db, session, "worker-1").await.is_none());
+    assert_eq!(stage.tasks(session).await[1], "a DONE nothing");
 }

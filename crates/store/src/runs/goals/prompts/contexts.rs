@@ -18,7 +18,7 @@ use model::{
 use super::{
     GoalTexts, TaskSummary, TaskTexts,
     facts::{StoredArtifact, StoredQuestion},
-    turn::{StoredFinding, Turn},
+    turn::{StoredFinding, Turn, WaitingMessage},
 };
 use crate::{
     Error,
@@ -166,6 +166,8 @@ fn render_work(goal: &Goal, no: TaskNo, texts: &GoalTexts<'_>) -> Result<String,
     let inputs: Vec<_> = inputs.take(MAX_LISTED).collect();
     let last_error = texts.last_errors.get(&no).map(String::as_str);
     let failed_before = task.progress.attempts > 0;
+    let messages = texts.messages.get(&no).into_iter().flatten();
+    let messages: Vec<_> = messages.map(WaitingMessage::entry).collect();
     let context = WorkContext {
         key: &task.key,
         title: &own.title,
@@ -174,7 +176,7 @@ fn render_work(goal: &Goal, no: TaskNo, texts: &GoalTexts<'_>) -> Result<String,
         writes: &strs(&task.writes),
         inputs: &inputs,
         artifacts: &artifacts(texts, |_| true),
-        messages: &[],
+        messages: &messages,
         attempt: task.progress.attempts + 1,
         last_error: failed_before.then_some(last_error.unwrap_or("The attempt failed.")),
     };

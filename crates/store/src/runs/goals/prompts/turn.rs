@@ -1,14 +1,19 @@
 //! The turns whose prompts are rendered, and the findings in them.
 
 use model::{
+    MessageId, SeatId,
     goal::{Prompt, Severity, TaskNo},
-    prompt::goal::{FindingEntry, FindingSource},
+    prompt::goal::{FindingEntry, FindingSource, MessageEntry, MessageSender},
+    seat_message::Sender,
 };
+
+use crate::seat_message_rows::SeatMessage;
 
 /// A turn whose prompt is rendered.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::runs::goals) struct Turn {
     pub(in crate::runs::goals) task: TaskNo,
+    pub(in crate::runs::goals) seat: Option<SeatId>,
     pub(in crate::runs::goals) prompt: Prompt,
     /// `true` if the turn judges the task.
     pub(in crate::runs::goals) is_review: bool,
@@ -33,6 +38,40 @@ impl StoredFinding {
             id: &self.id,
             severity: self.severity,
             text: &self.text,
+        }
+    }
+}
+
+/// A message that waits for the turn of a task.
+pub(super) struct WaitingMessage {
+    /// The ID as the prompt has it.
+    shown_id: String,
+    message: SeatMessage,
+}
+
+impl WaitingMessage {
+    pub(super) fn new(message: SeatMessage) -> Self {
+        Self {
+            shown_id: message.id.to_string(),
+            message,
+        }
+    }
+
+    pub(super) fn id(&self) -> MessageId {
+        self.message.id
+    }
+
+    pub(super) fn entry(&self) -> MessageEntry<'_> {
+        MessageEntry {
+            id: &self.shown_id,
+            sender: match &self.message.from {
+                Sender::Seat(seat) => MessageSender::Seat {
+                    name: &seat.name,
+                    role: &seat.role,
+                },
+                Sender::Person(name) => MessageSender::Person(name),
+            },
+            text: &self.message.content,
         }
     }
 }
