@@ -8,7 +8,8 @@ set status = 'queued', not_before = null, reason = null, message = null,
                 m.instance_id, case when m.task_id is null or d.directory = 'shared' then d.instance_id end, d.placed_on,
                 case when agent_runs.task_id is not null and d.directory = 'shared' then (
                     select x.instance_id from agent_definitions x
-                    where x.session_id = d.session_id and x.directory = 'shared' and x.instance_id is not null
+                    join instances i on i.tenant_id = x.tenant_id and i.id = x.instance_id and i.state <> 'gone'
+                    where x.session_id = d.session_id and x.directory = 'shared' and x.presence <> 'removed'
                     order by x.id limit 1
                 ) end)
             from agent_definitions d

@@ -63,7 +63,7 @@ pub(crate) async fn task_waits_for_seat_whose_server_is_offline(db: &TestStore) 
 }
 
 pub(crate) async fn task_of_removed_instance_moves_to_another_seat(db: &TestStore) {
-    let stage = Stage::setup(db).await;
+    let mut stage = Stage::setup(db).await;
     let session = stage
         .planned_goal(db, team(2, None), &[work("a", &[])])
         .await;
@@ -82,4 +82,20 @@ pub(crate) async fn task_of_removed_instance_moves_to_another_seat(db: &TestStor
     stage.advance_seconds(3600);
     assert_eq!(stage.stall().await, [lost.run]);
     assert_eq!(stage.tasks(session).await[1], "a RUNNING nothing");
+    // The moved turn waits for no removed instance, so that another server begins it after the sweep.
+    let now = stage.now();
+    let status = stage.store.scheduler_status(now).await.unwrap();
+    assert!(!status.has_removed_instance);
+    let failed = stage.store.fail_runs_of_removed_instances(now).await;
+    assert_eq!(failed.unwrap(), 0);
+    let other = instance(77);
+    let host = stage
+        .store
+        .register_instance(stage.tenant, other, "host 77", now);
+    host.await.unwrap();
+    stage.instance = other;
+    let moved = stage.turn(db, session, "worker-2").await;
+    stage.report(&moved, &done("A")).await.unwrap();
+    stage.succeed(moved.run).await;
+    assert_eq!(stage.tasks(session).await[1], "a DONE nothing");
 }
