@@ -56,7 +56,7 @@ impl Mover<'_> {
             } => self.end_turn(seat, end, (follow_up, new_artifact)),
             Event::ChecksPassed(task) => {
                 if self.end_checks(task)? {
-                    self.after_checks(task);
+                    self.pass_checks(task);
                 }
                 Ok(())
             }

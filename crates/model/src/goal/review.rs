@@ -56,8 +56,17 @@ impl Mover<'_> {
         self.effects.push(Effect::RunChecks(no));
     }
 
-    /// Goes on after the checks of a task.
-    pub(super) fn after_checks(&mut self, no: TaskNo) {
+    /// Goes on after all checks of a task have passed. A failure of an earlier round is mended then, so that no prompt and no
+    /// report names it.
+    pub(super) fn pass_checks(&mut self, no: TaskNo) {
+        let progress = &mut self.task_mut(no).progress;
+        progress.failed_check = None;
+        progress.equal_checks = 0;
+        self.after_checks(no);
+    }
+
+    /// Goes on to the review of a task, or to its end.
+    fn after_checks(&mut self, no: TaskNo) {
         let task = self.task(no);
         let needs_review = match self.graph.team.reviews {
             _ if self.graph.judge_role().is_none() => false,

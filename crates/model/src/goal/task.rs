@@ -264,7 +264,7 @@ pub struct Progress {
     pub findings: BTreeSet<String>,
     /// The number of rounds one after the other with exactly these findings.
     pub equal_findings: u32,
-    /// The check that failed last, with its last lines.
+    /// The check that failed last, with its last lines. `None` once all checks have passed.
     pub failed_check: Option<(String, String)>,
     /// The number of rounds one after the other in which exactly this check failed with these lines.
     pub equal_checks: u32,

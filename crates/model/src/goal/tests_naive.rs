@@ -24,6 +24,8 @@ pub(super) struct NaiveTask {
     pub(super) unreported: bool,
     /// The counted findings of each round, or the failed check with its lines.
     pub(super) rounds: Vec<BTreeSet<String>>,
+    /// The number of rounds before the checks passed last.
+    pub(super) passed_after: usize,
     pub(super) checks: Vec<String>,
     pub(super) version: u32,
     /// The directory in which the task occupies its paths.
@@ -343,6 +345,7 @@ impl Naive {
             misses: 0,
             unreported: false,
             rounds: Vec::new(),
+            passed_after: 0,
             checks: Vec::new(),
             version: self.version,
             occupies: None,

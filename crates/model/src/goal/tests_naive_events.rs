@@ -248,6 +248,7 @@ impl Naive {
             task.state = TaskState::Ready;
             task.attempts = 0;
             task.rounds.clear();
+            task.passed_after = 0;
             task.reminded = false;
             task.judge_reminded = false;
             task.misses = 0;

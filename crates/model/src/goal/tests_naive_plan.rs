@@ -204,6 +204,7 @@ impl Naive {
             misses: 0,
             unreported: false,
             rounds: Vec::new(),
+            passed_after: 0,
             checks: Vec::new(),
             version: self.version,
             occupies: None,

@@ -168,7 +168,11 @@ impl Naive {
                 let check = check.clone();
                 self.tasks[no].state = TaskState::Running(Activity::BrokenCheck { check });
             }
-            _ => self.checked(no),
+            _ => {
+                // Earlier failures are mended, so that the next one is equal to none.
+                self.tasks[no].passed_after = self.tasks[no].rounds.len();
+                self.checked(no);
+            }
         }
     }
 
@@ -247,7 +251,9 @@ impl Naive {
         // Rounds of the same kind, newest first.
         let is_check = |round: &BTreeSet<String>| round.iter().any(|it| it.starts_with("check "));
         let kind = is_check(&round);
-        let same = task.rounds.iter().rev().filter(|it| is_check(it) == kind);
+        let since = if kind { task.passed_after } else { 0 };
+        let rounds = task.rounds.get(since..).unwrap_or_default();
+        let same = rounds.iter().rev().filter(|it| is_check(it) == kind);
         let equal = same.take_while(|it| **it == round).count();
         if equal >= self.limits.equal_rounds as usize {
             self.fail(no, FailReason::NoProgress, about);

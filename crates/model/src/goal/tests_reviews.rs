@@ -183,6 +183,35 @@ fn same_failed_check_with_equal_lines_is_no_progress() {
 }
 
 #[test]
+fn passed_checks_end_earlier_failure_and_its_count() {
+    let limits = Limits {
+        rounds: 9,
+        equal_rounds: 2,
+        ..Limits::default()
+    };
+    let mut game = Game::with_limits(team(1, Some(Reviews::Marked)), limits);
+    let task = NewTask {
+        checks: vec!["tests".to_owned()],
+        ..reviewed()
+    };
+    game.plan(vec![task]);
+    game.end("worker-1", TurnEnd::Reported);
+    fail_check(&mut game, "x");
+    let progress = game.task("a").progress.clone();
+    assert!(progress.failed_check.is_some());
+    rework(&mut game);
+    game.go(Event::ChecksPassed(game.no("a")));
+    let progress = game.task("a").progress.clone();
+    assert_eq!((progress.failed_check, progress.equal_checks), (None, 0));
+    game.send_back(vec![blocker("f1")]);
+    rework(&mut game);
+    // The same failure again is the first one since the checks have passed.
+    fail_check(&mut game, "x");
+    assert_eq!(game.turn("worker-1"), "rework a");
+    assert_eq!(game.task("a").progress.equal_checks, 1);
+}
+
+#[test]
 fn broken_check_waits_for_person_and_counts_as_no_round() {
     let mut game = checked();
     game.go(Event::CheckBroken {
