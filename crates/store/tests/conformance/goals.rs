@@ -64,7 +64,8 @@ pub(crate) use memories::{
     memory_of_removed_instance_is_replaced_and_named, retry_of_task_resumes_its_memory,
 };
 pub(crate) use presence::{
-    task_of_removed_instance_moves_to_another_seat, task_waits_for_seat_whose_server_is_offline,
+    seat_that_takes_task_over_gets_its_text, task_of_removed_instance_moves_to_another_seat,
+    task_waits_for_seat_whose_server_is_offline,
 };
 pub(crate) use reports::{
     agent_without_tools_fails_as_unavailable, judge_learns_tool_calls_and_artifacts_of_work,
@@ -121,6 +122,7 @@ behaviours! {
             cancelled_goal_stops_its_checks, broken_check_waits_for_person_and_is_repeated,
             servers_without_locks_claim_checks_once, checks_of_removed_instance_are_broken,
             task_waits_for_seat_whose_server_is_offline, task_of_removed_instance_moves_to_another_seat,
+            seat_that_takes_task_over_gets_its_text,
             goals_are_listed_with_their_tasks_and_usage, task_has_texts_findings_and_runs,
             report_has_verdicts_and_text_of_planner, budget_and_time_of_goal_are_changed,
             moved_task_keeps_unknown_keys, edited_budget_keeps_unknown_keys,

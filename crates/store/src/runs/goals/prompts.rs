@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use model::{
     MessageId, SeatId, TaskId, Timestamp,
-    goal::{Prompt, ReportBody, Severity, TaskNo, TaskStatus},
+    goal::{Prompt, ReportBody, Severity, TaskKind, TaskNo, TaskStatus},
     prompt::goal::TaskEntry,
     question::QUESTIONS_PER_TURN,
 };
@@ -20,7 +20,7 @@ use self::{
 };
 
 pub(super) use contexts::goal_input;
-pub(super) use turn::Turn;
+pub(super) use turn::{Turn, TurnMemory};
 
 use crate::{
     Error,
@@ -119,7 +119,13 @@ impl<'a> GoalTexts<'a> {
             tasks.insert(row.get("id")?, texts);
         }
         // 2. The lists of the planner, of the judge of the whole goal and of the report.
-        let summaries = if has_prompt(turns, &[Prompt::Replan, Prompt::Check, Prompt::Report]) {
+        let begins_check = |turn: &Turn| {
+            turn.memory != TurnMemory::Kept
+                && goal.graph.tasks()[turn.task.0].kind == TaskKind::Check
+        };
+        let summaries = if has_prompt(turns, &[Prompt::Replan, Prompt::Check, Prompt::Report])
+            || turns.iter().any(begins_check)
+        {
             read_summaries(tx, goal).await?
         } else {
             Vec::new()

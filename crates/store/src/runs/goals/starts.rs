@@ -10,7 +10,7 @@ use model::{
     team::MemoryScope,
 };
 
-use super::prompts::{GoalTexts, Turn, goal_input};
+use super::prompts::{GoalTexts, Turn, TurnMemory, goal_input};
 use crate::{
     Error,
     database::Tx,
@@ -76,7 +76,11 @@ pub(super) async fn insert_starts(
         seat: goal.seat(start.seat),
         prompt: start.prompt,
         is_review: start.is_review(goal),
-        has_lost_memory: lost.contains(&goal.tasks[start.task.0]),
+        memory: match start.memory {
+            Memory::New => TurnMemory::New,
+            Memory::Resumed if lost.contains(&goal.tasks[start.task.0]) => TurnMemory::Lost,
+            Memory::Resumed => TurnMemory::Kept,
+        },
     });
     let turns: Vec<Turn> = turns.collect();
     let texts = GoalTexts::read(tx, goal, &turns, refusals, now).await?;

@@ -99,3 +99,28 @@ pub(crate) async fn task_of_removed_instance_moves_to_another_seat(db: &TestStor
     stage.succeed(moved.run).await;
     assert_eq!(stage.tasks(session).await[1], "a DONE nothing");
 }
+
+pub(crate) async fn seat_that_takes_task_over_gets_its_text(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage
+        .planned_goal(db, team(2, None), &[work("a", &[])])
+        .await;
+    // The seat that asked is removed, so that the other one gets the answer.
+    let worker = stage.turn(db, session, "worker-1").await;
+    let asked = stage.ask_person(&worker, "Which colour?").await.unwrap();
+    stage.succeed(worker.run).await;
+    let removed = stage
+        .store
+        .remove_instance(stage.tenant, stage.instance, stage.now());
+    removed.await.unwrap();
+    assert_eq!(stage.note_presence().await, 1);
+    stage.answer_question(asked.id, "blue").await.unwrap();
+    let run = stage.open_run(db, session, "worker-2").await.unwrap();
+    let content = stage.run(run).await.content;
+    let parts = ["take it over", "Do a well.", "blue"];
+    let at: Vec<_> = parts.iter().map(|part| content.find(part)).collect();
+    assert!(
+        at.iter().all(Option::is_some) && at.is_sorted(),
+        "{content}"
+    );
+}

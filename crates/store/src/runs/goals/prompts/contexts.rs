@@ -18,7 +18,7 @@ use model::{
 use super::{
     GoalTexts, TaskSummary, TaskTexts,
     facts::{StoredArtifact, StoredQuestion},
-    turn::{StoredFinding, Turn, WaitingMessage},
+    turn::{StoredFinding, Turn, TurnMemory, WaitingMessage},
 };
 use crate::{
     Error,
@@ -29,6 +29,10 @@ use crate::{
 /// The notice at the beginning of a memory that replaces a lost one.
 const LOST_MEMORY: &str = "The server with the memory and the files of the earlier turns of this task was removed. This \
     memory is new: nothing of that work is here unless it is an artifact.";
+
+/// The notice at the beginning of a memory of a task on which another seat has worked.
+const TAKEN_OVER: &str = "Another seat has begun this task, and you take it over. This memory is new: nothing of the earlier \
+    conversation about the task is here.";
 
 /// Renders the text of a turn's input.
 pub(in crate::runs::goals) fn goal_input(
@@ -48,12 +52,9 @@ pub(in crate::runs::goals) fn goal_input(
         Prompt::Report => render_report(goal, texts),
         Prompt::Reminder => render_reminder(goal, no, texts),
     };
-    let rendered = rendered.and_then(|text| {
-        if turn.has_lost_memory {
-            after_lost_memory(goal, turn, texts, &text)
-        } else {
-            Ok(text)
-        }
+    let rendered = rendered.and_then(|text| match turn.memory {
+        TurnMemory::Kept => Ok(text),
+        TurnMemory::New | TurnMemory::Lost => in_new_memory(goal, turn, texts, text),
     });
     rendered.map_err(|source| Error::GoalPrompt {
         task: goal.graph.tasks()[no.0].key.clone(),
@@ -61,24 +62,32 @@ pub(in crate::runs::goals) fn goal_input(
     })
 }
 
-/// Returns the prompt of a turn whose memory is lost: the notice, the task, and the prompt itself.
-fn after_lost_memory(
+/// Returns the prompt of a turn with a new memory: the reason for which it is new, the task if the prompt does not have it,
+/// and the prompt itself.
+fn in_new_memory(
     goal: &Goal,
     turn: Turn,
     texts: &GoalTexts<'_>,
-    text: &str,
+    text: String,
 ) -> Result<String, prompt::Error> {
     let no = turn.task;
-    let is_check = goal.graph.tasks()[no.0].kind == TaskKind::Check;
-    let task = match turn.prompt {
-        Prompt::Rework | Prompt::Answer | Prompt::Reminder if !turn.is_review => {
+    let task = match (turn.prompt, goal.graph.tasks()[no.0].kind) {
+        (Prompt::Answer | Prompt::Reminder, TaskKind::Plan) => Some(render_plan(goal, texts)?),
+        (Prompt::Answer | Prompt::Reminder, TaskKind::Check) => Some(render_check(goal, texts)?),
+        (Prompt::Rework | Prompt::Answer | Prompt::Reminder, _) if !turn.is_review => {
             Some(render_work(goal, no, texts)?)
         }
-        Prompt::Answer | Prompt::Reminder if !is_check => Some(render_review(goal, no, texts)?),
+        (Prompt::Answer | Prompt::Reminder, _) => Some(render_review(goal, no, texts)?),
         _ => None,
     };
-    let task = task.map(|task| format!("{task}\n\n")).unwrap_or_default();
-    Ok(format!("{LOST_MEMORY}\n\n{task}{text}"))
+    let notice = match turn.memory {
+        TurnMemory::Lost => Some(LOST_MEMORY),
+        // The prompt of a first turn has everything.
+        _ => task.is_some().then_some(TAKEN_OVER),
+    };
+    let parts = notice.map(str::to_owned).into_iter().chain(task);
+    let parts: Vec<String> = parts.chain([text]).collect();
+    Ok(parts.join("\n\n"))
 }
 
 fn render_plan(goal: &Goal, texts: &GoalTexts<'_>) -> Result<String, prompt::Error> {

@@ -9,6 +9,17 @@ use model::{
 
 use crate::seat_message_rows::SeatMessage;
 
+/// The memory of a turn, as its prompt depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::runs::goals) enum TurnMemory {
+    /// It has the earlier turns of the task on this seat, if there are any.
+    Kept,
+    /// It begins anew, because the seat has not worked on the task before.
+    New,
+    /// It begins anew, because the instance of the earlier turns was removed.
+    Lost,
+}
+
 /// A turn whose prompt is rendered.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::runs::goals) struct Turn {
@@ -17,8 +28,7 @@ pub(in crate::runs::goals) struct Turn {
     pub(in crate::runs::goals) prompt: Prompt,
     /// `true` if the turn judges the task.
     pub(in crate::runs::goals) is_review: bool,
-    /// `true` if the memory of the earlier turns is lost, because its instance was removed.
-    pub(in crate::runs::goals) has_lost_memory: bool,
+    pub(in crate::runs::goals) memory: TurnMemory,
 }
 
 /// A finding of the judge, or of a check.
