@@ -30,7 +30,8 @@ pub(crate) struct Goal {
     /// The team, as it was at the creation.
     pub(crate) definition: TeamDefinition,
     pub(crate) budget: GoalBudget,
-    /// The instant from which no further turn starts.
+    /// The instant from which no further turn starts. `None` for a draft, unless a person has set it: the hours of the team
+    /// count from the start.
     pub(crate) until: Option<Timestamp>,
     /// `true` if the goal has moved since that instant.
     until_passed: bool,

@@ -138,6 +138,7 @@ async fn write_state(tx: &mut Tx, goal: &Goal, now: Timestamp) -> Result<(), Err
                 format: stored::format_after_rewrite(format),
                 check_at: deadline.map(|(_, at)| at),
                 check_for: deadline.map(|(deadline, _)| Deadline::as_str(deadline)),
+                until: goal.until,
                 until_passed: goal.until.is_some_and(|until| until <= now),
                 ended: state.is_over().then_some(now),
                 now: now,

@@ -39,6 +39,7 @@ use self::stage::{done, team, verdict, work};
 pub(crate) use budgets::{
     goal_reports_and_pauses_at_end_of_its_time,
     goal_reports_and_pauses_at_ninety_percent_of_budget, question_without_time_has_that_of_team,
+    time_of_draft_counts_from_its_start, time_that_person_gave_to_draft_stays,
 };
 pub(crate) use checks::{
     broken_check_waits_for_person_and_is_repeated, cancelled_goal_stops_its_checks,
@@ -114,7 +115,7 @@ behaviours! {
             each_task_has_memory_that_its_later_turns_resume, retry_of_task_resumes_its_memory,
             memory_of_removed_instance_is_replaced_and_named,
             goal_reports_and_pauses_at_ninety_percent_of_budget, goal_reports_and_pauses_at_end_of_its_time,
-            question_without_time_has_that_of_team, agent_without_tools_fails_as_unavailable,
+    question_without_time_has_that_of_team, agent_without_tools_fails_as_unavailable, time_of_draft_counts_from_its_start, time_that_person_gave_to_draft_stays,
             report_in_answer_counts_as_call, judge_learns_tool_calls_and_artifacts_of_work,
     proposal_of_worker_reaches_planner, report_in_answer_over_limit_is_refused_whole, proposal_during_plan_reaches_next_plan,
             passed_checks_complete_task_and_keep_evidence, failed_check_reaches_worker_and_next_round_is_fenced,

@@ -1,7 +1,5 @@
 //! The creation of goals.
 
-use std::time::Duration;
-
 use model::{
     AgentId, InstanceId, SessionId, TenantId, Timestamp,
     entity::SeatSettings,
@@ -47,7 +45,7 @@ pub struct NewGoal {
     pub agents: Vec<(AgentId, SeatSettings)>,
     /// The budget of all turns.
     pub budget: GoalBudget,
-    /// The instant from which no further turn starts. `None`: the hours of the team after the creation.
+    /// The instant from which no further turn starts. `None`: the hours of the team after the start.
     pub until: Option<Timestamp>,
     /// `true` to create a draft, which a person starts.
     pub draft: bool,
@@ -154,10 +152,6 @@ async fn insert_goal(
     });
     let limits = stored::write::<StoredLimits>(&new.team.limits.graph);
     let budget = stored::write::<StoredGoalBudget>(&new.budget);
-    let until = new.until.unwrap_or_else(|| {
-        let hours = u64::from(new.team.limits.hours);
-        now + Duration::from_hours(hours)
-    });
     let progress = stored::write::<StoredGoalProgress>(&graph.progress());
     let needed = [&team, &limits, &budget, &progress].map(|document| document.needs_format);
     tx.execute(
@@ -172,7 +166,7 @@ async fn insert_goal(
             format: DOCUMENT_FORMAT,
             needs_format: needed.into_iter().max().unwrap_or(GOAL_FORMAT),
             budget: (!new.budget.is_none()).then_some(budget.value),
-            until: until,
+            until: new.until,
             now: now,
         },
     )

@@ -1,6 +1,9 @@
 //! The one path on which a goal moves.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    time::Duration,
+};
 
 use model::{
     SeatId, SessionId, Timestamp,
@@ -170,6 +173,11 @@ pub(super) async fn move_goal(
                 _ => {}
             }
         }
+    }
+    // The hours of the team count from the start, because a draft may wait longer than they last.
+    if state_before == GoalState::Draft && goal.graph.goal() == GoalState::Active {
+        let hours = u64::from(goal.definition.limits.hours);
+        goal.until = goal.until.or(Some(now + Duration::from_hours(hours)));
     }
     // 2. Write the tasks and the goal.
     write_goal(store, tx, log, goal, &tasks_before, &found.texts, now).await?;

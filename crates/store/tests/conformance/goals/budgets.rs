@@ -93,6 +93,42 @@ pub(crate) async fn goal_reports_and_pauses_at_end_of_its_time(db: &TestStore) {
     assert_eq!(passed, 1);
 }
 
+pub(crate) async fn time_of_draft_counts_from_its_start(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let mut new = stage.new_goal(team(1, None));
+    (new.draft, new.team.limits.hours) = (true, 2);
+    let session = stage.store.create_goal(stage.tenant, &new, stage.now());
+    let session = session.await.unwrap();
+    let view = stage.store.goal(stage.scope(), session).await.unwrap();
+    assert_eq!(view.until, None);
+    // The draft waits longer than its hours last.
+    stage.advance_seconds(3 * 3600);
+    let started = stage.change(session, GoalChange::Start).await.unwrap();
+    assert_eq!(started, GoalState::Active);
+    let view = stage.store.goal(stage.scope(), session).await.unwrap();
+    let until = stage.now() + Duration::from_hours(2);
+    assert_eq!(view.until, Some(until));
+    assert!(stage.open_run(db, session, "planner").await.is_some());
+    // A later move does not begin the hours anew.
+    stage.advance_seconds(60);
+    stage.change(session, GoalChange::Pause).await.unwrap();
+    let view = stage.store.goal(stage.scope(), session).await.unwrap();
+    assert_eq!(view.until, Some(until));
+}
+
+pub(crate) async fn time_that_person_gave_to_draft_stays(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let given = stage.now() + Duration::from_hours(8);
+    let mut new = stage.new_goal(team(1, None));
+    (new.draft, new.until) = (true, Some(given));
+    let session = stage.store.create_goal(stage.tenant, &new, stage.now());
+    let session = session.await.unwrap();
+    stage.advance_seconds(3600);
+    stage.change(session, GoalChange::Start).await.unwrap();
+    let view = stage.store.goal(stage.scope(), session).await.unwrap();
+    assert_eq!(view.until, Some(given));
+}
+
 pub(crate) async fn question_without_time_has_that_of_team(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let mut new = stage.new_goal(team(1, None));
