@@ -52,7 +52,7 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<TickResult, Error> {
         started += note_seat_presence(host, now).await;
     }
     if status.has_lost_checks {
-        started += host.store.break_checks_of_removed_instances(now).await?;
+        started += break_lost_checks(host, now).await;
     }
     if status.has_removed_instance {
         let failed = host.store.fail_runs_of_removed_instances(now).await?;
@@ -203,6 +203,20 @@ async fn note_seat_presence(host: &Host, now: Timestamp) -> u32 {
         Err(error) => {
             let error: &(dyn std::error::Error + 'static) = &error;
             tracing::error!(error, "cannot move goals whose seats came or went");
+            host.metrics.record_loop_error(Scheduler::NAME);
+            0
+        }
+    }
+}
+
+/// Ends the checks that wait for removed instances. Returns the number of their tasks. An error is only logged, because one
+/// goal must not delay the other work.
+async fn break_lost_checks(host: &Host, now: Timestamp) -> u32 {
+    match host.store.break_checks_of_removed_instances(now).await {
+        Ok(broken) => broken,
+        Err(error) => {
+            let error: &(dyn std::error::Error + 'static) = &error;
+            tracing::error!(error, "cannot end checks of removed instances");
             host.metrics.record_loop_error(Scheduler::NAME);
             0
         }

@@ -17,7 +17,10 @@ use model::{
     team::{SeatDefinition, TeamDefinition, TeamLimits},
     turn::{StartReply, TurnResult, WriteOutcome},
 };
-use store::{GoalChange, GoalTask, NewGoal, TaskChecks, TaskReport, ToolCaller};
+use store::{
+    GoalChange, GoalTask, NewGoal, Scope, TaskChecks, TaskReport, ToolCaller, database::Statement,
+    params,
+};
 use testkit::processes::processes_with_marker;
 use tokio_util::sync::CancellationToken;
 
@@ -51,6 +54,7 @@ on_both_databases! {
     check_over_time_limit_is_killed_and_broken,
     stopping_server_gives_checks_back,
     cancelled_goal_leaves_no_process_of_its_checks,
+    lost_checks_of_corrupt_goal_do_not_stop_scheduler,
     checks_of_killed_server_run_again_within_lease,
 }
 
@@ -373,6 +377,24 @@ async fn cancelled_goal_leaves_no_process_of_its_checks(world: &World) {
     .await;
     assert_no_process_left(task);
     daemon.stop().await;
+}
+
+async fn lost_checks_of_corrupt_goal_do_not_stop_scheduler(world: &World) {
+    let (session, task) = goal_in_checks(world, &[("tests", "true")]).await;
+    let now = world.clock.now();
+    let (tenant, instance) = (world.tenant, world.host.instance);
+    let removed = world.store().remove_instance(tenant, instance, now);
+    removed.await.unwrap();
+    let sql = "update goals set progress = '7' where session_id = $1";
+    let statement = Box::leak(Box::new(Statement::new("corrupt goal", sql, sql)));
+    let mut tx = world.store().database().begin(Scope::System).await.unwrap();
+    tx.execute(statement, params![session]).await.unwrap();
+    tx.commit().await.unwrap();
+    let status = world.store().scheduler_status(now).await.unwrap();
+    assert!(status.has_lost_checks);
+    let tick = scheduler::tick(&world.host, now).await.unwrap();
+    assert_eq!(tick.started, 0);
+    assert_eq!(checks_of(world, task).await.status, "waiting");
 }
 
 async fn checks_of_killed_server_run_again_within_lease(world: &World) {

@@ -45,6 +45,7 @@ pub(crate) use checks::{
     broken_check_waits_for_person_and_is_repeated, cancelled_goal_stops_its_checks,
     checks_of_lost_server_are_claimed_after_its_lease, checks_of_removed_instance_are_broken,
     failed_check_reaches_worker_and_next_round_is_fenced,
+    lost_checks_of_corrupt_and_later_goals_do_not_block_others,
     passed_checks_complete_task_and_keep_evidence, requeued_checks_are_claimed_at_once,
     servers_without_locks_claim_checks_once,
 };
@@ -122,6 +123,7 @@ behaviours! {
             checks_of_lost_server_are_claimed_after_its_lease, requeued_checks_are_claimed_at_once,
             cancelled_goal_stops_its_checks, broken_check_waits_for_person_and_is_repeated,
             servers_without_locks_claim_checks_once, checks_of_removed_instance_are_broken,
+            lost_checks_of_corrupt_and_later_goals_do_not_block_others,
             task_waits_for_seat_whose_server_is_offline, task_of_removed_instance_moves_to_another_seat,
             seat_that_takes_task_over_gets_its_text,
             goals_are_listed_with_their_tasks_and_usage, task_has_texts_findings_and_runs,

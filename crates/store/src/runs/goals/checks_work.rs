@@ -255,7 +255,7 @@ impl Store {
     pub async fn break_checks_of_removed_instances(&self, now: Timestamp) -> Result<u32, Error> {
         let lost = {
             let mut tx = self.db.begin_read(Scope::System).await?;
-            let params = params![None::<TaskId>, MAX_LOST_CHECKS];
+            let params = params![None::<TaskId>, DOCUMENT_FORMAT, MAX_LOST_CHECKS];
             tx.fetch_all(sql!("task_checks/of_removed_instances"), params)
                 .await?
         };
@@ -287,7 +287,7 @@ impl Store {
                 let row = tx
                     .fetch_optional(
                         sql!("task_checks/of_removed_instances"),
-                        params![Some(task), 1_u32],
+                        params![Some(task), DOCUMENT_FORMAT, 1_u32],
                     )
                     .await?;
                 let (Some(row), Some(no)) = (row, goal.task_no(task)) else {

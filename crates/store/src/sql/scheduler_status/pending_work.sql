@@ -64,6 +64,7 @@ select
         select 1
         from task_checks c
         join instances i on i.tenant_id = c.tenant_id and i.id = c.instance_id and i.state = 'gone'
+        join goals g on g.session_id = c.session_id and g.needs_format <= $2
         where c.status in ('waiting', 'running')
     ) as has_lost_checks,
     exists (

@@ -12,7 +12,7 @@ use model::{
     team::TeamDefinition,
     turn::{HeartbeatReply, WriteOutcome},
 };
-use store::{GoalChange, Scope};
+use store::{DOCUMENT_FORMAT, Error, GoalChange, Scope, params};
 use tokio::time::Instant;
 
 use super::stage::{done, team, work};
@@ -353,4 +353,38 @@ pub(crate) async fn checks_of_removed_instance_are_broken(db: &TestStore) {
     let retry = GoalChange::Retry("a".into());
     stage.change(session, retry).await.unwrap();
     assert_eq!(stage.checks_status(task).await.0, "broken");
+}
+
+pub(crate) async fn lost_checks_of_corrupt_and_later_goals_do_not_block_others(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let now = stage.now();
+    let (corrupt, corrupt_task) = stage.goal_in_checks(db).await;
+    let (later, later_task) = stage.goal_in_checks(db).await;
+    let (_, task) = stage.goal_in_checks(db).await;
+    let removed = stage
+        .store
+        .remove_instance(stage.tenant, stage.instance, now);
+    removed.await.unwrap();
+    let sql = "update goals set progress = '7' where session_id = $1";
+    db.run(Scope::System, sql, params![corrupt]).await.unwrap();
+    let format = DOCUMENT_FORMAT + 1;
+    let sql = "update goals set format = $2, needs_format = $2 where session_id = $1";
+    let raised = db.run(Scope::System, sql, params![later, format]).await;
+    raised.unwrap();
+    // The corrupt goal is the error, and the checks of the third goal end nevertheless.
+    let broken = stage.store.break_checks_of_removed_instances(now).await;
+    let error = broken.unwrap_err();
+    assert!(!error.is_transient(), "{error:?}");
+    assert!(!matches!(error, Error::NewerFormat { .. }), "{error:?}");
+    assert_eq!(stage.checks_status(task).await.0, "broken");
+    assert_eq!(stage.checks_status(corrupt_task).await.0, "waiting");
+    assert_eq!(stage.checks_status(later_task).await.0, "waiting");
+    // A goal of a later version alone is no work.
+    let sql = "delete from task_checks where task_id = $1";
+    let deleted = db.run(Scope::System, sql, params![corrupt_task]).await;
+    deleted.unwrap();
+    let status = stage.store.scheduler_status(now).await.unwrap();
+    assert!(!status.has_lost_checks);
+    let broken = stage.store.break_checks_of_removed_instances(now).await;
+    assert_eq!(broken.unwrap(), 0);
 }
