@@ -10,7 +10,7 @@ use store::{GoalChange, GoalView};
 use super::{
     named,
     new_goal::{validate_budget, validate_goal, validate_until},
-    team::set_limit,
+    team::{leave_worker_to_people, set_limit},
 };
 use crate::{Error, Service, boxed};
 
@@ -19,8 +19,8 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// Returns an error that names the field if a value is invalid, and a refusal with the state if the goal is over. All
-    /// fields are checked before the first one changes.
+    /// Returns an error that names the field if a value is invalid, and a refusal with the state if the goal is over. Then
+    /// no field changes.
     #[boxed]
     pub async fn edit_goal(&self, given: &str, patch: &GoalPatch) -> Result<Goal, Error> {
         let session = self.find_goal(given).await?.id;
@@ -29,7 +29,9 @@ impl Service {
         // 1. Check all fields.
         let mut changes = Vec::new();
         if !patch.limits.is_empty() {
-            changes.push(GoalChange::Limits(changed_limits(&goal, patch)?.graph));
+            changes.push(GoalChange::Limits(
+                changed_limits(&goal, patch, self.workers)?.graph,
+            ));
         }
         match &patch.budget {
             Change::Keep => {}
@@ -42,16 +44,23 @@ impl Service {
         if let Some(text) = &patch.goal {
             changes.push(GoalChange::Edit(validate_goal(text)?.to_owned()));
         }
-        // 2. Change.
-        for change in &changes {
-            self.change_goal(given, change).await?;
+        // 2. Change all of them in one transaction.
+        if !changes.is_empty() {
+            let changed = self
+                .store
+                .change_goal_by_all(self.tenant, session, &changes, self.now());
+            changed.await.map_err(|error| named(error, given))?;
         }
         self.goal(given).await
     }
 }
 
 /// Returns the limits of a goal with those of a patch.
-fn changed_limits(goal: &GoalView, patch: &GoalPatch) -> Result<TeamLimits, Error> {
+fn changed_limits(
+    goal: &GoalView,
+    patch: &GoalPatch,
+    workers: Option<u32>,
+) -> Result<TeamLimits, Error> {
     let mut limits = goal.team.limits.clone();
     limits.graph = goal.limits.clone();
     for (name, value) in &patch.limits {
@@ -71,5 +80,6 @@ fn changed_limits(goal: &GoalView, patch: &GoalPatch) -> Result<TeamLimits, Erro
             return Err(Error::invalid(field, &value.to_string(), problem));
         }
     }
+    leave_worker_to_people(&mut limits, workers);
     Ok(limits)
 }

@@ -36,13 +36,17 @@ pub(super) fn team_of(
     for (name, value) in &request.limits {
         set_limit(&mut team.limits, name, *value)?;
     }
-    if let Some(workers) = workers {
-        // A goal that takes all workers would let the messages of people wait.
-        let most = workers.saturating_sub(1).max(1);
-        let parallel = &mut team.limits.graph.parallel;
-        *parallel = (*parallel).min(most);
-    }
+    leave_worker_to_people(&mut team.limits, workers);
     Ok(team)
+}
+
+/// Lowers the number of turns at a time below the number of workers, because a goal that takes all workers would let the
+/// messages of people wait.
+pub(super) fn leave_worker_to_people(limits: &mut TeamLimits, workers: Option<u32>) {
+    if let Some(workers) = workers {
+        let most = workers.saturating_sub(1).max(1);
+        limits.graph.parallel = limits.graph.parallel.min(most);
+    }
 }
 
 fn shipped(name: &str) -> Result<TeamDefinition, Error> {

@@ -9,6 +9,7 @@ mod automations;
 mod edits;
 mod endpoints;
 mod export;
+mod goal_edits;
 mod goal_tools;
 mod id_forms;
 mod preview;

@@ -64,6 +64,23 @@ impl Store {
         change: &GoalChange,
         now: Timestamp,
     ) -> Result<GoalState, Error> {
+        let changes = std::slice::from_ref(change);
+        self.change_goal_by_all(tenant, session, changes, now).await
+    }
+
+    /// Moves a goal for a person by several changes, all of them or none. Returns the state of the goal afterwards.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Store::change_goal`] for any of the changes.
+    #[boxed]
+    pub async fn change_goal_by_all(
+        &self,
+        tenant: TenantId,
+        session: SessionId,
+        changes: &[GoalChange],
+        now: Timestamp,
+    ) -> Result<GoalState, Error> {
         let scope = Scope::Tenant(tenant);
         self.transact(scope, |tx, _| {
             Box::pin(async move {
@@ -72,7 +89,10 @@ impl Store {
                     .fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), session])
                     .await?;
                 row.ok_or_else(|| Error::not_found("goal", session))?;
-                let events = events_of(tx, session, change, now).await?;
+                let mut events = Vec::new();
+                for change in changes {
+                    events.extend(events_of(tx, session, change, now).await?);
+                }
                 let goal = goal_step(self, tx, session, events, now).await?;
                 Ok(goal.graph.goal())
             })

@@ -1,0 +1,123 @@
+//! Changes of goals by people.
+
+use std::collections::BTreeMap;
+
+use api_types::{Goal, GoalPatch};
+use model::{
+    SessionId,
+    entity::SeatSettings,
+    goal::{GoalBudget, NewTask, PLANNER, Plan, WORKER},
+    team::{SeatDefinition, TeamDefinition, TeamLimits},
+};
+use service::{Error, ErrorKind};
+use store::{GoalChange, NewGoal, Scope};
+use uuid::Uuid;
+
+use crate::world::World;
+
+/// A draft with a planner and a worker, in a server with four workers.
+struct Draft {
+    world: World,
+    session: SessionId,
+}
+
+impl Draft {
+    async fn create() -> Self {
+        let mut world = World::new().await;
+        world.service = world.service.clone().with_workers(Some(4));
+        let mut planner = SeatDefinition::new(PLANNER);
+        planner.is_entry = true;
+        let mut limits = TeamLimits::default();
+        limits.graph.replans = 0;
+        let team = TeamDefinition {
+            name: "campaign".into(),
+            limits,
+            checks: BTreeMap::new(),
+            seats: vec![planner, SeatDefinition::new(WORKER)],
+        };
+        let chat = world.conversation().await.id;
+        let agents = world.store.seats(Scope::System, chat).await.unwrap();
+        let agent = agents[0].agent_id;
+        let agents = team.seats().into_iter();
+        let agents = agents.map(|_| (agent, SeatSettings::default())).collect();
+        let session = SessionId::from_uuid(Uuid::from_u128(7));
+        let new = NewGoal {
+            session,
+            text: "Draft the campaign.".into(),
+            key: None,
+            title: None,
+            cwd: None,
+            placed_on: None,
+            agents,
+            team,
+            approve_plan: false,
+            budget: GoalBudget::default(),
+            until: None,
+            draft: true,
+        };
+        let created = world
+            .store
+            .create_goal(world.tenant, &new, world.clock_now());
+        created.await.unwrap();
+        Self { world, session }
+    }
+
+    async fn edit(&self, patch: &GoalPatch) -> Result<Goal, Error> {
+        let service = &self.world.service;
+        service.edit_goal(&self.session.to_string(), patch).await
+    }
+
+    async fn goal(&self) -> Goal {
+        let service = &self.world.service;
+        service.goal(&self.session.to_string()).await.unwrap()
+    }
+}
+
+fn limits(limits: &[(&str, u32)]) -> BTreeMap<String, u32> {
+    let limits = limits.iter();
+    limits.map(|(name, it)| ((*name).to_owned(), *it)).collect()
+}
+
+#[tokio::test]
+async fn edited_goal_leaves_one_worker_to_people() {
+    let draft = Draft::create().await;
+    let patch = GoalPatch {
+        limits: limits(&[("parallel", 8)]),
+        ..GoalPatch::default()
+    };
+    let edited = draft.edit(&patch).await.unwrap();
+    assert_eq!(edited.limits["parallel"], 3);
+    let patch = GoalPatch {
+        limits: limits(&[("parallel", 2)]),
+        ..GoalPatch::default()
+    };
+    let edited = draft.edit(&patch).await.unwrap();
+    assert_eq!(edited.limits["parallel"], 2);
+}
+
+#[tokio::test]
+async fn refused_edit_changes_no_field() {
+    let draft = Draft::create().await;
+    let World { store, tenant, .. } = &draft.world;
+    // A plan of a person, after which the limits accept no further plan.
+    let change = GoalChange::Publish {
+        version: 0,
+        plan: Plan {
+            tasks: vec![NewTask::new("a", WORKER)],
+            drops: Vec::new(),
+        },
+    };
+    let now = draft.world.clock_now();
+    let published = store.change_goal(*tenant, draft.session, &change, now);
+    published.await.unwrap();
+    let patch = GoalPatch {
+        goal: Some("Draft two campaigns.".into()),
+        limits: limits(&[("turns", 50)]),
+        ..GoalPatch::default()
+    };
+    let refused = draft.edit(&patch).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Refused, "{refused}");
+    let goal = draft.goal().await;
+    assert_eq!(goal.limits["turns"], 200);
+    assert_eq!(goal.summary.goal, "Draft the campaign.");
+}
