@@ -198,6 +198,12 @@ fn plans() -> Vec<(&'static str, Vec<Param>, &'static [&'static str], bool)> {
             false,
         ),
         (
+            "goals/list_in_state",
+            params![id(), Uuid::max(), "done", 50_u32],
+            &["goals_by_state"],
+            false,
+        ),
+        (
             "tokens/page",
             params![id(), Uuid::max(), 50_u32],
             &["api_tokens_of_tenant"],

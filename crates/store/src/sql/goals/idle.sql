@@ -1,4 +1,5 @@
--- Lists active goals that have no open run, question, check or deadline.
+-- Lists active goals that have no open run, question, check or deadline. `pending_work.sql` has the same condition. The states of
+-- the index `goals_open` are named beside the state that is searched, because SQLite proves only with them that it may use it.
 -- $1 the only goal to check, or null, $2 highest format, $3 limit
 select g.session_id
 from goals g

@@ -85,13 +85,17 @@ impl Store {
         page: Page<SessionId>,
     ) -> Result<Vec<GoalItem>, Error> {
         let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
-        let state = filter.state.map(GoalStatus::as_str);
-        let rows = tx
-            .fetch_all(
+        let (sql, params) = match filter.state {
+            None => (
                 sql!("goals/list"),
-                params![tenant, page.before(), state, page.limit],
-            )
-            .await?;
+                params![tenant, page.before(), page.limit],
+            ),
+            Some(state) => (
+                sql!("goals/list_in_state"),
+                params![tenant, page.before(), state.as_str(), page.limit],
+            ),
+        };
+        let rows = tx.fetch_all(sql, params).await?;
         let mut goals = rows.iter().map(item).collect::<Result<Vec<_>, _>>()?;
         if goals.is_empty() {
             return Ok(goals);
