@@ -132,7 +132,7 @@ pub use tokens::{NewBrowserToken, NewToken, RevocationExtent, TokenRevocation};
 pub use tool_calls::{
     CallingTurn, MemorySearch, NewAgentAutomation, NewArtifact, NewQuestion, RecalledEntry,
     StagedCancellation, StagedTask, StoredTaskReport, TaskContent, TaskReport, ToolCaller,
-    TurnTask, TurnTasks, TurnTeam,
+    TurnOffer, TurnTask, TurnTasks,
 };
 pub use trigger_files::{ClaimedTriggerFile, TriggerContent, TriggerFileWrite};
 pub use webhooks::WebhookTrigger;

@@ -48,16 +48,12 @@ impl RunTools {
     /// As [`crate::Service::run_tools`].
     #[boxed]
     pub async fn offer(&self) -> Result<ToolOffer, Error> {
-        let turn = self.turn(self.service.now()).await?;
-        let team = self.service.store.turn_team(&turn).await?;
-        let task = match turn.task {
-            Some(_) => self.service.store.task_of_turn(&turn).await?,
-            None => None,
-        };
+        let (store, now) = (&self.service.store, self.service.now());
+        let offer = store.turn_offer(&self.caller, now).await?;
         Ok(ToolOffer {
-            access: turn.tools(),
-            unread: (team.seats > 1).then_some(team.unread),
-            task: task.map(|task| task.role),
+            access: offer.access,
+            unread: (offer.seats > 1).then_some(offer.unread),
+            task: offer.task.map(|task| task.role),
         })
     }
 

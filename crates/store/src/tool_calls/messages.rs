@@ -21,29 +21,7 @@ use crate::{
     store::Store,
 };
 
-/// The seats of a turn's session, as its agent sees them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TurnTeam {
-    /// The number of seats of the session.
-    pub seats: i64,
-    /// The number of undelivered messages to the agent's seat that the turn does not carry.
-    pub unread: i64,
-}
-
 impl Store {
-    /// Counts the seats of a turn's session, and the messages that wait for its agent.
-    #[boxed]
-    pub async fn turn_team(&self, turn: &CallingTurn) -> Result<TurnTeam, Error> {
-        let mut tx = self.db.begin_read(Scope::Tenant(turn.tenant)).await?;
-        let row = tx
-            .fetch_one(sql!("tool_calls/team"), params![turn.seat.id, turn.input])
-            .await?;
-        Ok(TurnTeam {
-            seats: row.get("seats")?,
-            unread: row.get("unread")?,
-        })
-    }
-
     /// Sends a message of a turn's agent to other seats of its session. If any attempt at the turn's input has sent the same
     /// text to the same seats, returns those messages.
     ///

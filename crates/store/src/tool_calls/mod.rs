@@ -10,6 +10,7 @@ mod ask_person;
 mod cron;
 mod memory;
 mod messages;
+mod offer;
 mod tasks;
 
 use std::time::Duration;
@@ -29,14 +30,14 @@ pub use artifacts::NewArtifact;
 pub use ask_person::NewQuestion;
 pub use cron::NewAgentAutomation;
 pub use memory::{MemorySearch, RecalledEntry};
-pub use messages::TurnTeam;
+pub use offer::TurnOffer;
 pub use tasks::{
     StagedCancellation, StagedTask, StoredTaskReport, TaskContent, TaskReport, TurnTask, TurnTasks,
 };
 
 use crate::{
     Error, Scope, boxed,
-    database::{Row, Tx},
+    database::{Param, Row, Tx},
     locks, rows,
     store::Store,
 };
@@ -109,7 +110,7 @@ impl CallingTurn {
 
     /// Returns the tools that the agent gets: those of its configuration, at most those of the policies.
     pub fn tools(&self) -> ToolAccess {
-        self.agent.config.tools.min(self.owner().policies().tools)
+        access_of(&self.agent, self.owner())
     }
 
     /// Returns the rule for new automations that the agent makes in the turn.
@@ -158,6 +159,22 @@ impl Store {
         })
         .await
     }
+}
+
+/// Returns the tools of an agent in a turn: those of its configuration, at most those of the policies.
+fn access_of(agent: &Agent, owner: RunOwner<'_>) -> ToolAccess {
+    agent.config.tools.min(owner.policies().tools)
+}
+
+/// Returns the parameters of the statements that find the turn of a caller.
+fn turn_params(caller: &ToolCaller, now: Timestamp) -> Vec<Param> {
+    let oldest = now.saturating_sub(caller.stale_after);
+    params![
+        caller.run,
+        caller.worker.as_str(),
+        caller.secret.to_vec(),
+        oldest
+    ]
 }
 
 /// Locks the automation and the seat of the turn whose agent calls a tool, and returns the turn.
@@ -225,18 +242,8 @@ async fn read_turn(tx: &mut Tx, caller: &ToolCaller, now: Timestamp) -> Result<C
 }
 
 async fn fetch_turn(tx: &mut Tx, caller: &ToolCaller, now: Timestamp) -> Result<Row, Error> {
-    let ToolCaller {
-        run,
-        secret,
-        worker,
-        stale_after,
-    } = caller;
-    let oldest = now.saturating_sub(*stale_after);
     let found = tx
-        .fetch_optional(
-            sql!("tool_calls/turn"),
-            params![*run, worker.as_str(), secret.to_vec(), oldest],
-        )
+        .fetch_optional(sql!("tool_calls/turn"), turn_params(caller, now))
         .await?;
-    found.ok_or(Error::RunOver { run: *run })
+    found.ok_or(Error::RunOver { run: caller.run })
 }

@@ -3,7 +3,7 @@
 //! **Invariant:** a call changes no task. The end of the successful turn does, so that a turn which fails has no effect.
 
 use model::{
-    SessionId, TaskId, Timestamp,
+    RunId, SessionId, TaskId, Timestamp,
     goal::{
         Finding, Graph, NewTask, Plan, PlanError, Refusal, ReportBody, ReportStatus, Task,
         TaskKind, TaskRole, TaskStatus, Verdict, counted_findings, names_task, needed_evidence,
@@ -137,7 +137,7 @@ impl TaskTurn {
         let task = turn.task.ok_or_else(no_task)?;
         let goal = read_goal(tx, turn.session.id).await?.ok_or_else(no_task)?;
         let no = goal.task_no(task).ok_or_else(no_task)?.0;
-        let role = read_task(tx, &turn).await?.ok_or_else(no_task)?.role;
+        let role = read_task(tx, turn.run).await?.ok_or_else(no_task)?.role;
         Ok(Self {
             turn,
             goal,
@@ -194,13 +194,10 @@ impl TaskTurn {
     }
 }
 
-/// Reads the task whose turn it is. Returns `None` if it is the turn of none.
-async fn read_task(tx: &mut Tx, turn: &CallingTurn) -> Result<Option<TurnTask>, Error> {
-    if turn.task.is_none() {
-        return Ok(None);
-    }
+/// Reads the task whose turn a run is. Returns `None` if it is the turn of none.
+pub(super) async fn read_task(tx: &mut Tx, run: RunId) -> Result<Option<TurnTask>, Error> {
     let found = tx
-        .fetch_optional(sql!("tool_calls/task"), params![turn.run])
+        .fetch_optional(sql!("tool_calls/task"), params![run])
         .await?;
     let Some(row) = found else { return Ok(None) };
     let kind: TaskKind = row.parse("kind")?;
@@ -224,7 +221,7 @@ impl Store {
     #[boxed]
     pub async fn task_of_turn(&self, turn: &CallingTurn) -> Result<Option<TurnTask>, Error> {
         let mut tx = self.db.begin_read(Scope::Tenant(turn.tenant)).await?;
-        read_task(&mut tx, turn).await
+        read_task(&mut tx, turn.run).await
     }
 
     /// Stages a task of a planner. A repeated call with the same key replaces the staged task.
@@ -382,7 +379,7 @@ impl Store {
     ) -> Result<TurnTasks, Error> {
         let mut tx = self.db.begin_read(Scope::System).await?;
         let turn = super::read_turn(&mut tx, caller, now).await?;
-        let task = read_task(&mut tx, &turn).await?;
+        let task = read_task(&mut tx, turn.run).await?;
         let task = task.ok_or_else(|| not_in_task(&turn, "list tasks"))?;
         let session = turn.session.id;
         let tasks = task_views(&mut tx, Scope::Tenant(turn.tenant), session).await?;

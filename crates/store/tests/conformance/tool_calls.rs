@@ -48,7 +48,15 @@ pub(crate) async fn start_message(stage: &Stage, session: SessionId) -> ToolCall
 }
 
 async fn turn_of(stage: &Stage, caller: &ToolCaller) -> Result<CallingTurn, Error> {
-    stage.store.calling_turn(caller, stage.now()).await
+    let turn = stage.store.calling_turn(caller, stage.now()).await;
+    // Each call first reads the tools of the turn, by a statement of its own with the same proof.
+    let offer = stage.store.turn_offer(caller, stage.now()).await;
+    match (&turn, &offer) {
+        (Ok(turn), Ok(offer)) => assert_eq!(offer.access, turn.tools()),
+        (Err(Error::RunOver { .. }), Err(Error::RunOver { run })) => assert_eq!(*run, caller.run),
+        _ => panic!("the turn is {turn:?}, its tools are {offer:?}"),
+    }
+    turn
 }
 
 async fn is_over(stage: &Stage, caller: &ToolCaller) -> bool {

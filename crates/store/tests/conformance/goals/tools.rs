@@ -23,6 +23,8 @@ impl Stage {
     async fn task_role(&self, caller: &ToolCaller) -> TaskRole {
         let turn = self.store.calling_turn(caller, self.now()).await.unwrap();
         let task = self.store.task_of_turn(&turn).await.unwrap();
+        let offer = self.store.turn_offer(caller, self.now()).await.unwrap();
+        assert_eq!(offer.task, task);
         task.unwrap().role
     }
 }

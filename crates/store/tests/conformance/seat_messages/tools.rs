@@ -62,11 +62,11 @@ impl Team {
     async fn unread(&self, caller: &ToolCaller) -> (i64, Vec<String>) {
         let store = &self.stage.store;
         let turn = store.calling_turn(caller, self.stage.now()).await.unwrap();
-        let team = store.turn_team(&turn).await.unwrap();
-        assert_eq!(team.seats, 3);
+        let offer = store.turn_offer(caller, self.stage.now()).await.unwrap();
+        assert_eq!((offer.seats, offer.task), (3, None));
         let unread = store.unread_messages_of_turn(&turn, 100).await.unwrap();
         let unread = unread.into_iter().map(|message| message.content);
-        (team.unread, unread.collect())
+        (offer.unread, unread.collect())
     }
 }
 
