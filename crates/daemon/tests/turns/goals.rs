@@ -46,6 +46,8 @@ macro_rules! on_both_databases {
     )*};
 }
 
+mod failures;
+
 on_both_databases! {
     stuck_goal_is_given_up_at_its_deadline,
     passing_checks_run_in_directory_of_seat,
