@@ -9,7 +9,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::{runtimes, transitions::Transition, turns};
+use crate::{goals::GoalTransition, runtimes, transitions::Transition, turns};
 
 /// The environment variable with the child's job.
 const JOB_VARIABLE: &str = "MATINS_CRASH_JOB";
@@ -35,6 +35,8 @@ pub(crate) struct Job {
 pub(crate) enum Task {
     /// Runs one transition with the IDs of a session, a run and an automation.
     Transition(Transition, [String; 3]),
+    /// Runs one transition of a goal with the IDs of its session, a run and a task.
+    Goal(GoalTransition, [String; 3]),
     /// Runs a server until the automation's run is over.
     Serve(String),
     /// Runs a runtime with the address of a server and a token, until its folder is empty.
@@ -102,6 +104,7 @@ async fn run_child_job() {
     let arm = |counts| failpoint::arm(job.point, counts, names);
     match &job.task {
         Task::Transition(transition, about) => transition.execute(&job, about, arm).await,
+        Task::Goal(transition, about) => transition.execute(&job, about, arm).await,
         Task::Serve(automation) => turns::serve_until_run_is_over(&job, automation, arm).await,
         Task::Runtime(address, token) => {
             runtimes::run_until_folder_is_empty(&job, address, token, arm).await;

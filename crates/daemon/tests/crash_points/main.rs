@@ -10,6 +10,7 @@
 
 mod checks;
 mod child;
+mod goals;
 #[path = "../turns/routes.rs"]
 mod routes;
 mod runtimes;
@@ -72,6 +73,37 @@ async fn non_atomic_fire_is_detected_by_crash_points() {
     let failed = tokio::spawn(torn).await.unwrap_err().into_panic();
     let words = failed.downcast::<String>().unwrap();
     assert!(words.contains("I1"), "{words}");
+}
+
+/// Creates a test of each transition of a goal for each database.
+macro_rules! goal_transitions {
+    ($($name:ident: $transition:ident,)*) => {
+        mod goals_on_sqlite {
+            use crate::{goals::{GoalTransition, abort_at_each_point}, stage::Database};
+
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                abort_at_each_point(GoalTransition::$transition, Database::Sqlite).await;
+            })*
+        }
+
+        mod goals_on_postgres {
+            use crate::{goals::{GoalTransition, abort_at_each_point}, stage::Database};
+
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                abort_at_each_point(GoalTransition::$transition, Database::Postgres).await;
+            })*
+        }
+    };
+}
+
+goal_transitions! {
+    crash_while_ending_plan_publishes_it_once: EndPlan,
+    crash_while_ending_work_starts_successors_once: EndWork,
+    crash_while_ending_checks_ends_them_once: EndChecks,
+    crash_while_ending_review_judges_once: EndReview,
+    crash_while_cancelling_goal_is_atomic: Cancel,
 }
 
 /// Creates tests of the processes that deliver and take runs in a folder, for one database.

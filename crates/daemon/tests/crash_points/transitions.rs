@@ -45,19 +45,19 @@ pub(crate) enum Transition {
 }
 
 /// The age at which a heartbeat is stale.
-const HEARTBEAT_STALE: Duration = Duration::from_mins(3);
+pub(crate) const HEARTBEAT_STALE: Duration = Duration::from_mins(3);
 
 /// Returns the worker that is aborted.
-fn crashed_worker() -> WorkerId {
+pub(crate) fn crashed_worker() -> WorkerId {
     WorkerId::from_stored("elsewhere-1-aaaaaaaa".into())
 }
 
 /// Returns the worker that takes over.
-fn successor_worker() -> WorkerId {
+pub(crate) fn successor_worker() -> WorkerId {
     WorkerId::from_stored("elsewhere-2-bbbbbbbb".into())
 }
 
-fn finished_with_answer() -> TurnResult {
+pub(crate) fn finished_with_answer() -> TurnResult {
     TurnResult {
         answer: "Done.".into(),
         acp_session_id: Some(AcpSessionId::new("memory")),
@@ -221,7 +221,7 @@ impl Transition {
 }
 
 /// Records that the agent of a run ended its turn.
-fn record_agent_end(job: &Job, run: RunId) {
+pub(crate) fn record_agent_end(job: &Job, run: RunId) {
     let path = job.home.join("agents");
     let mut file = File::options()
         .create(true)
@@ -232,7 +232,7 @@ fn record_agent_end(job: &Job, run: RunId) {
     file.sync_all().unwrap();
 }
 
-fn runs_ended_by_agents(stage: &TestBed) -> BTreeSet<RunId> {
+pub(crate) fn runs_ended_by_agents(stage: &TestBed) -> BTreeSet<RunId> {
     let ledger = std::fs::read_to_string(stage.path().join("agents"));
     let ledger = ledger.unwrap_or_default();
     ledger.lines().map(|line| line.parse().unwrap()).collect()
