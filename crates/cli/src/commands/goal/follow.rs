@@ -202,6 +202,6 @@ mod tests {
         let [(_, line)] = &changed[..] else {
             panic!("{changed:?}");
         };
-        assert!(line.contains(" report#1 "), "{line}");
+        assert!(line.contains("report#1 "), "{line}");
     }
 }

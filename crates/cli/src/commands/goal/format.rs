@@ -13,7 +13,7 @@ use super::missing_server::note_missing_server;
 use crate::{
     app::App,
     error::CliError,
-    output::{BAD, GOOD, excerpt, one_line, paint},
+    output::{BAD, GOOD, clean, excerpt, one_line, paint},
 };
 
 /// The width of a line.
@@ -94,7 +94,7 @@ fn format_head(goal: &GoalSummary, now: Timestamp) -> String {
 pub(super) fn print_goal(app: &App, goal: &Goal, tasks: &[Task]) -> Result<(), CliError> {
     let summary = &goal.summary;
     app.output
-        .line(&excerpt(&format_head(summary, SystemClock.now()), COLUMNS))?;
+        .line(&clean(&format_head(summary, SystemClock.now())))?;
     let title = summary.title.as_deref().unwrap_or(&summary.goal);
     app.output.line(&excerpt(title, COLUMNS))?;
     // The columns fit the tasks that are left out, too, because lines about their changes may follow.
@@ -118,9 +118,9 @@ fn is_shown(task: &Task) -> bool {
 }
 
 pub(super) fn print_question(app: &App, question: &GoalQuestion) -> Result<(), CliError> {
-    let seat = one_line(&question.seat);
-    let text = format!("?  {seat}: {}", one_line(&question.text));
-    app.output.line(&excerpt(&text, COLUMNS))?;
+    let text = format!("{}: {}", question.seat, question.text);
+    app.output
+        .line(&format!("?  {}", excerpt(&text, COLUMNS - 3)))?;
     let deadline = app.time.minute(question.deadline);
     let default = match &question.default {
         Some(default) => format!("   \"{}\" at {deadline}", excerpt(default, 40)),

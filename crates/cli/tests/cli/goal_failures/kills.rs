@@ -100,7 +100,7 @@ fn tend(world: &TestInstallation, goals: &[String]) -> usize {
             open += 1;
             continue;
         };
-        let status = shown["status"].as_str().unwrap();
+        let status = shown["state"].as_str().unwrap();
         assert_ne!(status, "failed", "{shown:#}");
         open += usize::from(status != "done");
         if status == "paused" {
