@@ -68,7 +68,8 @@ impl GoalTransition {
             Self::EndPlan | Self::EndWork | Self::EndReview => {
                 record_agent_end(job, run);
                 arm(|_| true);
-                let ended = store.finish(run, &worker, &finished_with_answer(), now);
+                let outcome = finished_with_answer();
+                let ended = store.finish(run, &worker, &outcome, now);
                 assert_eq!(ended.await.unwrap(), WriteOutcome::Committed);
             }
             Self::EndChecks => {
@@ -338,9 +339,8 @@ async fn call_tools(
 async fn finish(stage: &TestBed, run: RunId, worker: &WorkerId) {
     record_agent_end(&job_of(stage, Task::Deliver, 0), run);
     let now = stage.instant();
-    let ended = stage
-        .store
-        .finish(run, worker, &finished_with_answer(), now);
+    let outcome = finished_with_answer();
+    let ended = stage.store.finish(run, worker, &outcome, now);
     assert_eq!(ended.await.unwrap(), WriteOutcome::Committed);
 }
 
@@ -373,9 +373,8 @@ pub(crate) async fn abort_at_each_point(transition: GoalTransition, database: Da
         // The aborted worker changes nothing when it continues.
         let before = snapshot(&stage.store).await;
         let (worker, now) = (crashed_worker(), stage.instant());
-        let late = stage
-            .store
-            .finish(goal.run, &worker, &finished_with_answer(), now);
+        let outcome = finished_with_answer();
+        let late = stage.store.finish(goal.run, &worker, &outcome, now);
         assert_eq!(late.await.unwrap(), WriteOutcome::Fenced, "I4");
         assert_eq!(snapshot(&stage.store).await, before, "I4");
         if !died.aborted {
