@@ -22,6 +22,9 @@ pub struct Args {
     /// Offset of the last server's clock in minutes, and in the other direction of the last runtime's; 0 for a correct clock
     #[arg(long, default_value_t = 10, allow_hyphen_values = true)]
     pub(crate) clock_off: i32,
+    /// Number of goals, each with five seats and twenty tasks. The faults go on until each goal has been started
+    #[arg(long, default_value_t = 4)]
+    pub(crate) goals: usize,
     /// Folder with the programs matins and matins-testkit; cargo builds them by default
     #[arg(long)]
     pub(crate) programs: Option<PathBuf>,
@@ -45,6 +48,8 @@ pub struct Args {
 pub(crate) enum Defect {
     /// Each request that a runtime sends for the file of another program has an idempotency key of its own.
     Folders,
+    /// A finished task of a goal becomes ready again.
+    Goals,
 }
 
 impl Defect {
@@ -52,6 +57,7 @@ impl Defect {
     pub(crate) const fn check(self) -> &'static str {
         match self {
             Self::Folders => "folders",
+            Self::Goals => "goals",
         }
     }
 }

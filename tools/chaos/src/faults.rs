@@ -12,7 +12,10 @@ use std::{
 };
 
 use rustix::process::Signal;
-use tokio::{task::JoinSet, time::sleep};
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep},
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -42,6 +45,13 @@ const SPARE_CONNECTIONS: usize = 2;
 /// The requested number of open transactions. [`FaultInjector::occupy_connections`] opens [`SPARE_CONNECTIONS`] fewer.
 const OPEN_TRANSACTIONS: usize = 5;
 
+/// The maximum time for which the command of a check is awaited.
+const CHECK_WAIT: Duration = Duration::from_secs(10);
+/// The interval at which the command of a check is searched.
+const CHECK_POLL_INTERVAL: Duration = Duration::from_millis(150);
+/// The time for which checks are spared after one was killed, so that the next attempt at it can succeed.
+const CHECK_PAUSE: Duration = Duration::from_secs(5);
+
 /// A kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
@@ -51,6 +61,8 @@ enum Fault {
     StopServer,
     KillAgent,
     KillGuard,
+    /// A fault of the command that checks a task of a goal.
+    KillCheck,
     CrashDatabase,
     TerminateBackends,
     ExhaustConnections,
@@ -90,6 +102,7 @@ impl Fault {
             Self::StopServer => "server stopped by SIGTERM, and started again",
             Self::KillAgent => "agent killed",
             Self::KillGuard => "guard killed",
+            Self::KillCheck => "check of a task killed",
             Self::CrashDatabase => "database crashed",
             Self::TerminateBackends => "backends terminated",
             Self::ExhaustConnections => "connections of the database used up",
@@ -178,6 +191,7 @@ impl FaultTargets {
 pub(crate) fn start(
     field: &Arc<FaultTargets>,
     dice: &Rng,
+    has_goals: bool,
     stop: &CancellationToken,
 ) -> JoinSet<()> {
     let mut injectors = JoinSet::new();
@@ -190,6 +204,9 @@ pub(crate) fn start(
             |faults: &[FolderFault]| faults.iter().copied().map(Fault::InFolder).collect();
         decks.push(("runtimes", in_folders(&RUNTIME_FAULTS)));
         decks.push(("folders", in_folders(&FOLDER_FAULTS)));
+    }
+    if has_goals {
+        decks.push(("checks", vec![Fault::KillCheck]));
     }
     for (name, deck) in decks {
         let injector = FaultInjector {
@@ -278,6 +295,7 @@ impl FaultInjector {
             }
             Fault::KillAgent => self.kill_one(|process| !process.is_guard()),
             Fault::KillGuard => self.kill_one(Process::is_guard),
+            Fault::KillCheck => self.kill_check().await,
             Fault::CrashDatabase => self.crash_database().await,
             Fault::TerminateBackends => self.terminate_backends().await,
             Fault::ExhaustConnections => self.occupy_connections(MAX_CONNECTIONS, false).await,
@@ -314,6 +332,19 @@ impl FaultInjector {
     fn kill_one(&mut self, which: impl Fn(&Process) -> bool) -> bool {
         let all = self.agent_processes(which);
         self.rng.choose(&all).is_some_and(kill)
+    }
+
+    /// Waits for the command of a check, kills it, and spares the next ones for a while. Returns `false` if none runs in time.
+    async fn kill_check(&mut self) -> bool {
+        let until = Instant::now() + CHECK_WAIT;
+        while Instant::now() < until {
+            if self.kill_one(Process::is_check) {
+                sleep(CHECK_PAUSE).await;
+                return true;
+            }
+            sleep(CHECK_POLL_INTERVAL).await;
+        }
+        false
     }
 
     /// Stops the database like a crash, waits, and starts it again.

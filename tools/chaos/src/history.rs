@@ -8,7 +8,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use testkit::scripted::PromptLog;
 
-use super::{folder_history::FolderHistory, postgres::Postgres, processes::Process};
+use super::{
+    folder_history::FolderHistory, goal_history::GoalHistory, postgres::Postgres,
+    processes::Process,
+};
 
 /// An instant in microseconds since 1970-01-01 UTC.
 pub(crate) type UnixMicros = i64;
@@ -40,6 +43,10 @@ pub(crate) struct Run {
     pub(crate) instance: Option<String>,
     /// The worker that has claimed the run last.
     pub(crate) worker: Option<String>,
+    /// The ID of the task of a goal, without a prefix.
+    pub(crate) task: Option<String>,
+    /// The kind of the task's turn, such as `work` or `review`.
+    pub(crate) task_prompt: Option<String>,
     pub(crate) content: String,
     pub(crate) reason: Option<String>,
 }
@@ -235,6 +242,8 @@ pub(crate) struct History {
     pub(crate) server_count: usize,
     /// The records of the instances in folders. `None` if the test has none.
     pub(crate) folders: Option<FolderHistory>,
+    /// The records of the goals. `None` if the test has none.
+    pub(crate) goals: Option<GoalHistory>,
 }
 
 impl History {

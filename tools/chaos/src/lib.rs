@@ -10,10 +10,11 @@
 //!      │
 //!      ├─ FaultInjector ×4        kill, freeze and disconnect
 //!      ├─ people, monitor         requests (RequestLog), probes (ProbeLog)
+//!      ├─ GoalPeople              goals of teams of agents, from their start to their end
 //!      ├─ foreign_files           files of other programs (ForeignFileLog)
 //!      └─ Recorders               received events of each session
 //!               │
-//!            History ── check::run_all ── Check ×13 ── report
+//!            History ── check::run_all ── Check ×14 ── report
 //! ```
 //!
 //! Read `run_phases` in this file first, then `faults` and `check`.
@@ -39,6 +40,9 @@ mod folder_faults;
 mod folder_history;
 mod folder_instance;
 mod foreign_files;
+mod goal_history;
+mod goal_plan;
+mod goals;
 mod history;
 mod http;
 mod idle_connections;
@@ -57,7 +61,7 @@ mod supervised;
 mod trigger_folder;
 mod workload;
 
-use std::{path::Path, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use jiff::Timestamp;
@@ -71,10 +75,13 @@ use tokio_util::sync::CancellationToken;
 pub use args::Args;
 
 use self::{
+    args::Defect,
     environment::Environment,
     folder_history::FolderHistory,
     folder_instance::FolderInstance,
     foreign_files::ForeignFileLog,
+    goal_history::GoalHistory,
+    goals::GoalPeople,
     history::{History, Measurements},
     monitor::ProbeLog,
     people::RequestLog,
@@ -173,10 +180,21 @@ async fn run_phases(args: &Args, root: &Path, minutes: Duration, seed: u64) -> R
     let files = &witnesses.foreign_files;
     let mut programs = foreign_files::start(&stage.file_targets(), &dice, files, &people_end);
     // 2. Inject faults while people and strangers send requests, and programs drop files.
-    let mut injectors = faults::start(field, &dice, &faults_end);
+    // A server of an earlier version knows no goals.
+    let goal_count = if args.earlier.is_none() {
+        args.goals
+    } else {
+        0
+    };
+    let folder = root.to_string_lossy();
+    let goal_people = GoalPeople::start(world, &folder, goal_count, &faults_end);
+    let mut injectors = faults::start(field, &dice, goal_count > 0, &faults_end);
+    if args.defect == Some(Defect::Goals) {
+        injectors.spawn(goals::reopen_task(Arc::clone(field), faults_end.clone()));
+    }
     println!("The environment is ready; faults begin now.");
     let began = Instant::now();
-    sleep(minutes).await;
+    tokio::join!(sleep(minutes), goal_people.wait_for_starts());
 
     // 3. Stop the faults, then the people. Each fault task repairs its last fault before it ends.
     faults_end.cancel();
@@ -186,6 +204,7 @@ async fn run_phases(args: &Args, root: &Path, minutes: Duration, seed: u64) -> R
     while programs.join_next().await.is_some() {}
     let took = began.elapsed();
     println!("The faults have ended after {took:.0?}; waiting for the recovery.");
+    let goal_ends = goal_people.finish().await?;
     // 4. Let the system recover, and wait until no run is open. Every instant up to `until` must have its row,
     // because the automations are paused only later.
     let until = Timestamp::now().as_microsecond();
@@ -198,6 +217,9 @@ async fn run_phases(args: &Args, root: &Path, minutes: Duration, seed: u64) -> R
     let waiting_files = recovery::wait_for_files(field).await?;
     // 5. Stop everything, collect the records, and check them.
     let mut history = collect_history(&stage, root, witnesses, &mut complaints).await?;
+    if goal_count > 0 {
+        history.goals = Some(GoalHistory::read(&field.postgres, goal_ends)?);
+    }
     history.due_until = until;
     if let Some(folders) = &mut history.folders {
         folders.waiting_files = waiting_files;

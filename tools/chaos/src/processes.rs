@@ -5,6 +5,9 @@ use std::{fs, path::Path};
 use agent::guard::MARKER_VARIABLE;
 use rustix::process::{Pid, Signal, kill_process};
 
+/// The text in the commands of goals' checks by which their processes are known.
+pub(crate) const CHECK_MARKER: &str = "matins-chaos-check";
+
 /// A live process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Process {
@@ -20,6 +23,11 @@ impl Process {
     /// `true` if the process is a guard, and `false` if it is an agent or a descendant of an agent.
     pub(crate) fn is_guard(&self) -> bool {
         self.command.starts_with("matins guard")
+    }
+
+    /// `true` if the process runs the command of a check.
+    pub(crate) fn is_check(&self) -> bool {
+        !self.is_guard() && self.command.contains(CHECK_MARKER)
     }
 }
 
@@ -41,7 +49,9 @@ pub(crate) fn find_agents(folder: &Path) -> Vec<Process> {
             let mut variables = environment.split('\0');
             let run = variables.find_map(|variable| variable.strip_prefix(&marker));
             let ours = command.contains(&*folder) || environment.contains(&*folder);
-            let agents = run.is_some() || command.contains("matins-testkit");
+            let agents = run.is_some()
+                || command.contains("matins-testkit")
+                || command.contains(CHECK_MARKER);
             (ours && agents).then(|| Process {
                 pid,
                 parent: parent_of(pid).unwrap_or(0),

@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{
     automation_plans::{AutomationPlan, automation_plans, every_trigger, placed_plans},
+    goal_plan::{GOAL_AGENT, plan},
     http::Api,
     programs::Programs,
     replica::CANARY_VARIABLE,
@@ -93,6 +94,10 @@ fn agent_behaviors(home: &Path) -> Vec<AgentBehavior> {
         temper("crasher", vec![work(10, 50), Step::Crash(Crash::Exit(3))]),
         temper("refuser", vec![Step::stop("refusal")]),
         temper("silent", vec![work(10, 50)]),
+        temper(
+            GOAL_AGENT,
+            vec![work(50, 400), Step::PlayGoal { plan: plan() }],
+        ),
         AgentBehavior {
             name: "stubborn",
             steps: vec![child, work(50, 400), Step::text("I stay.")],

@@ -11,6 +11,7 @@
 //! disk, so that a test can read the prompts of a killed agent. Read `script.rs` first.
 
 mod agent;
+mod goal;
 mod process;
 mod prompt_log;
 mod resource_abuse;
@@ -26,6 +27,7 @@ use std::{
 };
 
 pub use agent::run as run_agent;
+pub use goal::{ASKS, FIRST_VERSION};
 pub use process::{fork_chain, grandchild, sleeper};
 pub use prompt_log::{Event, LogEntry, OverlappingTurns, PromptLog};
 pub use resource_abuse::fork_bomb;

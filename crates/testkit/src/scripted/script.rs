@@ -208,6 +208,12 @@ pub enum Step {
     ListTools,
     /// Plays these steps if the prompt contains this text.
     When(String, Vec<Self>),
+    /// Plays the seat of a goal to which the prompt belongs: plans, works, asks, judges or reports. It does nothing for
+    /// other prompts.
+    PlayGoal {
+        /// The tasks of the first plan, as arguments of `create_task`.
+        plan: Vec<Value>,
+    },
     /// Plays another step, in which `{secret}` stands for the secret of the run, and `{secret[0]}` for its first
     /// character.
     WithSecret(Box<Self>),

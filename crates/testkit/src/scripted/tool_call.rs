@@ -15,16 +15,29 @@ const PROTOCOL_VERSION: &str = "2025-06-18";
 /// Calls a tool of an MCP server, and returns the result, or the error.
 pub(super) fn call_tool(server: &Value, tool: &str, arguments: &Value) -> io::Result<Value> {
     let params = json!({"name": tool, "arguments": arguments});
-    request(server, "tools/call", &params)
+    let answers = send_requests(server, &[("tools/call", params)])?;
+    Ok(answers.into_iter().next().unwrap_or_default())
 }
 
-/// Lists the tools of an MCP server, and returns the result, or the error.
-pub(super) fn list_tools(server: &Value) -> io::Result<Value> {
-    request(server, "tools/list", &json!({}))
+/// Starts an MCP server over standard input and output, lists its tools, and calls some of them.
+///
+/// # Errors
+///
+/// Returns an error if the server cannot be used. A refused call is no error.
+pub(super) fn list_and_call_tools(server: &Value, calls: &[(&str, Value)]) -> io::Result<()> {
+    // Matins takes tools that were never listed for unavailable.
+    let mut requests = vec![("tools/list", json!({}))];
+    let calls = calls.iter();
+    requests.extend(calls.map(|(tool, arguments)| {
+        let params = json!({"name": tool, "arguments": arguments});
+        ("tools/call", params)
+    }));
+    send_requests(server, &requests).map(drop)
 }
 
-/// Starts an MCP server over standard input and output, sends one request, and returns the response.
-fn request(server: &Value, method: &str, params: &Value) -> io::Result<Value> {
+/// Starts an MCP server, sends the requests one after the other, and returns the responses. If the server refuses the
+/// connection, returns this response alone.
+fn send_requests(server: &Value, requests: &[(&str, Value)]) -> io::Result<Vec<Value>> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let items = |field: &str| server[field].as_array().cloned().unwrap_or_default();
     let variables = items("env");
@@ -61,14 +74,17 @@ fn request(server: &Value, method: &str, params: &Value) -> io::Result<Value> {
     let began = reply(1)?;
     if began.get("result").is_none() {
         process.wait()?;
-        return Ok(began);
+        return Ok(vec![began]);
     }
     send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
-    send(json!({"jsonrpc": "2.0", "id": 2, "method": method, "params": params}))?;
-    let result = reply(2)?;
+    let mut answers = Vec::new();
+    for (id, (method, params)) in (2..).zip(requests) {
+        send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))?;
+        answers.push(reply(id)?);
+    }
     drop(input);
     process.wait()?;
-    Ok(result)
+    Ok(answers)
 }
 
 /// Returns a step with the secret of the run, which the file holds that the server's environment names.

@@ -12,11 +12,12 @@ use serde_json::{Value, json};
 
 use super::{
     agent::ScriptedAgent,
+    goal::GoalTurn,
     process::{POLL_INTERVAL, start_subcommand, wait_for_file},
     prompt_log::Event,
     resource_abuse,
     script::{Crash, Step},
-    tool_call::{call_tool, list_tools, with_secret},
+    tool_call::{call_tool, list_and_call_tools, with_secret},
     wire::{message_chunk, reply, reply_error, send, send_update, write_bytes},
 };
 
@@ -145,7 +146,7 @@ impl ScriptedAgent {
                 }
                 (Step::ListTools, Some(_)) => {
                     if let Some(server) = self.servers.first() {
-                        list_tools(server)?;
+                        list_and_call_tools(server, &[])?;
                     }
                 }
                 (Step::When(text, steps), Some(prompt)) => {
@@ -154,6 +155,14 @@ impl ScriptedAgent {
                         if played != PlayOutcome::Completed {
                             return Ok(played);
                         }
+                    }
+                }
+                (Step::PlayGoal { plan }, Some(prompt)) => {
+                    if let Some(turn) = GoalTurn::parse(prompt.text) {
+                        if let Some(server) = self.servers.first() {
+                            list_and_call_tools(server, &turn.calls(plan))?;
+                        }
+                        send_text(prompt, &turn.answer(prompt.text))?;
                     }
                 }
                 (Step::WithSecret(step), _) => {

@@ -6,6 +6,7 @@
 
 mod bounds;
 mod folders;
+mod goals;
 mod liveness;
 mod occurrences;
 mod requests;
@@ -41,6 +42,9 @@ pub(crate) fn run_all(history: &History) -> Vec<Check> {
     ];
     if let Some(of_folders) = &history.folders {
         checks.push(folders::check(history, of_folders));
+    }
+    if let Some(of_goals) = &history.goals {
+        checks.push(goals::check(history, of_goals));
     }
     checks
 }

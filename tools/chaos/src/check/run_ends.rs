@@ -71,7 +71,8 @@ pub(super) fn check_run_ends(history: &History) -> Check {
 /// attempt counts the failures before it.
 fn check_retries(check: &mut Check, history: &History) {
     let mut last: HashMap<&str, &Run> = HashMap::new();
-    for run in &history.runs {
+    // The graph of a goal decides about another attempt at a task.
+    for run in history.runs.iter().filter(|run| run.task.is_none()) {
         let newest = last.entry(&run.input).or_insert(run);
         if run.attempt > newest.attempt {
             *newest = run;

@@ -5,6 +5,7 @@ select 'run_' || replace(id::text, '-', '') as id, input_id as input, attempt, f
     (extract(epoch from scheduled_for) * 1000000)::bigint as scheduled_for,
     (extract(epoch from missed_until) * 1000000)::bigint as missed_until,
     occurrences, (extract(epoch from started_at) * 1000000)::bigint as started_at,
-    instance_id as instance, worker_id as worker, content, reason
+    instance_id as instance, worker_id as worker,
+    replace(task_id::text, '-', '') as task, task_prompt, content, reason
 from automation.agent_runs
 order by id
