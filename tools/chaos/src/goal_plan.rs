@@ -1,7 +1,7 @@
 //! The team and the plan of each goal.
 
 use serde_json::{Value, json};
-use testkit::scripted::{ASKS, FIRST_VERSION};
+use testkit::scripted::{FIRST_VERSION, QUESTION_LINE};
 
 use super::processes::CHECK_MARKER;
 
@@ -53,7 +53,7 @@ pub(crate) fn plan() -> Vec<Value> {
     each["each"] = json!(ITEMS);
     tasks.push(each);
     let mut question = task("ask", &["outline"], "ask.md");
-    question["description"] = json!(format!("Do ask. {ASKS}"));
+    question["description"] = json!(format!("Do ask. {QUESTION_LINE}"));
     tasks.push(question);
     let mut checked = task("checked", &["r3-1"], "checked.md");
     checked["checks"] = json!(["slow"]);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 /// The words in the description of a task whose worker asks a person before it works.
-pub const ASKS: &str = "Ask the person first.";
+pub const QUESTION_LINE: &str = "Ask the person first.";
 /// The beginning of an acceptance line of a task whose first version the judge sends back.
 pub const FIRST_VERSION: &str = "It is not the first version";
 
@@ -14,7 +14,7 @@ pub(super) enum GoalTurn {
     /// A turn that changes a plan. The agent changes nothing.
     Replan,
     /// The work on a task, which asks a person first.
-    Ask,
+    Question,
     Work,
     /// The work after findings or an answer.
     WorkAgain,
@@ -59,7 +59,7 @@ impl GoalTurn {
             opening.map(|(_, turn)| *turn)
         })?;
         Some(match turn {
-            Self::Work if prompt.contains(ASKS) => Self::Ask,
+            Self::Work if prompt.contains(QUESTION_LINE) => Self::Question,
             Self::Accept if prompt.contains(FIRST_VERSION) && prompt.contains("Version 1.") => {
                 Self::SendBack
             }
@@ -80,7 +80,7 @@ impl GoalTurn {
                 tasks.map(|task| ("create_task", task)).collect()
             }
             Self::Replan | Self::Report => Vec::new(),
-            Self::Ask => {
+            Self::Question => {
                 let question = json!({"question": "Which one?", "options": ["one", "other"], "default": "one"});
                 vec![("ask_person", question)]
             }
@@ -118,7 +118,7 @@ mod tests {
             ("Work on the task `a`: A", Some(GoalTurn::Work)),
             (
                 "Work on the task `a`: A\n\nAsk the person first.",
-                Some(GoalTurn::Ask),
+                Some(GoalTurn::Question),
             ),
             (
                 "Your question was answered. Go on",

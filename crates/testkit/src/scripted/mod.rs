@@ -27,7 +27,7 @@ use std::{
 };
 
 pub use agent::run as run_agent;
-pub use goal::{ASKS, FIRST_VERSION};
+pub use goal::{FIRST_VERSION, QUESTION_LINE};
 pub use process::{fork_chain, grandchild, sleeper};
 pub use prompt_log::{Event, LogEntry, OverlappingTurns, PromptLog};
 pub use resource_abuse::fork_bomb;

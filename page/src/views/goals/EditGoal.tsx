@@ -36,6 +36,17 @@ export function EditGoal(props: { goal: Goal; etag: string | null; onClose(): vo
     setBusy(true);
     setFailure(null);
     const path = `/goals/${base.goal.id}`;
+    const fail = (error: unknown) => {
+      const field = error instanceof ApiProblem ? editFieldOfProblem(error.problem.field) : null;
+      setFailure({ field, text: errorText(error) });
+    };
+    // Somebody else has changed the goal: show the differences, and keep what was typed.
+    const takeTheirs = async () => {
+      const { data, etag } = await request<Goal>("GET", path);
+      setTheirs(differencesOf(base.goal, data));
+      setForm((now) => rebased(now, base.goal, data));
+      setBase({ goal: data, etag });
+    };
     try {
       await request<Goal>("PATCH", path, {
         body: patch,
@@ -45,15 +56,8 @@ export function EditGoal(props: { goal: Goal; etag: string | null; onClose(): vo
       onClose();
       return;
     } catch (error) {
-      if (hasStatus(error, 412)) {
-        const { data, etag } = await request<Goal>("GET", path);
-        setTheirs(differencesOf(base.goal, data));
-        setForm((now) => rebased(now, base.goal, data));
-        setBase({ goal: data, etag });
-      } else {
-        const field = error instanceof ApiProblem ? editFieldOfProblem(error.problem.field) : null;
-        setFailure({ field, text: errorText(error) });
-      }
+      if (hasStatus(error, 412)) await takeTheirs().catch(fail);
+      else fail(error);
     } finally {
       refetchGoal(base.goal.id);
     }

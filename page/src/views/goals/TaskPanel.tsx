@@ -153,6 +153,9 @@ function Details({ goal, task }: { goal: Goal; task: TaskDetails }) {
         <>
           <h3>Result</h3>
           <p className={css.prose}>{task.result}</p>
+          {task.kind === "work" && task.tool_calls === 0 && (
+            <p className={css.note}>The agent called no tool: the result may be invented.</p>
+          )}
         </>
       )}
       <Lines title="Artifacts" lines={task.artifacts}>

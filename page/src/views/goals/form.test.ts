@@ -71,7 +71,7 @@ describe("commandOf", () => {
       goal: 'Compare Ann\'s "offers";\nspend $HOME',
       team: FROM_FILE,
       teamText: 'name = "own"',
-      cwd: "/home/ann/my work",
+      cwd: "/srv/tea/my work",
       cost: "6",
       tokens: "40 000",
       until: "2026-11-20T07:00",
@@ -83,7 +83,7 @@ describe("commandOf", () => {
     expect(commandOf(form, "claude")).toBe(
       [
         `matins goal start 'Compare Ann'\\''s "offers";\nspend $HOME'`,
-        "--team team.toml --agent claude --dir '/home/ann/my work'",
+        "--team team.toml --agent claude --dir '/srv/tea/my work'",
         `--budget '6 USD' --budget '40000 tokens' --until ${until}`,
         "--verify 'cargo test -q' --verify 'grep -q '\\''a b'\\'' x.txt'",
         "--approve-plan --draft",

@@ -1,5 +1,5 @@
 -- Returns the messages that the turns of inputs carry: those that an earlier attempt at the input has carried, or else the
--- first undelivered ones of the seat that no other open turn carries.
+-- first undelivered ones of the seat that no open turn of a task carries.
 -- Each row: $1 run, $2 seat, $3 input. $4 the highest number of messages, minus one
 with item (run_id, seat_id, input_id) as (values /* row */ ($1, $2, $3))
 select item.run_id, m.id, m.session_id, m.seq, m.from_seat_id, f.name as from_name, f.role as from_role, m.to_seat_id,
@@ -13,7 +13,7 @@ where m.delivered_at is null
         or not exists (select 1 from agent_messages c where c.input_id = item.input_id))
     and not exists (
         select 1 from agent_runs r
-        where r.input_id = m.input_id and r.input_id <> item.input_id
+        where r.input_id = m.input_id and r.input_id <> item.input_id and r.origin = 'task'
             and r.status in ('queued', 'deferred', 'delivered', 'running')
     )
     and m.seq <= coalesce((

@@ -10,8 +10,11 @@ left join agent_definitions f on f.id = m.from_seat_id
 where m.delivered_at is null
     and not exists (
         select 1 from agent_runs r
-        where r.seat_id = item.seat_id and r.origin = 'message'
-            and r.status in ('queued', 'deferred', 'delivered', 'running')
+        where r.seat_id = m.to_seat_id and r.origin = 'message' and r.status in ('queued', 'delivered', 'running')
+    )
+    and not exists (
+        select 1 from agent_runs r
+        where r.seat_id = m.to_seat_id and r.origin = 'message' and r.status = 'deferred'
     )
     and m.seq <= coalesce((
         select x.seq from agent_messages x
