@@ -226,7 +226,7 @@ fn goals_survive_kills_of_all_processes(world: TestInstallation, goals: usize) {
                 let prompted = prompted.iter().filter(|entry| is_prompt(entry)).count();
                 prompted >= before + kill * batch.len() || tend(world, batch) == 0
             });
-            let newest = entries(&script).into_iter().rfind(|entry| is_prompt(entry));
+            let newest = entries(&script).into_iter().rfind(is_prompt);
             if let Some(agent) = newest.filter(|_| number % 2 == 1) {
                 // The agent may have ended meanwhile.
                 let pid = Pid::from_raw(agent.pid.try_into().unwrap()).unwrap();
