@@ -37,12 +37,9 @@ const TASKS: [(&str, &[&str]); 20] = [
 ];
 /// The tasks whose first result the judge sends back.
 const SENT_BACK: [&str; 2] = ["t05", "t11"];
-/// The numbers of prompts, over all goals of a batch, after which processes are killed: the server at each, and at every
+/// The numbers of prompts of a goal after which processes are killed: the server at each, and at every
 /// second one the agent of the newest prompt before it.
 const KILLS: [usize; 7] = [1, 4, 9, 15, 24, 33, 41];
-/// The number of goals at once.
-const BATCH: usize = 4;
-
 /// Returns the steps for the first prompt in a memory, and for the later ones.
 fn prompts() -> [Vec<Step>; 2] {
     let work = |least, most| Step::Work { least, most };
@@ -89,32 +86,26 @@ fn is_prompt(entry: &LogEntry) -> bool {
     matches!(entry.event, Event::PromptReceived(_))
 }
 
-/// Repeats the failed tasks of paused goals, and goes on with them, as a person does. Returns the number of goals that are
-/// not over.
-fn tend(world: &TestInstallation, goals: &[String]) -> usize {
-    let mut open = 0;
-    for goal in goals {
-        let shown = world.run(&["goal", "show", goal, "--json"]);
-        // The server is starting, and nobody holds the file of the database now.
-        let Ok(shown) = serde_json::from_str::<Value>(&shown.stdout) else {
-            open += 1;
-            continue;
-        };
-        let status = shown["state"].as_str().unwrap();
-        assert_ne!(status, "failed", "{shown:#}");
-        open += usize::from(status != "done");
-        if status == "paused" {
-            let listed = world.json(&["task", "list", goal]);
-            for task in listed["tasks"].as_array().unwrap() {
-                if task["status"] == "FAILED" {
-                    // The goal may go on before the second one.
-                    world.run(&["task", "retry", goal, task["key"].as_str().unwrap()]);
-                }
+/// Returns `false` if a goal is done. Repeats the failed tasks of a paused goal, and goes on with it, as a person does.
+fn is_open(world: &TestInstallation, goal: &str) -> bool {
+    let shown = world.run(&["goal", "show", goal, "--json"]);
+    // The server is starting, and nobody holds the file of the database now.
+    let Ok(shown) = serde_json::from_str::<Value>(&shown.stdout) else {
+        return true;
+    };
+    let state = shown["state"].as_str().unwrap();
+    assert_ne!(state, "failed", "{shown:#}");
+    if state == "paused" {
+        let listed = world.json(&["task", "list", goal]);
+        for task in listed["tasks"].as_array().unwrap() {
+            if task["status"] == "FAILED" {
+                // The goal may go on before the second one.
+                world.run(&["task", "retry", goal, task["key"].as_str().unwrap()]);
             }
-            world.run(&["goal", "resume", goal]);
         }
+        world.run(&["goal", "resume", goal]);
     }
-    open
+    state != "done"
 }
 
 /// Panics unless each task of a goal was done once, after the tasks that it depends on, and the report names them all.
@@ -192,39 +183,35 @@ fn goals_survive_kills_of_all_processes(world: TestInstallation, goals: usize) {
     let file = world.path().join("own.toml");
     fs::write(&file, format!("{head}{}{judge}", workers(3))).unwrap();
     let file = file.to_str().unwrap();
-    let keys: Vec<String> = (0..goals).map(|number| format!("own-{number}")).collect();
-    for batch in keys.chunks(BATCH) {
+    for number in 0..goals {
+        let key = format!("own-{number}");
         let mut server = world.serve();
-        let before = entries(&script)
-            .iter()
-            .filter(|entry| is_prompt(entry))
-            .count();
-        for key in batch {
-            let start = [
-                "goal",
-                "start",
-                "Draft it.",
-                "--team",
-                file,
-                "--agent",
-                "scripted",
-            ];
-            let limits = [
-                "--limit",
-                "turns=1000",
-                "--limit",
-                "idle_turns=1000",
-                "--limit",
-                "replans=100",
-            ];
-            let start = [&start[..], &limits, &["--key", key.as_str()]].concat();
-            world.run(&start).expect_success();
-        }
+        let prompted = || {
+            entries(&script)
+                .iter()
+                .filter(|entry| is_prompt(entry))
+                .count()
+        };
+        let before = prompted();
+        let start = [
+            "goal",
+            "start",
+            "Draft it.",
+            "--team",
+            file,
+            "--agent",
+            "scripted",
+            "--key",
+            &key,
+        ];
+        let limits = ["turns=1000", "idle_turns=1000", "replans=100"];
+        let limits = limits.iter().flat_map(|limit| ["--limit", *limit]);
+        world
+            .run(&start.into_iter().chain(limits).collect::<Vec<_>>())
+            .expect_success();
         for (number, kill) in KILLS.into_iter().enumerate() {
             world.wait_for("the next prompts", |world| {
-                let prompted = entries(&script);
-                let prompted = prompted.iter().filter(|entry| is_prompt(entry)).count();
-                prompted >= before + kill * batch.len() || tend(world, batch) == 0
+                prompted() >= before + kill || !is_open(world, &key)
             });
             let newest = entries(&script).into_iter().rfind(is_prompt);
             if let Some(agent) = newest.filter(|_| number % 2 == 1) {
@@ -235,18 +222,16 @@ fn goals_survive_kills_of_all_processes(world: TestInstallation, goals: usize) {
             server.kill();
             server = world.serve();
         }
-        world.wait_for("the end of all goals", |world| tend(world, batch) == 0);
+        world.wait_for("the end of the goal", |world| !is_open(world, &key));
         let log = PromptLog::read(&script.prompt_log_path()).unwrap();
         log.check_turns_disjoint().unwrap();
-        for key in batch {
-            assert_done_once(&world, key, &log.entries);
-        }
+        assert_done_once(&world, &key, &log.entries);
         server.signal(Signal::TERM);
         assert_eq!(server.end().code, 0);
     }
 }
 
-/// Returns the number of goals, which `scripts/test-long` raises.
+/// Returns the number of goals, one after the other, which `scripts/test-long` raises.
 #[expect(
     clippy::disallowed_methods,
     reason = "the number of goals is given by the environment"
