@@ -143,7 +143,11 @@ impl<'a> GoalPrinter<'a> {
 
     /// Prints a task that has moved, and the findings if it was sent back.
     async fn print_task(&mut self, task: &Task) -> Result<(), CliError> {
-        let state = PrintedTask::new(task);
+        let state = PrintedTask {
+            // The note does not name it, so that a change of it would repeat a line.
+            waits_for: None,
+            ..PrintedTask::new(task)
+        };
         let before = self.printed.get(&task.id);
         if state.is_waiting() || before == Some(&state) {
             return Ok(());

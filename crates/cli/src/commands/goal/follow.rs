@@ -7,24 +7,28 @@ use std::{
 
 use api_types::{Goal, GoalQuestion, GoalStatus, Task};
 use client::{Trace, TraceItem, TraceSubject};
-use model::{Clock as _, QuestionId, TaskId};
+use model::{Clock as _, QuestionId, TaskId, Timestamp};
 use serde_json::json;
 use server::SystemClock;
 use tokio::time::timeout;
 
 use super::{
-    format::{Widths, format_state, print_goal, print_question},
+    format::{COLUMNS, Widths, format_state, print_goal, print_question},
     printed_task::PrintedTask,
 };
 use crate::{
     app::App,
     error::{CliError, Exit},
+    output::{LocalTime, excerpt},
     signals::Signals,
 };
 
 /// The time after which the goal is read again although no event has come, because the trace may have begun after the last
 /// change.
 const READ_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The width of the time before a change, with the blank after it.
+const TIME_COLUMNS: usize = 9;
 
 /// The state of a goal that was printed last.
 #[derive(Default)]
@@ -38,7 +42,7 @@ struct Printed {
 impl Printed {
     /// Notes the tasks, and returns those that have changed, each with its line.
     fn changed_tasks<'a>(&mut self, tasks: &'a [Task]) -> Vec<(&'a Task, String)> {
-        let widths = Widths::of(tasks);
+        let widths = Widths::of(tasks).after(TIME_COLUMNS);
         let mut changed = Vec::new();
         for task in tasks {
             let present = PrintedTask::new(task);
@@ -114,7 +118,7 @@ fn print_changes(
         if app.output.json {
             app.output.document_line(&json!({ "task": task }))?;
         } else if !is_first {
-            app.output.line(&format!("{} {line}", app.time.time(now)))?;
+            app.output.line(&timed_line(&app.time, now, &line))?;
         }
     }
     for question in printed.new_questions(&goal.questions) {
@@ -129,12 +133,18 @@ fn print_changes(
         if app.output.json {
             app.output.document_line(&json!({ "goal": goal }))?;
         } else if !is_first || outcome(goal).is_some() {
-            let at = app.time.time(now);
-            app.output.line(&format!("{at} The goal is {state}."))?;
+            let line = format!("The goal is {state}.");
+            let line = excerpt(&line, COLUMNS - TIME_COLUMNS);
+            app.output.line(&timed_line(&app.time, now, &line))?;
         }
         printed.state = state;
     }
     Ok(())
+}
+
+/// Formats a change with its time. The change has at most the columns that the time leaves.
+fn timed_line(time: &LocalTime, at: Timestamp, change: &str) -> String {
+    format!("{} {change}", time.time(at))
 }
 
 /// Returns the exit code of a goal that does not go on by itself.
@@ -203,5 +213,51 @@ mod tests {
             panic!("{changed:?}");
         };
         assert!(line.contains("report#1 "), "{line}");
+    }
+
+    #[test]
+    fn line_of_change_has_at_most_80_columns() {
+        let long = Task {
+            key: "k".repeat(40),
+            seat: Some("s".repeat(40)),
+            waits_for: Some("x".repeat(200)),
+            ..task(1, "", "RUNNING")
+        };
+        let tasks = [long];
+        let mut printed = Printed::default();
+        let changed = printed.changed_tasks(&tasks);
+        let [(task, line)] = &changed[..] else {
+            panic!("{changed:?}");
+        };
+        let line = timed_line(&LocalTime::of_zone("Europe/Prague"), task.created_at, line);
+        assert!(line.starts_with("07:00:00 RUNNING "), "{line}");
+        assert!(line.chars().count() <= COLUMNS, "{line}");
+    }
+
+    #[test]
+    fn running_task_that_begins_to_wait_for_a_person_is_a_change() {
+        let waiting = |status, waits_for: &str| Task {
+            step: Some(api_types::Step::Checks),
+            waits_for: Some(waits_for.into()),
+            ..task(1, "tone", status)
+        };
+        let checked = Task {
+            waits_for: None,
+            ..waiting("RUNNING", "")
+        };
+        let broken = waiting("RUNNING", "a person, because the check tests cannot run");
+        let mut printed = Printed::default();
+        printed.changed_tasks(&[checked]);
+        let tasks = [broken];
+        let changed = printed.changed_tasks(&tasks);
+        let [(_, line)] = &changed[..] else {
+            panic!("{changed:?}");
+        };
+        assert!(line.contains("waits for a person"), "{line}");
+        assert!(printed.changed_tasks(&tasks).is_empty());
+        // A task that is not running waits for fewer and fewer tasks, and none of these changes is a line.
+        printed.changed_tasks(&[waiting("PENDING", "green, black")]);
+        let fewer = [waiting("PENDING", "black")];
+        assert!(printed.changed_tasks(&fewer).is_empty());
     }
 }

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The width of a line.
-const COLUMNS: usize = 80;
+pub(super) const COLUMNS: usize = 80;
 /// The width of a status with its padding.
 const STATUS_COLUMNS: usize = 11;
 /// The highest widths of keys and of seats.
@@ -72,7 +72,8 @@ fn format_elapsed(elapsed: Duration) -> String {
     }
 }
 
-/// Formats the head of a goal, such as `working 2h04   7/9 done   3.10 USD of 6 USD   71/200 turns`.
+/// Formats the head of a goal, such as `working 2h04   7/9 done   3.10 USD of 6 USD   71/200 turns`. A long head has several
+/// lines.
 fn format_head(goal: &GoalSummary, now: Timestamp) -> String {
     let end = goal.ended_at.unwrap_or(now);
     let elapsed = end.since(goal.created_at);
@@ -87,7 +88,23 @@ fn format_head(goal: &GoalSummary, now: Timestamp) -> String {
         None => {}
     }
     parts.push(format!("{}/{} turns", goal.turns, goal.turn_limit));
-    parts.join("   ")
+    join_parts(&parts)
+}
+
+/// Joins parts with three blanks. A part that has no room continues on the next line, which is indented by two.
+fn join_parts(parts: &[String]) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 3 + part.chars().count() <= COLUMNS => {
+                line.push_str("   ");
+                line.push_str(part);
+            }
+            Some(_) => lines.push(format!("  {}", excerpt(part, COLUMNS - 2))),
+            None => lines.push(excerpt(part, COLUMNS)),
+        }
+    }
+    lines.join("\n")
 }
 
 /// Prints a goal with the tasks that are of interest, and its open questions.
@@ -139,7 +156,7 @@ fn next_step(goal: &GoalSummary) -> Option<String> {
             "To go on: matins goal edit {id}\n  with more --budget, --until or --limit turns=NUMBER"
         )),
         (GoalStatus::Paused, GoalReason::Stuck) => Some(format!(
-            "To go on: matins goal report {id} tells what is missing.\nRetry, accept or cancel a task, replan or resume the goal."
+            "To go on: matins goal report {id}\n  tells what is missing.\nRetry, accept or cancel a task, replan or resume the goal."
         )),
         (GoalStatus::Paused, GoalReason::ApprovePlan) => {
             Some(format!("To approve the plan: matins goal resume {id}"))
@@ -153,6 +170,7 @@ fn next_step(goal: &GoalSummary) -> Option<String> {
 pub(in crate::commands) struct Widths {
     key: usize,
     seat: usize,
+    line: usize,
 }
 
 impl Widths {
@@ -172,6 +190,15 @@ impl Widths {
                     .filter_map(|task| Some(length(task.seat.as_deref()?))),
                 MAX_SEAT_COLUMNS,
             ),
+            line: COLUMNS,
+        }
+    }
+
+    /// Returns the widths for lines that stand after a prefix of this width.
+    pub(super) const fn after(self, prefix: usize) -> Self {
+        Self {
+            line: self.line.saturating_sub(prefix),
+            ..self
         }
     }
 
@@ -190,7 +217,7 @@ impl Widths {
             excerpt(task.seat.as_deref().unwrap_or(""), seat),
         );
         let used = STATUS_COLUMNS + named.chars().count();
-        let remark = excerpt(&remark(task), COLUMNS.saturating_sub(used));
+        let remark = excerpt(&remark(task), self.line.saturating_sub(used));
         format!("{status}{named}{remark}").trim_end().to_owned()
     }
 }
@@ -284,6 +311,73 @@ mod tests {
     fn elapsed_time_is_short() {
         for (seconds, shown) in [(0, "0s"), (59, "59s"), (420, "7m"), (7440, "2h04")] {
             assert_eq!(format_elapsed(Duration::from_secs(seconds)), shown);
+        }
+    }
+
+    fn stuck_goal() -> GoalSummary {
+        serde_json::from_value(serde_json::json!({
+            "id": "ses_01970197019701970197019701970197", "title": null, "goal": "Write", "state": "paused",
+            "reason": "stuck", "cause": "goal sent back", "team": "demo",
+            "tasks": {
+                "total": 9, "done": 7, "running": 0, "ready": 0, "pending": 1, "failed": 1, "cancelled": 0
+            },
+            "turns": 171, "turn_limit": 200,
+            "usage": {
+                "tokens": 200_000, "unreported_runs": 0,
+                "cost": [
+                    { "amount": "12.34", "currency": "USD" }, { "amount": "3.21", "currency": "EUR" }
+                ]
+            },
+            "budget": { "tokens": 200_000, "cost": { "amount": "60", "currency": "USD" } },
+            "created_at": "2026-11-20T06:00:00Z", "updated_at": "2026-11-20T08:04:00Z"
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn head_has_lines_of_at_most_80_columns() {
+        let head = |goal: &GoalSummary| format_head(goal, goal.updated_at);
+        let costly = stuck_goal();
+        assert_eq!(
+            head(&costly),
+            "paused (stuck: goal sent back) 2h04   7/9 done\n  \
+             12.34 USD + 3.21 EUR of 60 USD, 200000 tokens   171/200 turns"
+        );
+        let mut short = stuck_goal();
+        short.usage.cost.clear();
+        short.budget = None;
+        assert_eq!(
+            head(&short),
+            "paused (stuck: goal sent back) 2h04   7/9 done   200000 tokens   171/200 turns"
+        );
+        let mut long = stuck_goal();
+        long.cause = Some("x".repeat(200));
+        long.usage.cost = vec![costly.usage.cost[0].clone(); 20];
+        let text = head(&long);
+        for line in text.lines() {
+            assert!(line.chars().count() <= COLUMNS, "{line}");
+        }
+        assert!(text.ends_with("171/200 turns"), "{text}");
+    }
+
+    #[test]
+    fn next_step_has_lines_of_at_most_80_columns() {
+        let reasons = [
+            GoalReason::Budget,
+            GoalReason::Stuck,
+            GoalReason::ApprovePlan,
+            GoalReason::Person,
+        ];
+        for reason in reasons {
+            let goal = GoalSummary {
+                reason: Some(reason),
+                ..stuck_goal()
+            };
+            let next = next_step(&goal).unwrap();
+            assert!(next.contains("matins goal "), "{next}");
+            for line in next.lines() {
+                assert!(line.chars().count() <= COLUMNS, "{line}");
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::app::App;
 pub(super) fn note_missing_server(app: &App, goal: &GoalSummary) {
     if goal.state == GoalStatus::Active && !app.has_server() {
         app.output.aside(
-            "This data folder has no server: `matins serve` starts one, which takes the turns.",
+            "This data folder has no server: `matins serve` starts one that takes the turns.",
         );
     }
 }
