@@ -21,6 +21,7 @@ export function EditGoal(props: { goal: Goal; etag: string | null; onClose(): vo
   const [form, setForm] = useState(() => formOfGoal(props.goal));
   const [theirs, setTheirs] = useState<string[] | null>(null);
   const [failure, setFailure] = useState<Failure<string> | null>(null);
+  const [showsLimits, setShowsLimits] = useState(false);
   const [busy, setBusy] = useState(false);
   const fields = useRef<HTMLFormElement>(null);
   useFailureFocus(fields, failure);
@@ -38,6 +39,8 @@ export function EditGoal(props: { goal: Goal; etag: string | null; onClose(): vo
     const path = `/goals/${base.goal.id}`;
     const fail = (error: unknown) => {
       const field = error instanceof ApiProblem ? editFieldOfProblem(error.problem.field) : null;
+      // A failure goes away at the next key, but the limits must not fold under the cursor.
+      if (field?.startsWith("limits.")) setShowsLimits(true);
       setFailure({ field, text: errorText(error) });
     };
     // Somebody else has changed the goal: show the differences, and keep what was typed.
@@ -102,7 +105,11 @@ export function EditGoal(props: { goal: Goal; etag: string | null; onClose(): vo
           onChange={(event) => set({ goal: event.target.value })}
         />
         <LimitFields form={form} errorOf={errorOf} onChange={(field, value) => set({ [field]: value })} />
-        <details className={css.limits} open={failure?.field?.startsWith("limits.") || undefined}>
+        <details
+          className={css.limits}
+          open={showsLimits}
+          onToggle={(event) => setShowsLimits(event.currentTarget.open)}
+        >
           <summary>Limits</summary>
           <div>
             {Object.keys(form.limits).map((name) => (
