@@ -153,6 +153,10 @@ test("graph_is_walked_by_keys", async ({ page, stack, signIn }) => {
   await expect(node(page, "summary")).toHaveAttribute("aria-pressed", "true");
   await page.keyboard.press("ArrowLeft");
   await expect(page.locator(":focus")).toHaveAccessibleName(drafts);
+  // The panel takes its button away, so that the focus returns to the task.
+  await taskPanel(page, "summary").getByRole("button", { name: "Close the task" }).press("Enter");
+  await expect(taskPanel(page, "summary")).toBeHidden();
+  await expect(node(page, "summary")).toBeFocused();
 });
 
 test("question_of_a_worker_is_answered_here", async ({ page, stack, signIn }) => {

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { lazy, Suspense, useState } from "react";
+import { lazy, Suspense, useRef, useState } from "react";
 import { Link, Redirect } from "wouter";
 import { get, request } from "../../api/client";
 import { hasStatus } from "../../api/problem";
@@ -78,12 +78,18 @@ function Detail({ goal, etag }: { goal: Goal; etag: string | null }) {
   const tasks = list.data?.tasks ?? NONE;
   const chosen = tasks.find((task) => task.key === chosenKey) ?? null;
   const onChoose = (key: string) => choose(key === chosenKey ? "" : key);
+  const work = useRef<HTMLDivElement>(null);
+  const closeTask = (key: string) => {
+    // The panel takes its button away, which has the focus.
+    work.current?.querySelector<HTMLElement | SVGElement>(`[data-task="${CSS.escape(key)}"]`)?.focus();
+    choose("");
+  };
   return (
     <div className={css.detail}>
       <Head goal={goal} etag={etag} />
       <Notices goal={goal} />
       <Facts goal={goal} />
-      <div className={css.work}>
+      <div ref={work} className={css.work}>
         <TasksPanel goal={goal} tasks={tasks} chosen={chosen?.key ?? null} onChoose={onChoose}>
           {list.error && <ErrorState error={list.error} onRetry={() => list.refetch()} />}
           {list.data === undefined && !list.error && <Skeleton rows={6} />}
@@ -100,7 +106,7 @@ function Detail({ goal, etag }: { goal: Goal; etag: string | null }) {
               goal={goal}
               task={chosen}
               onChoose={choose}
-              onClose={() => choose("")}
+              onClose={() => closeTask(chosen.key)}
             />
           )}
         </aside>

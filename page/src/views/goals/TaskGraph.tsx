@@ -84,6 +84,7 @@ export function TaskGraph({ tasks, chosen, onChoose }: TaskGraphProps) {
                 aria-label={`${task.key}, ${detail}${waits}`}
                 aria-pressed={task.key === chosen}
                 className={css.node}
+                data-task={task.key}
                 data-status={task.status}
                 width={NODE_WIDTH}
                 height={NODE_HEIGHT}

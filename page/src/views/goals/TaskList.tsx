@@ -11,7 +11,12 @@ export function TaskList({ tasks, chosen, onChoose }: TaskGraphProps) {
     <ul className={css.tasks} aria-label="Tasks">
       {tasks.map((task) => (
         <li key={task.key}>
-          <button type="button" aria-pressed={task.key === chosen} onClick={() => onChoose(task.key)}>
+          <button
+            type="button"
+            data-task={task.key}
+            aria-pressed={task.key === chosen}
+            onClick={() => onChoose(task.key)}
+          >
             <Status {...stateOfTask(task)} />
             <span className={css.what}>
               <strong className="truncate">{task.key}</strong>
