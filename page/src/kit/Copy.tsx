@@ -1,16 +1,12 @@
 import { useState } from "react";
 import { Button } from "./Button";
-import { toast } from "./Toast";
+import { copyText } from "./clipboard";
 
 /** Copies a text, such as a secret that is shown once. */
 export function Copy({ text }: { text: string }) {
   const [copied, setCopied] = useState(false);
-  const copy = () => {
-    // The clipboard is missing on pages that come over HTTP from another machine.
-    navigator.clipboard?.writeText(text).then(
-      () => setCopied(true),
-      () => toast("The browser does not permit copying"),
-    );
+  const copy = async () => {
+    if (await copyText(text)) setCopied(true);
   };
   return (
     <Button size="small" onClick={copy}>

@@ -8,6 +8,7 @@ import { keys, useApprovals, usePermission } from "../../api/queries";
 import type { Goal, Page, Question } from "../../api/types";
 import { ActionDialog } from "../../kit/ActionDialog";
 import { Button, ButtonLink, IconButton } from "../../kit/Button";
+import { copyText } from "../../kit/clipboard";
 import { Callout } from "../../kit/ErrorState";
 import { dayAndTime, plural } from "../../kit/format";
 import { Menu } from "../../kit/Menu";
@@ -89,7 +90,7 @@ export function Head({ goal, etag }: { goal: Goal; etag: string | null }) {
                   },
                 ]
               : []),
-            { label: "Copy the ID", onSelect: () => void navigator.clipboard?.writeText(goal.id) },
+            { label: "Copy the ID", onSelect: () => void copyText(goal.id) },
           ]}
         />
       </div>

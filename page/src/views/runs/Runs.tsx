@@ -6,6 +6,7 @@ import { get } from "../../api/client";
 import { keys, useAutomations } from "../../api/queries";
 import type { Page, RunItem, RunStatus } from "../../api/types";
 import { IconButton } from "../../kit/Button";
+import { copyText } from "../../kit/clipboard";
 import { ErrorState } from "../../kit/ErrorState";
 import { dayAndTime, longTime } from "../../kit/format";
 import { Chips, ShowMore } from "../../kit/List";
@@ -231,7 +232,7 @@ function RunMenu({ run, name }: { run: RunItem; name: string }) {
     ...(session
       ? [{ label: "Conversation", onSelect: () => navigate(`${addressOfSession(session)}?run=${run.id}`) }]
       : []),
-    { label: "Copy the ID", onSelect: () => void navigator.clipboard?.writeText(run.id) },
+    { label: "Copy the ID", onSelect: () => void copyText(run.id) },
   ];
   return (
     <Menu
