@@ -10,6 +10,8 @@ mod tasks;
 mod team;
 mod view;
 
+pub use view::GoalToEdit;
+
 use api_types::{Goal, GoalMove, GoalSummary, Page};
 use model::{SessionId, entity::Session, goal::GoalStatus, question::QuestionStatus};
 use store::{GoalChange, GoalFilter, QuestionFilter};
@@ -51,9 +53,19 @@ impl Service {
     /// Returns a not-found error if there is no such session, or if it has no goal.
     #[boxed]
     pub async fn goal(&self, given: &str) -> Result<Goal, Error> {
+        Ok(self.goal_to_edit(given).await?.goal)
+    }
+
+    /// Returns a goal in order to change it.
+    ///
+    /// # Errors
+    ///
+    /// Returns a not-found error if there is no such goal.
+    #[boxed]
+    pub async fn goal_to_edit(&self, given: &str) -> Result<GoalToEdit, Error> {
         let session = self.find_goal(given).await?;
-        let goal = self.store.goal(self.scope(), session.id).await;
-        let goal = goal.map_err(|error| named(error, given))?;
+        let seen = self.store.goal(self.scope(), session.id).await;
+        let seen = seen.map_err(|error| named(error, given))?;
         let agents = self.store.seat_overviews(self.scope(), session.id).await?;
         let filter = QuestionFilter {
             state: Some(QuestionStatus::Pending),
@@ -61,7 +73,10 @@ impl Service {
         };
         let page = store::Page::first(MAX_OPEN_QUESTIONS);
         let questions = self.store.question_page(self.tenant, filter, page).await?;
-        Ok(view::goal_view(&session, &goal, &agents, questions))
+        Ok(GoalToEdit {
+            goal: view::goal_view(&session, &seen, &agents, questions),
+            seen,
+        })
     }
 
     /// Moves a goal for a person.

@@ -304,6 +304,39 @@ fn result_without_tool_calls_is_flagged() {
 }
 
 #[test]
+fn invented_rework_is_flagged() {
+    let call = |title: &str| {
+        Step::Update(json!({
+            "sessionUpdate": "tool_call", "toolCallId": title, "title": title, "status": "completed",
+        }))
+    };
+    let mut first: Vec<Step> = plan_once([create("a", &[])]).into();
+    first.push(on_work(
+        "a",
+        [call("Read src/update_task.rs"), done("I have read it.")],
+    ));
+    first.push(Step::when(CHECK, [accept()]));
+    let mut later = first.clone();
+    first.push(Step::when(REVIEW, [send_back(&["source"], false)]));
+    later.push(Step::when(REWORK, [done("I have read it again.")]));
+    later.push(Step::when(REVIEW, [accept()]));
+    let test = GoalTest::start(&judged(), &[], [first, later]);
+    test.assert_done();
+    let reviews = test.prompts_with(&format!("{REVIEW} `a`:"));
+    assert!(
+        reviews[0].contains("The worker called 1 tool."),
+        "{}",
+        reviews[0]
+    );
+    assert!(
+        reviews[1].contains("The worker called 0 tools."),
+        "{}",
+        reviews[1]
+    );
+    assert_eq!(test.task("a")["tool_calls"], 0);
+}
+
+#[test]
 fn agent_without_tools_fails_as_unavailable() {
     let mut steps: Vec<Step> = plan_once([create("a", &[])]).into();
     steps.push(on_work("a", [Step::text("All of it is done.")]));

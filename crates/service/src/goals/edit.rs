@@ -11,6 +11,7 @@ use super::{
     named,
     new_goal::{validate_budget, validate_goal, validate_until},
     team::{leave_worker_to_people, set_limit},
+    view::GoalToEdit,
 };
 use crate::{Error, Service, boxed};
 
@@ -19,18 +20,17 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// Returns an error that names the field if a value is invalid, and a refusal with the state if the goal is over. Then
-    /// no field changes.
+    /// Returns an error that names the field if a value is invalid, a refusal with the state if the goal is over, and a conflict
+    /// if somebody has changed these fields since `before` was read. Then no field changes.
     #[boxed]
-    pub async fn edit_goal(&self, given: &str, patch: &GoalPatch) -> Result<Goal, Error> {
-        let session = self.find_goal(given).await?.id;
-        let goal = self.store.goal(self.scope(), session).await;
-        let goal = goal.map_err(|error| named(error, given))?;
+    pub async fn edit_goal(&self, before: &GoalToEdit, patch: &GoalPatch) -> Result<Goal, Error> {
+        let seen = &before.seen;
+        let given = seen.session.to_string();
         // 1. Check all fields.
         let mut changes = Vec::new();
         if !patch.limits.is_empty() {
             changes.push(GoalChange::Limits(
-                changed_limits(&goal, patch, self.workers)?.graph,
+                changed_limits(seen, patch, self.workers)?.graph,
             ));
         }
         match &patch.budget {
@@ -48,10 +48,10 @@ impl Service {
         if !changes.is_empty() {
             let changed = self
                 .store
-                .change_goal_by_all(self.tenant, session, &changes, self.now());
-            changed.await.map_err(|error| named(error, given))?;
+                .edit_goal(self.tenant, seen, &changes, self.now());
+            changed.await.map_err(|error| named(error, &given))?;
         }
-        self.goal(given).await
+        self.goal(&given).await
     }
 }
 
@@ -80,6 +80,9 @@ fn changed_limits(
             return Err(Error::invalid(field, &value.to_string(), problem));
         }
     }
-    leave_worker_to_people(&mut limits, workers);
+    // Another server may have more workers than this one.
+    if patch.limits.contains_key("parallel") {
+        leave_worker_to_people(&mut limits, workers);
+    }
     Ok(limits)
 }

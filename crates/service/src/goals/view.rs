@@ -160,6 +160,15 @@ const fn seat_state(presence: Presence, is_busy: bool) -> GoalSeatState {
     }
 }
 
+/// A goal that a caller has read in order to change it.
+#[derive(Debug)]
+pub struct GoalToEdit {
+    /// The goal.
+    pub goal: Goal,
+    /// The rows from which the goal was read, with which an edit compares those under its locks.
+    pub(super) seen: GoalView,
+}
+
 /// Returns a goal with its seats and its open questions.
 pub(super) fn goal_view(
     session: &Session,

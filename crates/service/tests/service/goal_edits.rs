@@ -64,7 +64,8 @@ impl Draft {
 
     async fn edit(&self, patch: &GoalPatch) -> Result<Goal, Error> {
         let service = &self.world.service;
-        service.edit_goal(&self.session.to_string(), patch).await
+        let before = service.goal_to_edit(&self.session.to_string()).await?;
+        service.edit_goal(&before, patch).await
     }
 
     async fn goal(&self) -> Goal {
@@ -93,6 +94,33 @@ async fn edited_goal_leaves_one_worker_to_people() {
     };
     let edited = draft.edit(&patch).await.unwrap();
     assert_eq!(edited.limits["parallel"], 2);
+}
+
+#[tokio::test]
+async fn edit_of_stale_goal_changes_nothing() {
+    let draft = Draft::create().await;
+    let service = &draft.world.service;
+    let session = draft.session.to_string();
+    let patch = |name: &str, value: u32| GoalPatch {
+        limits: limits(&[(name, value)]),
+        ..GoalPatch::default()
+    };
+    let before = service.goal_to_edit(&session).await.unwrap();
+    draft.edit(&patch("turns", 300)).await.unwrap();
+    let error = service.edit_goal(&before, &patch("rounds", 2)).await;
+    assert!(error.unwrap_err().is_changed());
+    let present = draft.goal().await;
+    assert_eq!(
+        (present.limits["turns"], present.limits["rounds"]),
+        (300, before.goal.limits["rounds"])
+    );
+    // Another server has more workers: its number of turns at a time stays.
+    let service = service.clone().with_workers(Some(2));
+    let before = service.goal_to_edit(&session).await.unwrap();
+    let edited = service.edit_goal(&before, &patch("rounds", 2)).await;
+    let edited = edited.unwrap();
+    assert_eq!(edited.limits["parallel"], before.goal.limits["parallel"]);
+    assert_eq!(edited.limits["rounds"], 2);
 }
 
 #[tokio::test]

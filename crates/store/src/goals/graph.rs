@@ -42,6 +42,8 @@ pub(crate) struct Goal {
     pub(crate) session_status: SessionStatus,
     /// The deadline that is set.
     pub(crate) deadline: Option<(Deadline, Timestamp)>,
+    /// The reasons for which the last reports of tasks were refused, such as their plans.
+    pub(crate) refusals: HashMap<TaskNo, Vec<String>>,
     /// The row, whose documents keep the keys that this program does not know.
     pub(super) row: Row,
     /// The rows of the tasks that were there when the goal was read.
@@ -98,7 +100,12 @@ pub(crate) async fn read_goal(tx: &mut Tx, session: SessionId) -> Result<Option<
     let limits = stored::read::<StoredLimits>(&row, "limits")?;
     let seats = read_seats(tx, session, &team).await?;
     // 2. The tasks with their dependencies.
-    let (ids, tasks, task_rows) = read_tasks(tx, session, &team).await?;
+    let GoalTasks {
+        ids,
+        tasks,
+        refusals,
+        rows: task_rows,
+    } = read_tasks(tx, session, &team).await?;
     // 3. The graph.
     let graph = build(&row, team, limits, tasks)?;
     let deadline = row
@@ -117,6 +124,7 @@ pub(crate) async fn read_goal(tx: &mut Tx, session: SessionId) -> Result<Option<
         seats,
         session_status: row.parse("session_state")?,
         deadline,
+        refusals,
         row,
         task_rows,
     }))
@@ -159,19 +167,28 @@ async fn read_seats(tx: &mut Tx, session: SessionId, team: &Team) -> Result<Vec<
     seats.collect()
 }
 
-async fn read_tasks(
-    tx: &mut Tx,
-    session: SessionId,
-    team: &Team,
-) -> Result<(Vec<TaskId>, Vec<Task>, Vec<Row>), Error> {
+/// The tasks of a goal, in the order of their numbers.
+struct GoalTasks {
+    ids: Vec<TaskId>,
+    tasks: Vec<Task>,
+    refusals: HashMap<TaskNo, Vec<String>>,
+    rows: Vec<Row>,
+}
+
+async fn read_tasks(tx: &mut Tx, session: SessionId, team: &Team) -> Result<GoalTasks, Error> {
     let rows = tx
         .fetch_all(sql!("tasks/of_session"), params![session])
         .await?;
     let mut ids = Vec::with_capacity(rows.len());
     let mut tasks: Vec<Task> = Vec::with_capacity(rows.len());
-    for row in &rows {
+    let mut refusals = HashMap::new();
+    for (no, row) in rows.iter().enumerate() {
         ids.push(row.get("id")?);
-        tasks.push(task_row::read(row, team)?);
+        let (task, of_task) = task_row::read(row, team)?;
+        tasks.push(task);
+        if !of_task.is_empty() {
+            refusals.insert(TaskNo(no), of_task);
+        }
     }
     let dependencies = tx
         .fetch_all(sql!("tasks/dependencies"), params![session])
@@ -182,5 +199,10 @@ async fn read_tasks(
             task.depends_on.push(TaskNo(depends_on));
         }
     }
-    Ok((ids, tasks, rows))
+    Ok(GoalTasks {
+        ids,
+        tasks,
+        refusals,
+        rows,
+    })
 }

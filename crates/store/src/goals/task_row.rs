@@ -27,13 +27,13 @@ where
     T::try_from(number).map_err(|error| row.corrupt_value(column, error.into()).into())
 }
 
-/// Returns a task, without its dependencies.
-pub(super) fn read(row: &Row, team: &Team) -> Result<Task, Error> {
+/// Returns a task, without its dependencies, and the reasons for which its last report was refused.
+pub(super) fn read(row: &Row, team: &Team) -> Result<(Task, Vec<String>), Error> {
     let document = stored::read::<StoredTaskState>(row, "progress")?;
     let role: String = row.get("role")?;
     let digest: Vec<u8> = row.get("digest")?;
     let acceptance: Vec<String> = row.json("acceptance")?;
-    Ok(Task {
+    let task = Task {
         key: row.get("key")?,
         kind: row.parse("kind")?,
         // A role that the team does not have is refused with the other references.
@@ -50,7 +50,8 @@ pub(super) fn read(row: &Row, team: &Team) -> Result<Task, Error> {
         plan_version: small(row, "plan_version")?,
         digest: digest.try_into().unwrap_or_default(),
         progress: document.progress,
-    })
+    };
+    Ok((task, document.refusals))
 }
 
 fn state(row: &Row, document: &TaskDocument) -> Result<TaskState, Error> {
@@ -93,11 +94,18 @@ fn activity(row: &Row, document: &TaskDocument) -> Result<Activity, Error> {
     })
 }
 
-/// Returns the facts about the state of a task that have no columns.
-pub(super) fn document(task: &Task) -> TaskDocument {
+/// Returns the facts about the state of a task that have no columns. `refusals` are the reasons for which its last report was
+/// refused; only a reminder, which may start later, needs them.
+pub(super) fn document(task: &Task, refusals: &[String]) -> TaskDocument {
+    let is_reminded = task.progress.reminded || task.progress.judge_reminded;
     let mut document = TaskDocument {
         progress: task.progress.clone(),
         seat: task.activity().and_then(Activity::seat),
+        refusals: if is_reminded {
+            refusals.to_vec()
+        } else {
+            Vec::new()
+        },
         ..TaskDocument::default()
     };
     match &task.state {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use model::{
     TaskId, Timestamp,
     event::{Change, TaskChange},
-    goal::{Activity, Deadline, GoalState, NewTask, PauseReason, Task, TaskStatus},
+    goal::{Activity, Deadline, GoalState, NewTask, PauseReason, Task, TaskNo, TaskStatus},
 };
 use serde_json::json;
 
@@ -186,7 +186,7 @@ fn insert_params(
         TaskStatus::Done | TaskStatus::Failed | TaskStatus::Cancelled
     );
     let role = goal.graph.team().roles.get(task.role);
-    let document = stored::write::<StoredTaskState>(&task_row::document(task));
+    let document = stored::write::<StoredTaskState>(&task_row::document(task, &[]));
     params! { "tasks/insert";
         id: goal.tasks[no],
         tenant: goal.tenant,
@@ -225,7 +225,8 @@ fn update_params(
     before: TaskStatus,
     task: &Task,
 ) -> Result<Vec<Param>, Error> {
-    let state = task_row::document(task);
+    let refusals = goal.refusals.get(&TaskNo(no));
+    let state = task_row::document(task, refusals.map_or(&[], Vec::as_slice));
     let document = match goal.task_rows.get(no) {
         Some(row) => stored::rewrite::<StoredTaskState>(&state, row, "progress")?,
         None => stored::write::<StoredTaskState>(&state),

@@ -37,7 +37,7 @@ use crate::{
 use self::stage::{done, team, verdict, work};
 
 pub(crate) use budgets::{
-    goal_reports_and_pauses_at_end_of_its_time,
+    draft_that_pauses_at_its_start_has_its_time, goal_reports_and_pauses_at_end_of_its_time,
     goal_reports_and_pauses_at_ninety_percent_of_budget, question_without_time_has_that_of_team,
     time_of_draft_counts_from_its_start, time_that_person_gave_to_draft_stays,
 };
@@ -72,16 +72,18 @@ pub(crate) use presence::{
 pub(crate) use reports::{
     agent_without_tools_fails_as_unavailable, judge_learns_tool_calls_and_artifacts_of_work,
     proposal_during_plan_reaches_next_plan, proposal_of_worker_reaches_planner,
-    report_in_answer_counts_as_call, report_in_answer_over_limit_is_refused_whole,
+    reasons_of_refused_report_reach_later_reminder, report_in_answer_counts_as_call,
+    report_in_answer_over_limit_is_refused_whole,
 };
 pub(crate) use sweeps::{
     end_of_goals_time_wakes_scheduler, idle_goal_is_found_and_its_lost_turn_fails,
     idle_goal_whose_question_is_lost_goes_on,
 };
 pub(crate) use tools::{
-    cancellation_of_task_that_ended_is_withdrawn, plan_over_limit_is_refused,
-    planner_mends_its_staged_plan, report_about_cancelled_task_is_refused,
-    seats_of_goal_send_messages, verdict_without_evidence_is_refused_and_changes_nothing,
+    cancellation_of_task_that_ended_is_withdrawn, message_behind_those_of_open_task_is_carried,
+    plan_over_limit_is_refused, planner_mends_its_staged_plan,
+    report_about_cancelled_task_is_refused, seats_of_goal_send_messages,
+    verdict_without_evidence_is_refused_and_changes_nothing,
     waiting_message_is_in_next_turn_of_task, worker_creating_tasks_is_refused,
 };
 
@@ -112,13 +114,13 @@ behaviours! {
             worker_creating_tasks_is_refused, plan_over_limit_is_refused, planner_mends_its_staged_plan,
             cancellation_of_task_that_ended_is_withdrawn, report_about_cancelled_task_is_refused,
             verdict_without_evidence_is_refused_and_changes_nothing, seats_of_goal_send_messages,
-            waiting_message_is_in_next_turn_of_task,
+            waiting_message_is_in_next_turn_of_task, message_behind_those_of_open_task_is_carried,
             each_task_has_memory_that_its_later_turns_resume, retry_of_task_resumes_its_memory,
             memory_of_removed_instance_is_replaced_and_named,
             goal_reports_and_pauses_at_ninety_percent_of_budget, goal_reports_and_pauses_at_end_of_its_time,
-    question_without_time_has_that_of_team, agent_without_tools_fails_as_unavailable, time_of_draft_counts_from_its_start, time_that_person_gave_to_draft_stays,
+    question_without_time_has_that_of_team, agent_without_tools_fails_as_unavailable, time_of_draft_counts_from_its_start, draft_that_pauses_at_its_start_has_its_time, time_that_person_gave_to_draft_stays,
             report_in_answer_counts_as_call, judge_learns_tool_calls_and_artifacts_of_work,
-    proposal_of_worker_reaches_planner, report_in_answer_over_limit_is_refused_whole, proposal_during_plan_reaches_next_plan,
+    proposal_of_worker_reaches_planner, report_in_answer_over_limit_is_refused_whole, reasons_of_refused_report_reach_later_reminder, proposal_during_plan_reaches_next_plan,
             passed_checks_complete_task_and_keep_evidence, failed_check_reaches_worker_and_next_round_is_fenced,
             checks_of_lost_server_are_claimed_after_its_lease, requeued_checks_are_claimed_at_once,
             cancelled_goal_stops_its_checks, broken_check_waits_for_person_and_is_repeated,

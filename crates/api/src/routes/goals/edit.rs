@@ -41,11 +41,9 @@ pub(super) async fn edit_goal(
     patch: Json<GoalPatch>,
 ) -> Result<(ETag, Answer<Goal>), ApiError> {
     let service = caller.authorize(Permission::SessionsWrite)?;
-    if seen.is_given() {
-        let before = service.goal(&goal).await?;
-        seen.check("the goal", &editable(&before))?;
-    }
-    let edited = service.edit_goal(&goal, &patch.value).await?;
+    let before = service.goal_to_edit(&goal).await?;
+    seen.check("the goal", &editable(&before.goal))?;
+    let edited = service.edit_goal(&before, &patch.value).await?;
     caller.wake_loops();
     Ok((etag::header(&editable(&edited)), Answer(edited)))
 }

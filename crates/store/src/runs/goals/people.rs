@@ -5,7 +5,10 @@ use model::{
     goal::{Event, GoalBudget, GoalState, Limits, Plan, Refusal, TaskNo},
 };
 
-use super::step::{goal_step, lock_goal};
+use super::{
+    step::{goal_step, lock_goal},
+    view::GoalView,
+};
 use crate::{
     Error, Scope, boxed,
     database::Tx,
@@ -65,19 +68,34 @@ impl Store {
         now: Timestamp,
     ) -> Result<GoalState, Error> {
         let changes = std::slice::from_ref(change);
-        self.change_goal_by_all(tenant, session, changes, now).await
+        self.apply_changes(tenant, session, None, changes, now)
+            .await
     }
 
-    /// Moves a goal for a person by several changes, all of them or none. Returns the state of the goal afterwards.
+    /// Changes the text, the limits, the budget and the time of a goal, all of them or none. Returns the state of the goal
+    /// afterwards.
     ///
     /// # Errors
     ///
-    /// The errors of [`Store::change_goal`] for any of the changes.
+    /// Returns [`Error::StaleVersion`] if one of these fields is no longer as in `seen`, and otherwise the errors of
+    /// [`Store::change_goal`] for any of the changes.
     #[boxed]
-    pub async fn change_goal_by_all(
+    pub async fn edit_goal(
+        &self,
+        tenant: TenantId,
+        seen: &GoalView,
+        changes: &[GoalChange],
+        now: Timestamp,
+    ) -> Result<GoalState, Error> {
+        self.apply_changes(tenant, seen.session, Some(seen), changes, now)
+            .await
+    }
+
+    async fn apply_changes(
         &self,
         tenant: TenantId,
         session: SessionId,
+        seen: Option<&GoalView>,
         changes: &[GoalChange],
         now: Timestamp,
     ) -> Result<GoalState, Error> {
@@ -89,6 +107,9 @@ impl Store {
                     .fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), session])
                     .await?;
                 row.ok_or_else(|| Error::not_found("goal", session))?;
+                if let Some(seen) = seen {
+                    check_unchanged(&locked(tx, session).await?, seen)?;
+                }
                 let mut events = Vec::new();
                 for change in changes {
                     events.extend(events_of(tx, session, change, now).await?);
@@ -149,6 +170,21 @@ async fn events_of(
 async fn locked(tx: &mut Tx, session: SessionId) -> Result<Goal, Error> {
     let goal = lock_goal(tx, session).await?;
     goal.ok_or_else(|| Error::not_found("goal", session))
+}
+
+/// Refuses to edit a goal whose text, limits, budget or time is no longer the one that the caller has read.
+fn check_unchanged(goal: &Goal, seen: &GoalView) -> Result<(), Error> {
+    if goal.text == seen.text
+        && *goal.graph.limits() == seen.limits
+        && goal.budget == seen.budget
+        && goal.until == seen.until
+    {
+        return Ok(());
+    }
+    Err(Error::StaleVersion {
+        what: "goal",
+        name: seen.session.to_string(),
+    })
 }
 
 fn check_open(goal: &Goal) -> Result<(), Error> {

@@ -70,7 +70,7 @@ struct StoredAnswer {
 }
 
 /// The rows from which the prompts of turns are rendered.
-pub(super) struct GoalTexts<'a> {
+pub(super) struct GoalTexts {
     tasks: HashMap<TaskId, TaskTexts>,
     /// The tasks of the plan.
     summaries: Vec<TaskSummary>,
@@ -87,17 +87,14 @@ pub(super) struct GoalTexts<'a> {
     /// The end of the attempt before.
     last_errors: HashMap<TaskNo, String>,
     facts: GoalFacts,
-    /// The reasons for which the report of the turn before was refused.
-    refusals: &'a HashMap<TaskNo, Vec<String>>,
 }
 
-impl<'a> GoalTexts<'a> {
+impl GoalTexts {
     /// Reads the texts for turns.
     pub(super) async fn read(
         tx: &mut Tx,
         goal: &Goal,
         turns: &[Turn],
-        refusals: &'a HashMap<TaskNo, Vec<String>>,
         now: Timestamp,
     ) -> Result<Self, Error> {
         // 1. The texts of the tasks and of those whose results they need.
@@ -166,7 +163,6 @@ impl<'a> GoalTexts<'a> {
             staged,
             findings,
             answers,
-            refusals,
         })
     }
 

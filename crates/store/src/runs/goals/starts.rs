@@ -48,7 +48,6 @@ pub(super) async fn insert_starts(
     log: &mut SessionLogWriter,
     goal: &Goal,
     starts: &[Start],
-    refusals: &HashMap<TaskNo, Vec<String>>,
     now: Timestamp,
 ) -> Result<(), Error> {
     if starts.is_empty() {
@@ -83,7 +82,7 @@ pub(super) async fn insert_starts(
         },
     });
     let turns: Vec<Turn> = turns.collect();
-    let texts = GoalTexts::read(tx, goal, &turns, refusals, now).await?;
+    let texts = GoalTexts::read(tx, goal, &turns, now).await?;
     let mut contents: HashMap<SeatNo, String> = HashMap::with_capacity(starts.len());
     for (start, turn) in starts.iter().zip(&turns) {
         contents.insert(start.seat, goal_input(goal, *turn, &texts)?);

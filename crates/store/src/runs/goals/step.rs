@@ -86,8 +86,6 @@ struct Consequences {
     starts: BTreeMap<SeatNo, Start>,
     /// The texts of new tasks by their keys.
     texts: HashMap<String, TaskText>,
-    /// The reasons for which the report of a turn was refused, such as its plan.
-    refusals: HashMap<TaskNo, Vec<String>>,
     drop_staged: bool,
     /// The seats whose waiting runs were cancelled.
     freed: BTreeSet<SeatId>,
@@ -120,10 +118,7 @@ pub(super) async fn move_goal(
             ..
         } = &event
         {
-            let reasons = faults.iter().map(ToString::to_string);
-            found
-                .refusals
-                .extend(task.map(|task| (task, reasons.collect())));
+            note_refusal(goal, task, faults);
         }
         let is_plan_of_planner = keep_texts(&mut found.texts, &event);
         for effect in advance(&mut goal.graph, event)? {
@@ -158,12 +153,7 @@ pub(super) async fn move_goal(
                 Effect::StopChecks(task) => {
                     waiting.extend(checks::stop_checks(tx, goal, task, now).await?);
                 }
-                Effect::PlanRefused(faults) => {
-                    let reasons = faults.iter().map(ToString::to_string);
-                    found
-                        .refusals
-                        .extend(task.map(|task| (task, reasons.collect())));
-                }
+                Effect::PlanRefused(faults) => note_refusal(goal, task, &faults),
                 Effect::Published { .. } => found.drop_staged |= is_plan_of_planner,
                 Effect::DropStaged => found.drop_staged = true,
                 Effect::SetDeadline(deadline) => {
@@ -175,7 +165,8 @@ pub(super) async fn move_goal(
         }
     }
     // The hours of the team count from the start, because a draft may wait longer than they last.
-    if state_before == GoalState::Draft && goal.graph.goal() == GoalState::Active {
+    let state = goal.graph.goal();
+    if state_before == GoalState::Draft && state != GoalState::Draft && !state.is_over() {
         let hours = u64::from(goal.definition.limits.hours);
         goal.until = goal.until.or(Some(now + Duration::from_hours(hours)));
     }
@@ -187,13 +178,19 @@ pub(super) async fn move_goal(
     }
     // 3. Start the turns. Seats whose waiting run was cancelled may have other inputs.
     let starts: Vec<Start> = found.starts.into_values().collect();
-    starts::insert_starts(store, tx, log, goal, &starts, &found.refusals, now).await?;
+    starts::insert_starts(store, tx, log, goal, &starts, now).await?;
     promote_after(tx, log, found.freed, BTreeSet::new(), now).await?;
     // 4. Close the session of a goal that is over.
     if goal.graph.goal().is_over() && !state_before.is_over() {
         stop::close_session(tx, log, goal, now).await?;
     }
     Ok(())
+}
+
+/// Keeps the reasons for which a report was refused for the reminder, which may start in a later move.
+fn note_refusal<F: ToString>(goal: &mut Goal, task: Option<TaskNo>, faults: &[F]) {
+    let reasons = faults.iter().map(ToString::to_string).collect();
+    goal.refusals.extend(task.map(|task| (task, reasons)));
 }
 
 /// Returns `true` for an event that an earlier one of the same transaction has made needless: a higher budget has resumed the

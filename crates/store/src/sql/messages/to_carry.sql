@@ -19,6 +19,11 @@ where m.delivered_at is null
     and m.seq <= coalesce((
         select x.seq from agent_messages x
         where x.to_seat_id = item.seat_id and x.delivered_at is null
+            and not exists (
+                select 1 from agent_runs r
+                where r.input_id = x.input_id and r.input_id <> item.input_id and r.origin = 'task'
+                    and r.status in ('queued', 'deferred', 'delivered', 'running')
+            )
         order by x.seq
         limit 1 offset $4
     ), m.seq)

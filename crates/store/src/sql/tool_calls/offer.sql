@@ -1,6 +1,6 @@
 -- Returns the agent of a running turn with all that decides on the tools of the turn, because each call of a tool reads it:
 -- the source of the input, its automation and its task, the number of seats of the session, and that of the undelivered
--- messages to the seat that the turn does not carry. Returns no row as `tool_calls/turn`.
+-- messages to the seat that neither the turn nor an open turn of a task carries. Returns no row as `tool_calls/turn`.
 -- $1 run, $2 worker, $3 hash of the run's secret, $4 oldest instant that is not stale
 select h.id, h.name, h.config, h.format, h.needs_format, r.tenant_id, r.origin, r.automation_id, r.task_id,
     (
@@ -10,6 +10,11 @@ select h.id, h.name, h.config, h.format, h.needs_format, r.tenant_id, r.origin, 
     (
         select count(*) from agent_messages m
         where m.to_seat_id = r.seat_id and m.delivered_at is null and (m.input_id is null or m.input_id <> r.input_id)
+            and not exists (
+                select 1 from agent_runs o
+                where o.input_id = m.input_id and o.origin = 'task'
+                    and o.status in ('queued', 'deferred', 'delivered', 'running')
+            )
     ) as unread
 from agent_runs r
 join run_heartbeats b on b.run_id = r.id and b.worker_id = r.worker_id

@@ -82,6 +82,8 @@ pub(crate) struct TaskState {
     pub(crate) of_judge: bool,
     /// The names behind the reason of a failure.
     pub(crate) about: Vec<String>,
+    /// The reasons for which the last report was refused, until the reminder has told them.
+    pub(crate) refusals: Vec<String>,
 }
 
 /// The facts about the state of a task, as its row holds them.
@@ -101,6 +103,8 @@ pub(crate) struct StoredTaskState {
     of_judge: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     about: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    refusals: Vec<String>,
 }
 
 impl Document for StoredTaskState {
@@ -116,6 +120,7 @@ impl Document for StoredTaskState {
             questions: state.questions,
             of_judge: state.of_judge,
             about: state.about,
+            refusals: state.refusals,
         }
     }
 
@@ -127,6 +132,7 @@ impl Document for StoredTaskState {
             questions: self.questions,
             of_judge: self.of_judge,
             about: self.about,
+            refusals: self.refusals,
         })
     }
 }

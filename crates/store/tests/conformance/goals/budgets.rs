@@ -116,6 +116,19 @@ pub(crate) async fn time_of_draft_counts_from_its_start(db: &TestStore) {
     assert_eq!(view.until, Some(until));
 }
 
+pub(crate) async fn draft_that_pauses_at_its_start_has_its_time(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let mut new = stage.new_goal(team(1, None));
+    (new.draft, new.team.limits.hours) = (true, 2);
+    new.budget = tokens(0);
+    let session = stage.store.create_goal(stage.tenant, &new, stage.now());
+    let session = session.await.unwrap();
+    let started = stage.change(session, GoalChange::Start).await.unwrap();
+    assert_eq!(started, PAUSED);
+    let view = stage.store.goal(stage.scope(), session).await.unwrap();
+    assert_eq!(view.until, Some(stage.now() + Duration::from_hours(2)));
+}
+
 pub(crate) async fn time_that_person_gave_to_draft_stays(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let given = stage.now() + Duration::from_hours(8);

@@ -217,3 +217,25 @@ pub(crate) async fn proposal_during_plan_reaches_next_plan(db: &TestStore) {
     stage.list_tools(&planner).await;
     stage.succeed(planner.run).await;
 }
+
+pub(crate) async fn reasons_of_refused_report_reach_later_reminder(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage
+        .planned_goal(db, team(1, None), &[work("a", &[])])
+        .await;
+    let worker = stage.turn(db, session, "worker-1").await;
+    // No turn starts while the goal is paused, so that the reminder starts in a later move.
+    stage.change(session, GoalChange::Pause).await.unwrap();
+    let long = json!({ "status": "done", "result": "r".repeat(1 << 20) });
+    let long = answer(&format!("Done.\n\n```json\n{long}\n```\n"));
+    stage.end(worker.run, &long).await;
+    assert!(stage.open_run(db, session, "worker-1").await.is_none());
+    stage.change(session, GoalChange::Resume).await.unwrap();
+    let worker = stage.turn(db, session, "worker-1").await;
+    let run = stage.run(worker.run).await;
+    assert_eq!(run.prompt_ref.unwrap().id, "goal.reminder");
+    assert!(run.content.contains("`result` is `rrr"), "{}", run.content);
+    stage.report(&worker, &done("A")).await.unwrap();
+    stage.succeed(worker.run).await;
+    assert_eq!(stage.tasks(session).await[1], "a DONE nothing");
+}

@@ -4,8 +4,12 @@ use model::{
     goal::{NewTask, PlanError, Refusal, Reviews, TaskRole, TaskStatus},
     lifecycle::InvalidTransition,
     outcome::FailureKind,
+    seat_message::{CARRIED_PER_TURN, Sender},
 };
-use store::{Error, GoalChange, Recipients, Scope, StagedCancellation, ToolCaller, params};
+use serde_json::json;
+use store::{
+    Error, GoalChange, NewSeatMessage, Recipients, Scope, StagedCancellation, ToolCaller, params,
+};
 
 use super::stage::{done, sent_back, team, verdict, work};
 use crate::{fixtures::TestStore, stage::Stage};
@@ -341,4 +345,47 @@ pub(crate) async fn waiting_message_is_in_next_turn_of_task(db: &TestStore) {
     // No turn of the message follows.
     assert!(stage.open_run(db, session, "worker-1").await.is_none());
     assert_eq!(stage.tasks(session).await[1], "a DONE nothing");
+}
+
+pub(crate) async fn message_behind_those_of_open_task_is_carried(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage.goal(team(1, None)).await;
+    let planner = stage.turn(db, session, "planner").await;
+    let seats = stage.store.seats(stage.scope(), session).await.unwrap();
+    let worker = seats.iter().find(|seat| seat.role == "worker").unwrap().id;
+    // 1. A whole turn of messages fails, and the turn of a task carries them until it is lost.
+    for number in 0..CARRIED_PER_TURN {
+        let (to, now) = (Recipients::Seat(worker), stage.tick());
+        let text = format!("Message {number}.");
+        let sent = stage.store.send_seat_message(&planner, to, &text, now);
+        assert_eq!(sent.await.unwrap().len(), 1);
+    }
+    let receiver = stage.turn(db, session, "worker-1").await;
+    stage.fail(receiver.run, FailureKind::AgentError).await;
+    stage.stage_task(&planner, &work("a", &[])).await.unwrap();
+    stage.succeed(planner.run).await;
+    let lost = stage.turn(db, session, "worker-1").await;
+    assert!(stage.run(lost.run).await.content.contains("Message 19."));
+    stage.advance_seconds(200);
+    assert_eq!(stage.stall().await, [lost.run]);
+    // 2. The message of a person begins while the next attempt waits, and its turn is offered no other message.
+    let new = NewSeatMessage {
+        from: Sender::Person("Ann".into()),
+        to: Recipients::Seat(worker),
+        content: "Stop at noon.".into(),
+        metadata: json!({}),
+    };
+    let sent = stage
+        .store
+        .publish_seat_message(stage.tenant, session, None, &new, stage.now());
+    assert_eq!(sent.await.unwrap().len(), 1);
+    let turn = stage.turn(db, session, "worker-1").await;
+    let offer = stage.store.turn_offer(&turn, stage.now()).await.unwrap();
+    assert_eq!(offer.unread, 0);
+    stage.succeed(turn.run).await;
+    let sql =
+        "select count(*) as n from agent_messages where to_seat_id = $1 and delivered_at is null";
+    let rows = db.run(Scope::System, sql, params![worker]).await.unwrap();
+    let undelivered: i64 = rows[0].get("n").unwrap();
+    assert_eq!(usize::try_from(undelivered).unwrap(), CARRIED_PER_TURN);
 }

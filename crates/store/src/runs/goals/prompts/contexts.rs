@@ -38,7 +38,7 @@ const TAKEN_OVER: &str = "Another seat has begun this task, and you take it over
 pub(in crate::runs::goals) fn goal_input(
     goal: &Goal,
     turn: Turn,
-    texts: &GoalTexts<'_>,
+    texts: &GoalTexts,
 ) -> Result<String, Error> {
     let no = turn.task;
     let rendered = match turn.prompt {
@@ -50,7 +50,7 @@ pub(in crate::runs::goals) fn goal_input(
         Prompt::Answer => render_answers(no, texts),
         Prompt::Check => render_check(goal, texts),
         Prompt::Report => render_report(goal, texts),
-        Prompt::Reminder => render_reminder(goal, no, texts),
+        Prompt::Reminder => render_reminder(goal, no),
     };
     let rendered = rendered.and_then(|text| match turn.memory {
         TurnMemory::Kept => Ok(text),
@@ -67,7 +67,7 @@ pub(in crate::runs::goals) fn goal_input(
 fn in_new_memory(
     goal: &Goal,
     turn: Turn,
-    texts: &GoalTexts<'_>,
+    texts: &GoalTexts,
     text: String,
 ) -> Result<String, prompt::Error> {
     let no = turn.task;
@@ -90,7 +90,7 @@ fn in_new_memory(
     Ok(parts.join("\n\n"))
 }
 
-fn render_plan(goal: &Goal, texts: &GoalTexts<'_>) -> Result<String, prompt::Error> {
+fn render_plan(goal: &Goal, texts: &GoalTexts) -> Result<String, prompt::Error> {
     let graph = &goal.graph;
     let team = graph.team();
     let limits = graph.limits();
@@ -120,7 +120,7 @@ fn render_plan(goal: &Goal, texts: &GoalTexts<'_>) -> Result<String, prompt::Err
     Ok(context.render()?.text)
 }
 
-fn render_replan(goal: &Goal, texts: &GoalTexts<'_>) -> Result<String, prompt::Error> {
+fn render_replan(goal: &Goal, texts: &GoalTexts) -> Result<String, prompt::Error> {
     let (ended, open): (Vec<_>, Vec<_>) = texts
         .summaries
         .iter()
@@ -145,7 +145,7 @@ const fn has_ended(status: TaskStatus) -> bool {
     )
 }
 
-fn replan_reason(graph: &Graph, texts: &GoalTexts<'_>) -> &'static str {
+fn replan_reason(graph: &Graph, texts: &GoalTexts) -> &'static str {
     let has_failed = |task: &Task| task.status() == TaskStatus::Failed;
     if graph.tasks().iter().any(has_failed) {
         "a task has failed"
@@ -161,7 +161,7 @@ fn replans_left(graph: &Graph) -> u32 {
     limit.saturating_sub(graph.progress().replans)
 }
 
-fn render_work(goal: &Goal, no: TaskNo, texts: &GoalTexts<'_>) -> Result<String, prompt::Error> {
+fn render_work(goal: &Goal, no: TaskNo, texts: &GoalTexts) -> Result<String, prompt::Error> {
     let tasks = goal.graph.tasks();
     let task = &tasks[no.0];
     let empty = TaskTexts::default();
@@ -192,7 +192,7 @@ fn render_work(goal: &Goal, no: TaskNo, texts: &GoalTexts<'_>) -> Result<String,
     Ok(context.render()?.text)
 }
 
-fn render_rework(goal: &Goal, no: TaskNo, texts: &GoalTexts<'_>) -> Result<String, prompt::Error> {
+fn render_rework(goal: &Goal, no: TaskNo, texts: &GoalTexts) -> Result<String, prompt::Error> {
     let task = &goal.graph.tasks()[no.0];
     let context = ReworkContext {
         key: &task.key,
@@ -203,7 +203,7 @@ fn render_rework(goal: &Goal, no: TaskNo, texts: &GoalTexts<'_>) -> Result<Strin
     Ok(context.render()?.text)
 }
 
-fn render_review(goal: &Goal, no: TaskNo, texts: &GoalTexts<'_>) -> Result<String, prompt::Error> {
+fn render_review(goal: &Goal, no: TaskNo, texts: &GoalTexts) -> Result<String, prompt::Error> {
     let task = &goal.graph.tasks()[no.0];
     let id = goal.tasks[no.0];
     let empty = TaskTexts::default();
@@ -222,7 +222,7 @@ fn render_review(goal: &Goal, no: TaskNo, texts: &GoalTexts<'_>) -> Result<Strin
 }
 
 /// Returns the findings of the last round of a task.
-fn findings_of<'t>(no: TaskNo, texts: &'t GoalTexts<'_>) -> &'t [StoredFinding] {
+fn findings_of(no: TaskNo, texts: &GoalTexts) -> &[StoredFinding] {
     texts.findings.get(&no).map_or(&[], Vec::as_slice)
 }
 
@@ -231,16 +231,16 @@ fn findings(findings: &[StoredFinding]) -> Vec<FindingEntry<'_>> {
 }
 
 /// Returns the artifacts that a prompt lists.
-fn artifacts<'t>(
-    texts: &'t GoalTexts<'_>,
+fn artifacts(
+    texts: &GoalTexts,
     is_listed: impl Fn(&StoredArtifact) -> bool,
-) -> Vec<ArtifactEntry<'t>> {
+) -> Vec<ArtifactEntry<'_>> {
     let artifacts = texts.facts.artifacts.iter();
     let listed = artifacts.filter(|artifact| is_listed(artifact));
     listed.map(StoredArtifact::entry).collect()
 }
 
-fn render_answers(no: TaskNo, texts: &GoalTexts<'_>) -> Result<String, prompt::Error> {
+fn render_answers(no: TaskNo, texts: &GoalTexts) -> Result<String, prompt::Error> {
     let answers = texts.answers.get(&no).map_or(&[][..], Vec::as_slice);
     let render = |it: &super::StoredAnswer| {
         let person = it.person.as_deref();
@@ -255,7 +255,7 @@ fn render_answers(no: TaskNo, texts: &GoalTexts<'_>) -> Result<String, prompt::E
     Ok(prompts.join("\n\n"))
 }
 
-fn render_check(goal: &Goal, texts: &GoalTexts<'_>) -> Result<String, prompt::Error> {
+fn render_check(goal: &Goal, texts: &GoalTexts) -> Result<String, prompt::Error> {
     let tasks: Vec<TaskEntry<'_>> = texts.summaries.iter().map(TaskSummary::entry).collect();
     let context = CheckContext {
         goal: &goal.text,
@@ -265,7 +265,7 @@ fn render_check(goal: &Goal, texts: &GoalTexts<'_>) -> Result<String, prompt::Er
     Ok(context.render()?.text)
 }
 
-fn render_report(goal: &Goal, texts: &GoalTexts<'_>) -> Result<String, prompt::Error> {
+fn render_report(goal: &Goal, texts: &GoalTexts) -> Result<String, prompt::Error> {
     let tasks: Vec<TaskEntry<'_>> = texts.summaries.iter().map(TaskSummary::entry).collect();
     let questions: Vec<_> = texts
         .facts
@@ -283,15 +283,11 @@ fn render_report(goal: &Goal, texts: &GoalTexts<'_>) -> Result<String, prompt::E
     Ok(context.render()?.text)
 }
 
-fn render_reminder(
-    goal: &Goal,
-    no: TaskNo,
-    texts: &GoalTexts<'_>,
-) -> Result<String, prompt::Error> {
+fn render_reminder(goal: &Goal, no: TaskNo) -> Result<String, prompt::Error> {
     let kind = TaskRole::of_task(&goal.graph.tasks()[no.0]).report_kind();
     // The turn of the report is never reminded.
     let kind = kind.unwrap_or(ReportKind::Result);
-    let refusals = texts.refusals.get(&no).map_or(&[][..], Vec::as_slice);
+    let refusals = goal.refusals.get(&no).map_or(&[][..], Vec::as_slice);
     let context = ReminderContext {
         missing: kind.tool(),
         schema: &report_schema(kind),

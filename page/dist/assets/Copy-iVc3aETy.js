@@ -1,1 +1,0 @@
-import{Gn as e,Kn as t,Nt as n,Yn as r,tn as i}from"./index-DAjEynFf.js";var a=r(t(),1),o=e();function s({text:e}){let[t,r]=(0,a.useState)(!1);return(0,o.jsx)(i,{size:`small`,onClick:()=>{navigator.clipboard?.writeText(e).then(()=>r(!0),()=>n(`The browser does not permit copying`))},children:t?`Copied`:`Copy`})}export{s as t};
