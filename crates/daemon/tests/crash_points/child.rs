@@ -7,9 +7,17 @@ use std::{
     process::{Command, Stdio},
 };
 
+use model::{RunId, SessionId, TenantId, Timestamp};
 use serde::{Deserialize, Serialize};
+use store::Store;
 
-use crate::{goals::GoalTransition, runtimes, transitions::Transition, turns};
+use crate::{
+    goals::GoalTransition,
+    runtimes,
+    stage::{instant, open},
+    transitions::Transition,
+    turns,
+};
 
 /// The environment variable with the child's job.
 const JOB_VARIABLE: &str = "MATINS_CRASH_JOB";
@@ -45,6 +53,15 @@ pub(crate) enum Task {
     Deliver,
 }
 
+/// The store, the time and the rows of a job that runs one transition.
+pub(crate) struct JobContext {
+    pub(crate) store: Store,
+    pub(crate) now: Timestamp,
+    pub(crate) tenant: TenantId,
+    pub(crate) session: SessionId,
+    pub(crate) run: RunId,
+}
+
 /// The end of a child.
 #[derive(Debug)]
 pub(crate) struct ChildEnd {
@@ -57,6 +74,20 @@ pub(crate) struct ChildEnd {
 impl Job {
     fn points_file(&self) -> PathBuf {
         self.home.join("points")
+    }
+
+    /// Opens the store of a job with the IDs of a session and a run.
+    pub(crate) async fn open(&self, session: &str, run: &str) -> JobContext {
+        let store = open(&self.url, &self.home).await;
+        let now = instant(self.now);
+        let tenant = store.ensure_tenant("default", now).await.unwrap();
+        JobContext {
+            store,
+            now,
+            tenant,
+            session: session.parse().unwrap(),
+            run: run.parse().unwrap(),
+        }
     }
 
     /// Runs the job in a child process and waits for its end.

@@ -23,8 +23,8 @@ use uuid::Uuid;
 
 use crate::{
     checks::{check_history, check_state, runs_oldest_first, snapshot},
-    child::{Job, Task},
-    stage::{Database, TestBed, instant, open, test_instance},
+    child::{Job, JobContext, Task},
+    stage::{Database, TestBed, test_instance},
     tool_calls::{SECRET_HASH, caller},
     transitions::{
         HEARTBEAT_STALE, crashed_worker, finished_with_answer, record_agent_end,
@@ -57,11 +57,13 @@ impl GoalTransition {
         [session, run, task]: &[String; 3],
         arm: impl FnOnce(fn(&str) -> bool),
     ) {
-        let store = open(&job.url, &job.home).await;
-        let now = instant(job.now);
-        let tenant = store.ensure_tenant("default", now).await.unwrap();
-        let session: SessionId = session.parse().unwrap();
-        let run: RunId = run.parse().unwrap();
+        let JobContext {
+            store,
+            now,
+            tenant,
+            session,
+            run,
+        } = job.open(session, run).await;
         let task: TaskId = task.parse().unwrap();
         let worker = crashed_worker();
         match self {

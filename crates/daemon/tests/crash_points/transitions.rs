@@ -17,8 +17,8 @@ use uuid::Uuid;
 
 use crate::{
     checks::{check_history, check_state, runs_oldest_first, snapshot},
-    child::{ChildEnd, Job, Task},
-    stage::{Database, TestBed, instant, open, test_instance},
+    child::{ChildEnd, Job, JobContext, Task},
+    stage::{Database, TestBed, test_instance},
     tool_calls::{self, SECRET_HASH},
 };
 
@@ -93,11 +93,13 @@ impl Transition {
         [session, run, automation]: &[String; 3],
         arm: impl FnOnce(fn(&str) -> bool),
     ) {
-        let store = open(&job.url, &job.home).await;
-        let now = instant(job.now);
-        let tenant = store.ensure_tenant("default", now).await.unwrap();
-        let session: SessionId = session.parse().unwrap();
-        let run: RunId = run.parse().unwrap();
+        let JobContext {
+            store,
+            now,
+            tenant,
+            session,
+            run,
+        } = job.open(session, run).await;
         let automation: AutomationId = automation.parse().unwrap();
         let (worker, scope) = (crashed_worker(), Scope::System);
         if self == Self::Finish {
