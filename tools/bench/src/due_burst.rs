@@ -44,7 +44,7 @@ pub(crate) struct BurstMeasurement {
     /// The time from the due instant to the commit for each run of the other tenant that was due during the burst,
     /// sorted.
     pub(crate) other_tenant_lags: Vec<Duration>,
-    /// The peak memory of this process before and after the burst, in MB.
+    /// The memory of this process before the burst, and its peak during the burst, in MB.
     pub(crate) peak_mb: (f64, f64),
 }
 
@@ -72,7 +72,7 @@ pub(crate) async fn measure(
     create_automations(&world, other, apart, before).await?;
     database.vacuum_and_checkpoint().await?;
 
-    let first = machine::peak_mb()?;
+    let first = machine::reset_peak_mb()?;
     let clock = Arc::new(OffsetClock::start(before));
     // Start no workers, because the measurement ends when the runs are committed.
     let host = host_without_agents(&world, clock.clone(), 0, folder.path())?;

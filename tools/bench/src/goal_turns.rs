@@ -204,6 +204,10 @@ fn seat_times(tasks: &[TaskDetails], prompts: &HashMap<String, Duration>) -> Res
 
 /// Returns the time from the end of a run to the prompt of another one. Server and agents are processes of one machine, so
 /// that they have one clock.
+///
+/// # Errors
+///
+/// Returns an error if the prompt precedes the end, because such a pair is none of a run and its successor.
 fn time_between(
     before: &TaskRun,
     run: &TaskRun,
@@ -213,5 +217,6 @@ fn time_between(
     let ended = Duration::from_micros(u64::try_from(ended.as_microsecond())?);
     let prompt = prompts.get(&run.id.to_string());
     let prompt = prompt.context("a run of a task has no prompt")?;
-    Ok(prompt.saturating_sub(ended))
+    let time = prompt.checked_sub(ended);
+    time.context("a prompt precedes the end of the run before it")
 }

@@ -24,7 +24,7 @@ use super::{
     machine,
     postgres::PostgresServer,
     programs::Programs,
-    statistics::{format_quantiles, median, ms},
+    statistics::{format_median_and_max, format_quantiles, median, ms},
 };
 
 /// The number of publications of each size, by turns.
@@ -45,7 +45,7 @@ pub(crate) struct GoalsMeasurement {
 struct PublishMeasurement {
     /// The median times of the small plans and of the large ones.
     medians: [Duration; 2],
-    /// The peak memory of this process before and after the publications, in MB.
+    /// The memory of this process before the publications, and its peak during them, in MB.
     peak_mb: (f64, f64),
 }
 
@@ -103,7 +103,7 @@ pub(crate) async fn measure_postgres(
 }
 
 async fn measure_publications(world: &Fixture) -> Result<PublishMeasurement> {
-    let before = machine::peak_mb()?;
+    let before = machine::reset_peak_mb()?;
     let mut times = [const { Vec::new() }; 2];
     // The first publications prepare the statements.
     publish(world, PLAN_SIZES[0]).await?;
@@ -197,7 +197,7 @@ pub(crate) fn print(database: &str, measured: &GoalsMeasurement) {
          alternating)\n\
          \x20 {small_size:6} tasks, until they are committed           {small:8.0} ms\n\
          \x20 {large_size:6} tasks, until they are committed           {large:8.0} ms, {:.1} times  (at most 2000 ms, 12 times)\n\
-         \x20 peak memory before and after                     {:8.1} MB, {:.1} MB",
+         \x20 memory before, and its peak                      {:8.1} MB, {:.1} MB",
         large / small,
         publications.peak_mb.0,
         publications.peak_mb.1,
@@ -220,6 +220,6 @@ pub(crate) fn print(database: &str, measured: &GoalsMeasurement) {
         goal_cancel::WORKERS,
         cancel.processes,
         cancel.times.len(),
-        format_quantiles(&cancel.times),
+        format_median_and_max(&cancel.times),
     );
 }

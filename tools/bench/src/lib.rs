@@ -209,13 +209,13 @@ async fn due(folder: &Path, args: &Args) -> Result<()> {
     let home = new_folder(folder)?;
     let world = Fixture::open_sqlite(home.path()).await?;
     let instant = due::create_due_automations(&world, args.triggers).await?;
-    let before = machine::peak_mb()?;
+    let before = machine::reset_peak_mb()?;
     let measured = due::fire_all(&world, instant, args.triggers).await?;
     println!(
         "\n{} triggers due at one instant (SQLite, a new session for each)\n\
          \x20 until all runs are committed                {:8.2} s   (at most 5 s)\n\
          \x20 longest transaction                         {:8.0} ms\n\
-         \x20 peak memory before and after                {before:8.1} MB, {:.1} MB",
+         \x20 memory before, and its peak                 {before:8.1} MB, {:.1} MB",
         measured.triggers,
         measured.took.as_secs_f64(),
         measured.longest_transaction.as_secs_f64() * 1000.0,

@@ -43,7 +43,20 @@ fn sync_time(folder: &Path) -> Result<f64> {
     Ok(median(times).as_secs_f64())
 }
 
-/// Returns the peak resident memory of this process so far, in MB.
+/// Makes the present resident memory of this process its peak, so that the next peak is that of one measurement. Returns the
+/// present resident memory, in MB.
+///
+/// # Errors
+///
+/// Returns an error if the kernel cannot reset the peak.
+pub(crate) fn reset_peak_mb() -> Result<f64> {
+    // See `proc_pid_clear_refs(5)`.
+    let reset = fs::write("/proc/self/clear_refs", "5");
+    reset.context("cannot reset the peak memory by `/proc/self/clear_refs`")?;
+    peak_mb()
+}
+
+/// Returns the peak resident memory of this process since the last [`reset_peak_mb`], or since its start, in MB.
 pub(crate) fn peak_mb() -> Result<f64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -247,7 +247,7 @@ async fn due(server: &PostgresServer, folder: &Path, args: &Args) -> Result<()> 
         "\n{} triggers due at one instant (PostgreSQL, a server's scheduler, a new session for each)\n\
          \x20 until all runs are committed                {:8.2} s   (at most 3 s)\n\
          \x20 another tenant's, due every 100 ms meanwhile {}, {} runs  (at most 1 s)\n\
-         \x20 peak memory before and after                {:8.1} MB, {:.1} MB",
+         \x20 memory before, and its peak                 {:8.1} MB, {:.1} MB",
         args.triggers,
         measured.took.as_secs_f64(),
         format_quantiles(&measured.other_tenant_lags),

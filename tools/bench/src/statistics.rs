@@ -27,6 +27,12 @@ pub(crate) fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
+/// Formats the median and the maximum of a few sorted durations, whose 99th percentile would be the maximum.
+pub(crate) fn format_median_and_max(sorted: &[Duration]) -> String {
+    let at = |part| ms(quantile(sorted, part));
+    format!("median {:8.2} ms, max {:8.2} ms", at(0.5), at(1.0))
+}
+
 /// Formats the median, the 99th percentile and the maximum.
 pub(crate) fn format_quantiles(sorted: &[Duration]) -> String {
     let at = |part| ms(quantile(sorted, part));
