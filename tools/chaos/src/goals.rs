@@ -34,6 +34,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(700);
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 /// The maximum time from the last fault, or from a later start, until a goal ends.
 const END_TIMEOUT: Duration = Duration::from_mins(8);
+/// The maximum time from the start of a goal to its end. Otherwise goals that hang while others wait for their start would
+/// keep the faults going forever.
+const GOAL_TIMEOUT: Duration = Duration::from_mins(30);
+
 /// The running people of goals.
 pub(crate) struct GoalPeople {
     lanes: JoinSet<Result<Vec<GoalEnd>>>,
@@ -78,14 +82,16 @@ impl GoalPeople {
         }
     }
 
-    /// Waits until each goal has been started, so that the faults can meet all of them.
+    /// Waits until each goal has been started, so that the faults can meet all of them. A goal that hangs is left behind
+    /// after [`GOAL_TIMEOUT`], and its person starts the next one.
     pub(crate) async fn wait_for_starts(&self) {
         while self.started.load(Ordering::Relaxed) < self.count {
             sleep(POLL_INTERVAL).await;
         }
     }
 
-    /// Waits until all goals have ended, or until [`END_TIMEOUT`] after the last fault, and returns their states.
+    /// Waits until each goal has ended, or until its time is over: [`END_TIMEOUT`] after the last fault, or [`GOAL_TIMEOUT`]
+    /// after its start. Returns their states.
     ///
     /// # Errors
     ///
@@ -99,7 +105,7 @@ impl GoalPeople {
     }
 }
 
-/// Starts a goal and helps it on until it ends.
+/// Starts a goal and helps it on until it ends or its time is over.
 async fn follow_goal(
     api: &Api,
     number: usize,
@@ -122,7 +128,8 @@ async fn follow_goal(
         .await
         .with_context(|| format!("cannot start goal {number}"))?;
     let id = created["id"].as_str().context("the goal has no `id`")?;
-    let mut deadline = None;
+    let started = Instant::now();
+    let mut calm_since: Option<Instant> = None;
     loop {
         // A goal that no server shows now is read again later.
         let goal = api.get(&format!("/goals/{id}"), REQUEST_TIMEOUT).await;
@@ -140,17 +147,24 @@ async fn follow_goal(
             });
         }
         if calm.is_cancelled() {
-            let until = *deadline.get_or_insert_with(|| Instant::now() + END_TIMEOUT);
-            if Instant::now() > until {
-                // The check of the goals reports the state.
-                let (reason, cause) = (&goal["reason"], &goal["cause"]);
-                return Ok(GoalEnd {
-                    id: id.to_owned(),
-                    state: format!("{state} {END_TIMEOUT:?} after the last fault"),
-                    reason: Some(format!("{reason}, cause {cause}")),
-                    report: String::new(),
-                });
-            }
+            calm_since.get_or_insert_with(Instant::now);
+        }
+        let overdue = if started.elapsed() > GOAL_TIMEOUT {
+            Some(format!("{GOAL_TIMEOUT:?} after its start"))
+        } else if calm_since.is_some_and(|since| since.elapsed() > END_TIMEOUT) {
+            Some(format!("{END_TIMEOUT:?} after the last fault"))
+        } else {
+            None
+        };
+        if let Some(overdue) = overdue {
+            // The check of the goals reports the state.
+            let (reason, cause) = (&goal["reason"], &goal["cause"]);
+            return Ok(GoalEnd {
+                id: id.to_owned(),
+                state: format!("{state} {overdue}"),
+                reason: Some(format!("{reason}, cause {cause}")),
+                report: String::new(),
+            });
         }
         help(api, id, &goal).await;
         sleep(POLL_INTERVAL).await;
