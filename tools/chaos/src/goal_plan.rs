@@ -20,6 +20,17 @@ pub(crate) struct PlannedTask {
     pub(crate) writes: Vec<String>,
     /// The number of tasks that it makes.
     pub(crate) count: usize,
+    /// `true` if the judge sends the first version back.
+    pub(crate) is_sent_back: bool,
+    /// `true` if Matins runs checks of the task.
+    pub(crate) has_checks: bool,
+}
+
+impl PlannedTask {
+    /// `true` if the task with this key takes turns. The task that stands for all items takes none.
+    pub(crate) fn takes_turns(&self, key: &str) -> bool {
+        self.count == 1 || key.contains('/')
+    }
 }
 
 /// Returns the plan of each goal, as arguments of `create_task`: twenty tasks in four rows with one task for each of four
@@ -83,6 +94,8 @@ pub(crate) fn planned_tasks() -> Vec<PlannedTask> {
         depends_on: texts(&task["depends_on"]),
         writes: texts(&task["writes"]),
         count: task["each"].as_array().map_or(1, Vec::len),
+        is_sent_back: task["review"] == true,
+        has_checks: task["checks"].is_array(),
     });
     tasks.collect()
 }
@@ -124,6 +137,18 @@ mod tests {
             for before in &task.depends_on {
                 assert!(tasks.iter().any(|other| other.key == *before), "{before}");
             }
+        }
+    }
+
+    #[test]
+    fn plan_has_reviewed_and_checked_task_and_plain_keys() {
+        let tasks = planned_tasks();
+        assert_eq!(tasks.iter().filter(|task| task.is_sent_back).count(), 1);
+        assert_eq!(tasks.iter().filter(|task| task.has_checks).count(), 1);
+        // The check of the reports expects keys that the tables of reports do not escape.
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
+        for task in &tasks {
+            assert!(task.key.chars().all(is_plain), "{}", task.key);
         }
     }
 }

@@ -47,6 +47,8 @@ pub(crate) struct Run {
     pub(crate) task: Option<String>,
     /// The kind of the task's turn, such as `work` or `review`.
     pub(crate) task_prompt: Option<String>,
+    /// `true` if the turn judges the task.
+    pub(crate) is_review: bool,
     pub(crate) content: String,
     pub(crate) reason: Option<String>,
 }

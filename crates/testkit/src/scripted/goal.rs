@@ -94,12 +94,9 @@ impl GoalTurn {
         }
     }
 
-    /// Returns the answer of the turn. A report repeats its prompt, which lists the tasks.
-    pub(super) fn answer(self, prompt: &str) -> String {
-        match self {
-            Self::Report => format!("The report. I was asked: {prompt}"),
-            turn => format!("{turn:?}."),
-        }
+    /// Returns the answer of the turn. The answer names no task, so that the report of a goal has its tasks from the rows.
+    pub(super) fn answer(self) -> String {
+        format!("{self:?}.")
     }
 }
 

@@ -162,7 +162,7 @@ impl ScriptedAgent {
                         if let Some(server) = self.servers.first() {
                             list_and_call_tools(server, &turn.calls(plan))?;
                         }
-                        send_text(prompt, &turn.answer(prompt.text))?;
+                        send_text(prompt, &turn.answer())?;
                     }
                 }
                 (Step::WithSecret(step), _) => {

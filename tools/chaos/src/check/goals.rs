@@ -1,27 +1,20 @@
 //! Goals: each goal is done, each of its tasks is done once, no finished work is prompted again, and its report is complete.
-//! The order of the turns is that of the agents' own logs of prompts, and the plan is that of the test.
+//! The plan is that of the test.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{
     super::{
-        goal_history::{GoalHistory, GoalTask},
+        goal_history::{GoalEnd, GoalHistory, GoalTask},
         goal_plan::PlannedTask,
-        history::{History, PromptLogKind, Run},
+        history::History,
     },
+    goal_turns::{check_order, check_repetitions, check_successes, turns_by_task},
     verdict::Check,
 };
 
-/// A turn of a task, from the log of its agent.
-struct Turn<'a> {
-    run: &'a Run,
-    text: &'a str,
-    /// The place of the prompt in the logs.
-    start: usize,
-    /// The place of its answer, or of the last entry of its process if it has none.
-    end: usize,
-    is_answered: bool,
-}
+/// The heading of the table of tasks in a report.
+const TASKS_HEADING: &str = "## Tasks";
 
 /// Checks the tasks, the turns and the reports of all goals.
 pub(super) fn check(history: &History, goals: &GoalHistory) -> Check {
@@ -29,6 +22,7 @@ pub(super) fn check(history: &History, goals: &GoalHistory) -> Check {
         "goals",
         "each goal is done, each of its tasks once, and no finished task is prompted again",
     );
+    check_people(&mut check, goals);
     let turns = turns_by_task(history);
     let mut tasks: HashMap<&str, Vec<&GoalTask>> = HashMap::new();
     for task in &goals.tasks {
@@ -42,17 +36,13 @@ pub(super) fn check(history: &History, goals: &GoalHistory) -> Check {
         }
         let tasks = tasks.get(goal.id.as_str()).map_or(&[][..], Vec::as_slice);
         check_plan(&mut check, &goal.id, &goals.plan, tasks);
-        for task in tasks.iter().filter(|task| task.kind == "work") {
-            if !goal.report.contains(&task.key) {
-                let (id, key) = (&goal.id, &task.key);
-                check.add_violation(format!("{id}: its report does not name `{key}`"));
-            }
-        }
+        check_report(&mut check, goal, tasks);
         check_order(&mut check, &goal.id, &goals.plan, tasks, &turns);
     }
     check_done_once(&mut check, history, goals);
+    check_successes(&mut check, history, goals);
     for task in &goals.tasks {
-        check_repetitions(&mut check, history, task, turns_of(&turns, task));
+        check_repetitions(&mut check, history, task, &turns);
     }
     check.record_inspected("goals", goals.ends.len());
     check.record_inspected("tasks", goals.tasks.len());
@@ -60,47 +50,48 @@ pub(super) fn check(history: &History, goals: &GoalHistory) -> Check {
     check
 }
 
-fn turns_of<'a, 'b>(turns: &'b HashMap<&str, Vec<Turn<'a>>>, task: &GoalTask) -> &'b [Turn<'a>] {
-    turns.get(task.id.as_str()).map_or(&[], Vec::as_slice)
-}
-
-/// Returns the turns of each task, by its ID, in the order of the logs.
-fn turns_by_task(history: &History) -> HashMap<&str, Vec<Turn<'_>>> {
-    let runs = history.runs_by_id();
-    let mut turns: HashMap<&str, Vec<Turn<'_>>> = HashMap::new();
-    for (place, entry) in history.prompt_log.iter().enumerate() {
-        let run = entry.run.as_deref().and_then(|run| runs.get(run));
-        let Some((run, task)) = run.and_then(|run| Some((*run, run.task.as_deref()?))) else {
-            continue;
-        };
-        let of_task = turns.entry(task).or_default();
-        if entry.kind == PromptLogKind::Prompted {
-            of_task.push(Turn {
-                run,
-                text: &entry.text,
-                start: place,
-                end: place,
-                is_answered: false,
-            });
-        } else if let Some(turn) = of_task.iter_mut().rfind(|turn| turn.run.id == run.id)
-            && !turn.is_answered
-        {
-            // A process that has answered may note the end of its input while the next turn runs.
-            turn.end = place;
-            turn.is_answered = matches!(entry.kind, PromptLogKind::Finished(_));
+/// Checks that people have ended all goals that have tasks, each once. A repeated start must not make a second goal.
+fn check_people(check: &mut Check, goals: &GoalHistory) {
+    let mut ended = BTreeSet::new();
+    for goal in &goals.ends {
+        if !ended.insert(goal.id.as_str()) {
+            check.add_violation(format!("{} was ended by two people", goal.id));
         }
     }
-    turns
+    let tasks = goals.tasks.iter();
+    let with_tasks: BTreeSet<&str> = tasks.map(|task| task.goal.as_str()).collect();
+    for id in ended.difference(&with_tasks) {
+        check.add_violation(format!("{id} has no tasks"));
+    }
+    for id in with_tasks.difference(&ended) {
+        check.add_violation(format!("{id} has tasks, but no person has ended it"));
+    }
+}
+
+/// Checks that the report of a goal has a row for each task. The text of the planner, which precedes the table, does not count.
+fn check_report(check: &mut Check, goal: &GoalEnd, tasks: &[&GoalTask]) {
+    let lines = goal.report.lines();
+    let table = lines.skip_while(|line| *line != TASKS_HEADING).skip(1);
+    let table = table.take_while(|line| !line.starts_with('#'));
+    // The keys of the plan have no letter that the report escapes.
+    let keys: HashSet<&str> = table
+        .filter_map(|line| line.strip_prefix("| ")?.split(" |").next())
+        .collect();
+    for task in tasks.iter().filter(|task| task.kind == "work") {
+        if !keys.contains(task.key.as_str()) {
+            let (id, key) = (&goal.id, &task.key);
+            check.add_violation(format!("{id}: its report does not name `{key}`"));
+        }
+    }
 }
 
 /// Checks that the tasks of the plan were published once, all by one plan.
 fn check_plan(check: &mut Check, goal: &str, plan: &[PlannedTask], tasks: &[&GoalTask]) {
     let work = || tasks.iter().filter(|task| task.kind == "work");
     for planned in plan {
-        // The task that stands for all items has no turn of its own.
         let count = work()
             .filter(|task| task.planned_key() == planned.key)
-            .filter(|task| planned.count == 1 || task.key.contains('/'))
+            .filter(|task| planned.takes_turns(&task.key))
             .count();
         if count != planned.count {
             check.add_violation(format!(
@@ -121,70 +112,6 @@ fn check_plan(check: &mut Check, goal: &str, plan: &[PlannedTask], tasks: &[&Goa
             versions.len()
         ));
     }
-}
-
-/// Checks that tasks began after their dependencies, and that tasks with a common path did not overlap.
-fn check_order(
-    check: &mut Check,
-    goal: &str,
-    plan: &[PlannedTask],
-    tasks: &[&GoalTask],
-    turns: &HashMap<&str, Vec<Turn<'_>>>,
-) {
-    let planned: HashMap<&str, &PlannedTask> =
-        plan.iter().map(|task| (task.key.as_str(), task)).collect();
-    // The place of the first prompt and of the last entry of each planned task.
-    let mut spans: HashMap<&str, (usize, usize)> = HashMap::new();
-    let mut writers: HashMap<&str, Vec<(&str, usize, usize)>> = HashMap::new();
-    for task in tasks.iter().filter(|task| task.kind == "work") {
-        for turn in turns_of(turns, task) {
-            let span = spans
-                .entry(task.planned_key())
-                .or_insert((turn.start, turn.end));
-            *span = (span.0.min(turn.start), span.1.max(turn.end));
-            // The judge writes nothing. The tasks for items write different paths.
-            if is_review(turn) || task.key.contains('/') {
-                continue;
-            }
-            let paths = planned.get(task.planned_key()).map(|task| &task.writes);
-            for path in paths.into_iter().flatten() {
-                let of_path = writers.entry(path).or_default();
-                of_path.push((task.key.as_str(), turn.start, turn.end));
-            }
-        }
-    }
-    for task in plan {
-        let Some((start, _)) = spans.get(task.key.as_str()) else {
-            continue;
-        };
-        for before in &task.depends_on {
-            if spans
-                .get(before.as_str())
-                .is_none_or(|(_, end)| end > start)
-            {
-                check.add_violation(format!(
-                    "{goal}: `{}` began before the end of `{before}`",
-                    task.key
-                ));
-            }
-        }
-    }
-    for (path, mut turns) in writers {
-        turns.sort_by_key(|(_, start, _)| *start);
-        for pair in turns.windows(2) {
-            if let [(first, _, end), (second, start, _)] = pair
-                && end > start
-            {
-                check.add_violation(format!(
-                    "{goal}: `{first}` and `{second}` wrote {path} at the same time"
-                ));
-            }
-        }
-    }
-}
-
-fn is_review(turn: &Turn<'_>) -> bool {
-    turn.run.task_prompt.as_deref() == Some("review")
 }
 
 /// Checks that the log of each goal shows one move of each task to DONE, and no run of the task that begins later.
@@ -230,51 +157,14 @@ fn check_done_once(check: &mut Check, history: &History, goals: &GoalHistory) {
     check.record_inspected("tasks that were done", done.len());
 }
 
-/// Checks that each run had one prompt at most, and that no prompt was repeated after its turn had succeeded. Another attempt at a
-/// failed task may have the same prompt.
-fn check_repetitions(check: &mut Check, history: &History, task: &GoalTask, turns: &[Turn<'_>]) {
-    let has_failed = || {
-        history.events.iter().any(|event| {
-            event.kind == "task" && event.reference == task.id && event.body["status"] == "FAILED"
-        })
-    };
-    for (index, turn) in turns.iter().enumerate() {
-        let before = turns.iter().take(index);
-        let same: Vec<_> = before.filter(|other| other.text == turn.text).collect();
-        let about = || {
-            format!(
-                "{}: `{}`: {}",
-                task.goal,
-                task.key,
-                turn.run.format_attempt()
-            )
-        };
-        if let Some(other) = same.iter().find(|other| other.run.id == turn.run.id) {
-            let places = (other.start, turn.start);
-            check.add_violation(format!(
-                "{}: its agent received the prompt twice, at {places:?}",
-                about()
-            ));
-        } else if let Some(other) = same.iter().find(|other| other.run.status == "succeeded")
-            && !has_failed()
-        {
-            check.add_violation(format!(
-                "{}: it repeats the prompt of {}",
-                about(),
-                other.run.format_attempt()
-            ));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::{
-        super::super::{
-            goal_history::GoalEnd,
-            history::{Event, PromptLogEntry},
+        super::{
+            super::history::{PromptLogEntry, PromptLogKind, Run},
+            tests_support::event,
         },
         *,
     };
@@ -303,17 +193,6 @@ mod tests {
         }
     }
 
-    fn event(seq: i64, kind: &str, reference: &str, status: &str) -> Event {
-        Event {
-            log: "ses".into(),
-            seq,
-            kind: kind.into(),
-            reference: reference.into(),
-            body: json!({ "status": status }),
-            ..Event::default()
-        }
-    }
-
     fn task(id: &str) -> GoalTask {
         GoalTask {
             id: id.into(),
@@ -331,12 +210,24 @@ mod tests {
             depends_on: depends_on.iter().map(|it| (*it).to_owned()).collect(),
             writes: vec!["file".into()],
             count: 1,
+            ..PlannedTask::default()
         }
+    }
+
+    fn end() -> PromptLogKind {
+        PromptLogKind::Finished("end_turn".into())
+    }
+
+    /// Returns a report whose planner names all tasks, and whose table has these.
+    fn report(keys: &[&str]) -> String {
+        let rows = keys.iter().map(|key| format!("| {key} | A title |\n"));
+        let rows = rows.collect::<Vec<_>>().concat();
+        let head = "## Summary of the planner\n\na-key, b-key and c-key\n\n| b-key |\n\n";
+        format!("{head}{TASKS_HEADING}\n\n| task | title |\n| --- | --- |\n{rows}\n## Usage\n")
     }
 
     /// Returns a goal with two tasks one after the other. The first attempt at the first one was lost.
     fn history() -> (History, GoalHistory) {
-        let end = || PromptLogKind::Finished("end_turn".into());
         let history = History {
             runs: vec![
                 run(1, "a", "stalled"),
@@ -351,11 +242,11 @@ mod tests {
                 entry(3, end(), ""),
             ],
             events: vec![
-                event(1, "run", "run_1", "running"),
-                event(2, "run", "run_2", "running"),
-                event(3, "task", "a", "DONE"),
-                event(4, "run", "run_3", "running"),
-                event(5, "task", "b", "DONE"),
+                event(1, "run", "run_1", Some("running")),
+                event(2, "run", "run_2", Some("running")),
+                event(3, "task", "a", Some("DONE")),
+                event(4, "run", "run_3", Some("running")),
+                event(5, "task", "b", Some("DONE")),
             ],
             ..History::default()
         };
@@ -365,16 +256,74 @@ mod tests {
                 id: "ses".into(),
                 state: "done".into(),
                 reason: None,
-                report: "a-key is done, b-key is done".into(),
+                report: report(&["a-key", "b-key"]),
             }],
             tasks: vec![task("a"), task("b")],
         };
         (history, goals)
     }
 
+    /// Returns the same goal with a third task, whose checks ran and whose first version the judge sent back.
+    fn reviewed_history() -> (History, GoalHistory) {
+        let (mut history, mut goals) = history();
+        let turns = [(11, "work"), (12, "review"), (13, "rework"), (14, "review")];
+        for (number, prompt) in turns {
+            let id = format!("run_{number}");
+            history.runs.push(Run {
+                task_prompt: Some(prompt.into()),
+                is_review: prompt == "review",
+                ..run(number, "c", "succeeded")
+            });
+            let text = format!("Turn {number} of c.");
+            let prompted = entry(number, PromptLogKind::Prompted, &text);
+            history
+                .prompt_log
+                .extend([prompted, entry(number, end(), "")]);
+            let began = event(number.into(), "run", &id, Some("running"));
+            history.events.push(began);
+        }
+        let mut checks = event(15, "task", "c", Some("RUNNING"));
+        checks.body["step"] = json!("checks");
+        let done = event(16, "task", "c", Some("DONE"));
+        history.events.extend([checks, done]);
+        goals.plan.push(PlannedTask {
+            is_sent_back: true,
+            has_checks: true,
+            ..planned("c", &["b-key"])
+        });
+        goals.tasks.push(task("c"));
+        goals.ends[0].report = report(&["a-key", "b-key", "c-key"]);
+        (history, goals)
+    }
+
+    /// Checks that the check reports each violation.
+    fn assert_violations(valid: fn() -> (History, GoalHistory), spoils: &[(&str, Mutation)]) {
+        for (expected, spoil) in spoils {
+            let (mut history, mut goals) = valid();
+            spoil(&mut history, &mut goals);
+            let found = check(&history, &goals).violations.join("\n");
+            assert!(found.contains(*expected), "{expected}: {found}");
+        }
+    }
+
     #[test]
     fn goal_check_accepts_valid_history() {
-        let (history, goals) = history();
+        for (history, goals) in [history(), reviewed_history()] {
+            let found = check(&history, &goals);
+            assert!(found.holds(), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn goal_check_accepts_same_prompt_after_failure() {
+        let (mut history, goals) = history();
+        history.runs.push(run(4, "a", "succeeded"));
+        let prompted = entry(4, PromptLogKind::Prompted, "Do a.");
+        let again = [prompted, entry(4, end(), "")];
+        history.prompt_log.splice(3..3, again);
+        let failed = event(3, "task", "a", Some("FAILED"));
+        let began = event(3, "run", "run_4", Some("running"));
+        history.events.splice(2..2, [failed, began]);
         let found = check(&history, &goals);
         assert!(found.holds(), "{found:?}");
     }
@@ -392,10 +341,10 @@ mod tests {
                 goals.ends[0].reason = Some("given_up".into());
             }),
             ("does not name `b-key`", |_, goals| {
-                goals.ends[0].report = "a-key is done".into();
+                goals.ends[0].report = report(&["a-key"]);
             }),
             ("moved to DONE 2 times", |history, _| {
-                history.events.push(event(6, "task", "a", "DONE"));
+                history.events.push(event(6, "task", "a", Some("DONE")));
             }),
             ("`a-key` is FAILED", |history, goals| {
                 history.events.remove(2);
@@ -403,7 +352,9 @@ mod tests {
             }),
             ("began after the task was DONE", |history, _| {
                 history.runs.push(run(4, "a", "stalled"));
-                history.events.push(event(6, "run", "run_4", "running"));
+                history
+                    .events
+                    .push(event(6, "run", "run_4", Some("running")));
             }),
             ("it repeats the prompt of run_2", |history, _| {
                 history.runs.push(run(4, "a", "stalled"));
@@ -424,22 +375,77 @@ mod tests {
                 let mut again = task("c");
                 again.key = "a-key".into();
                 goals.tasks.push(again);
-                history.events.push(event(6, "task", "c", "DONE"));
+                history.events.push(event(6, "task", "c", Some("DONE")));
             }),
             ("2 plans have published tasks", |_, goals| {
                 goals.tasks[1].plan_version = 2;
             }),
             ("`c-key` is in no plan", |history, goals| {
                 goals.tasks.push(task("c"));
-                goals.ends[0].report.push_str(", c-key is done");
-                history.events.push(event(6, "task", "c", "DONE"));
+                goals.ends[0].report = report(&["a-key", "b-key", "c-key"]);
+                history.events.push(event(6, "task", "c", Some("DONE")));
             }),
         ];
-        for (expected, spoil) in spoils {
-            let (mut history, mut goals) = history();
-            spoil(&mut history, &mut goals);
-            let found = check(&history, &goals).violations.join("\n");
-            assert!(found.contains(expected), "{expected}: {found}");
-        }
+        assert_violations(history, &spoils);
+    }
+
+    #[test]
+    fn goal_check_reports_other_goals() {
+        let spoils: [(&str, Mutation); 3] = [
+            ("other has tasks, but no person has ended it", |_, goals| {
+                let mut plan = task("plan");
+                (plan.goal, plan.kind) = ("other".into(), "plan".into());
+                goals.tasks.push(plan);
+            }),
+            ("other has no tasks", |_, goals| {
+                let mut other = goals.ends[0].clone();
+                other.id = "other".into();
+                goals.ends.push(other);
+            }),
+            ("ses was ended by two people", |_, goals| {
+                let again = goals.ends[0].clone();
+                goals.ends.push(again);
+            }),
+        ];
+        assert_violations(history, &spoils);
+    }
+
+    #[test]
+    fn goal_check_reports_missing_turns_of_finished_task() {
+        let spoils: [(&str, Mutation); 6] = [
+            (
+                "`b-key` is DONE without a successful turn of work",
+                |history, _| history.runs[2].status = "failed".into(),
+            ),
+            (
+                "`b-key` is DONE without a successful turn of work",
+                |history, _| history.runs[2].task_prompt = Some("answer".into()),
+            ),
+            (
+                "`c-key` is DONE without a successful review",
+                |history, _| {
+                    history.runs[4].status = "failed".into();
+                    history.runs[6].status = "failed".into();
+                },
+            ),
+            (
+                "`c-key` is DONE without a successful turn of work after the first one",
+                |history, _| history.runs[5].status = "failed".into(),
+            ),
+            ("`c-key` is DONE without its checks", |history, _| {
+                history.events.retain(|event| event.body["step"].is_null());
+            }),
+            // A failure before the success does not explain a repeated prompt.
+            ("it repeats the prompt of run_2", |history, _| {
+                history.runs.push(run(4, "a", "stalled"));
+                let again = entry(4, PromptLogKind::Prompted, "Do a.");
+                history.prompt_log.insert(3, again);
+                let failed = event(1, "task", "a", Some("FAILED"));
+                let began = event(3, "run", "run_4", Some("running"));
+                history.events.insert(3, began);
+                history.events.insert(1, failed);
+            }),
+        ];
+        assert_violations(reviewed_history, &spoils);
     }
 }

@@ -6,6 +6,7 @@
 
 mod bounds;
 mod folders;
+mod goal_turns;
 mod goals;
 mod liveness;
 mod occurrences;
@@ -17,6 +18,9 @@ mod tenant_isolation;
 mod traces;
 mod turns;
 mod verdict;
+
+#[cfg(test)]
+mod tests_support;
 
 pub(crate) use liveness::is_suspicious;
 pub(crate) use secrets::find_secrets;

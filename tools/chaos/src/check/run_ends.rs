@@ -174,9 +174,10 @@ pub(super) fn check_fencing(history: &History) -> Check {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
-    use super::{super::super::history::Message, *};
+    use super::{
+        super::{super::history::Message, tests_support::event},
+        *,
+    };
 
     fn run(number: i64, status: &str) -> Run {
         Run {
@@ -188,17 +189,6 @@ mod tests {
             status: status.into(),
             started_at: Some(1),
             ..Run::default()
-        }
-    }
-
-    fn event(seq: i64, kind: &str, reference: &str, status: Option<&str>) -> Event {
-        Event {
-            log: "ses".into(),
-            seq,
-            kind: kind.into(),
-            reference: reference.into(),
-            body: json!({ "status": status }),
-            ..Event::default()
         }
     }
 

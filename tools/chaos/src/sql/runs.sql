@@ -6,6 +6,6 @@ select 'run_' || replace(id::text, '-', '') as id, input_id as input, attempt, f
     (extract(epoch from missed_until) * 1000000)::bigint as missed_until,
     occurrences, (extract(epoch from started_at) * 1000000)::bigint as started_at,
     instance_id as instance, worker_id as worker,
-    replace(task_id::text, '-', '') as task, task_prompt, content, reason
+    replace(task_id::text, '-', '') as task, task_prompt, task_review as is_review, content, reason
 from automation.agent_runs
 order by id
