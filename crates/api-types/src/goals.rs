@@ -311,6 +311,18 @@ pub struct Goal {
     /// The highest number of plans after the first.
     #[schema(minimum = 0)]
     pub replan_limit: u32,
+    /// The number of messages between seats, of which `limits` has the highest number.
+    #[serde(default)]
+    #[schema(minimum = 0)]
+    pub messages: u32,
+    /// The number of turns for messages between seats.
+    #[serde(default)]
+    #[schema(minimum = 0)]
+    pub message_turns: u32,
+    /// The number of such turns that two seats have taken alternately since the last turn of a task.
+    #[serde(default)]
+    #[schema(minimum = 0)]
+    pub alternating_turns: u32,
     /// The seats, the entry seat first.
     pub seats: Vec<GoalSeat>,
     /// The limits by their names.

@@ -88,8 +88,8 @@ pub use advance::advance;
 pub use budget::GoalBudget;
 pub use checks::{ChecksEnd, ChecksJob, EVIDENCE_LINES, NamedCheck, last_lines};
 pub use event::{
-    BudgetLevel, Deadline, Effect, Event, Finding, GoalEvent, GoalState, GoalStatus, PauseReason,
-    Plan, Refusal, Severity, StuckCause, TurnEnd, Verdict,
+    BudgetLevel, Deadline, Effect, Event, Finding, GoalEvent, GoalState, GoalStatus, MessageLimit,
+    PauseReason, Plan, Refusal, Severity, StuckCause, TurnEnd, Verdict,
 };
 pub use graph::{Alternation, Graph, SeatsWait, Stop};
 pub use limits::{Limits, MAX_TASKS};

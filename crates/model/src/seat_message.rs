@@ -11,8 +11,8 @@ pub const CARRIED_PER_TURN: usize = 20;
 pub const SENT_PER_TURN: u32 = 20;
 /// The highest number of undelivered messages of a seat.
 pub const MAX_UNDELIVERED: u32 = 200;
-/// The highest number of message turns in a row that only caused each other. A message that would start a further one waits
-/// for an input from outside: of a person or of an automation.
+/// The highest number of message turns in a row that only caused each other, in a session without a goal. A message that
+/// would start a further one waits for an input from outside: of a person or of an automation. A goal has limits of its own.
 pub const LONGEST_CHAIN: i64 = 6;
 /// The content of an input that carries messages. The prompt has the messages themselves.
 pub const INPUT_CONTENT: &str = "Messages from seats of this session.";
@@ -44,8 +44,8 @@ text_enum! {
     SeatMessageStatus, "a state of a message to a seat" {
         /// No turn with the message has succeeded yet, and nobody has acknowledged it.
         Undelivered = "undelivered",
-        /// The message starts no turn, because too many turns in a row had no other cause than messages. The next input of a
-        /// person or of an automation to the seat brings the message with it.
+        /// The message starts no turn, because too many turns had no other cause than messages. The next input of a person or of
+        /// an automation to the seat brings the message with it or, in a goal, the next turn of a task.
         Blocked = "blocked",
         /// A turn with the message has succeeded, or the message was acknowledged.
         Delivered = "delivered",

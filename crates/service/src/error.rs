@@ -275,6 +275,7 @@ impl Error {
                 | store::Error::InstanceInUse { .. }
                 | store::Error::LimitReached { .. }
                 | store::Error::SeatFull { .. }
+                | store::Error::MessageLimit { .. }
                 | store::Error::OtherContent { .. }
                 | store::Error::RunOver { .. }
                 | store::Error::Goal(_)

@@ -89,6 +89,16 @@ pub enum Error {
         /// The highest number.
         limit: u32,
     },
+    /// The seats of a goal have sent each other as many messages as the goal allows.
+    #[error(
+        "the goal `{goal}` takes no further message between its seats: its limit `messages` is {limit}"
+    )]
+    MessageLimit {
+        /// The session of the goal.
+        goal: model::SessionId,
+        /// The highest number.
+        limit: u32,
+    },
     /// Another object of that name has other content.
     #[error("{what} `{name}` exists with other content")]
     OtherContent {

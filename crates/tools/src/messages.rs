@@ -107,8 +107,12 @@ fn send(tools: &RunTools, _: ToolOffer, input: Map<String, Value>) -> BoxFuture<
     async move {
         let SendInput { to, text } = reply::read(input)?;
         let sent = tools.send_message(&to, &text).await.map_err(|error| {
+            let is_of_turn = matches!(
+                error,
+                service::Error::Store(store::Error::LimitReached { .. })
+            );
             let mut error = ToolError::from(error);
-            if error.error == "limit" {
+            if is_of_turn {
                 error.advice = "end your turn, and send the rest in a later one".into();
             }
             error
@@ -119,8 +123,8 @@ fn send(tools: &RunTools, _: ToolOffer, input: Map<String, Value>) -> BoxFuture<
             .iter()
             .any(|message| message.state == SeatMessageStatus::Blocked)
         {
-            let note = "too many turns in a row had no other cause than messages: this one waits until a person or an \
-                        automation sends an input to the seat";
+            let note = "too many turns had no other cause than messages: this one waits until a person or an automation \
+                        sends an input to the seat or, in a goal, until its next turn of a task";
             answer.insert("blocked".into(), note.into());
         }
         Ok(answer)

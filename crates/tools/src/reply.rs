@@ -63,6 +63,10 @@ impl From<Error> for ToolError {
                 "full",
                 "send to the other seats by their names, and tell a person in your answer",
             ),
+            Error::Store(store::Error::MessageLimit { .. }) => (
+                "limit",
+                "send no more messages; report what the others need in your result",
+            ),
             Error::Store(store::Error::OtherContent { .. }) => (
                 "conflict",
                 "choose another name, or remove the present one first",

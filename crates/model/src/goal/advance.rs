@@ -80,6 +80,7 @@ impl Mover<'_> {
             Event::Answered(task) => self.on_task(task, Self::answer),
             Event::PersonInput(seat) => self.add_person_input(seat),
             Event::MessageSent(seat) => self.add_message(seat),
+            Event::MessageTurn(seat) => self.request_message_turn(seat),
             Event::SeatPresence(seat, presence) => self.set_presence(seat, presence),
             Event::Budget(level) => {
                 self.graph.budget = level;

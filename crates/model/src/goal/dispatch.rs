@@ -1,12 +1,11 @@
 //! The choice of the next turns.
 //!
-//! A free seat takes up, in this order: a message of a person, messages of other seats, a turn of a started task, and the
-//! READY task with the lowest priority number, the oldest of these first. Across seats the order is the same.
+//! A free seat takes up, in this order: a message of a person, a turn of a started task, and the READY task with the lowest
+//! priority number, the oldest of these first. Across seats the order is the same.
 
 use crate::goal::{
     event::{BudgetLevel, Effect, GoalState},
     graph::{Alternation, Graph, Stop},
-    limits::MESSAGES_PER_TURN,
     mover::Mover,
     seat::{Input, Memory, Prompt, SeatNo},
     task::{Activity, TaskKind, TaskNo, TaskState},
@@ -24,13 +23,7 @@ impl Graph {
         if self.stop.is_some() || self.parallel_turns() >= self.limits.parallel as usize {
             return None;
         }
-        // 2. Messages of other seats.
-        let has_messages =
-            |no: &SeatNo| self.seats[no.0].messages > 0 && !self.batches_messages(*no);
-        if let Some(seat) = free().find(has_messages) {
-            return Some((seat, Input::Messages));
-        }
-        // 3. Turns of started tasks.
+        // 2. Turns of started tasks.
         let started = free().filter_map(|seat| {
             let mut queue = self.seats[seat.0].queue.iter();
             let (task, prompt) = queue.find(|(task, _)| self.occupant(*task, seat).is_none())?;
@@ -39,7 +32,7 @@ impl Graph {
         if let Some((task, prompt, seat)) = started.min_by_key(|(task, ..)| *task) {
             return Some((seat, Input::Task { task, prompt }));
         }
-        // 4. READY tasks.
+        // 3. READY tasks.
         let roles = self.ready.iter().enumerate();
         let ready = roles.filter_map(|(role, tasks)| {
             let seats: Vec<_> = free().filter(|no| self.seats[no.0].role == role).collect();
@@ -97,21 +90,11 @@ impl Mover<'_> {
     pub(super) fn start(&mut self, seat: SeatNo, input: Input) {
         let row = &mut self.graph.seats[seat.0];
         row.turn = Some(input);
-        let messages = row.messages.min(MESSAGES_PER_TURN);
-        let (mut memory, mut carried) = (Memory::Resumed, 0);
+        let mut memory = Memory::Resumed;
         match input {
             Input::Person => row.person_inputs -= 1,
-            Input::Messages => {
-                row.messages -= messages;
-                carried = messages;
-                self.graph.turns += 1;
-                self.graph.message_turns += 1;
-                self.note_alternation(seat);
-            }
             Input::Task { task, .. } => {
                 row.queue.retain(|(it, _)| *it != task);
-                row.messages -= messages;
-                carried = messages;
                 self.graph.turns += 1;
                 self.graph.alternation = Alternation::default();
                 memory = self.start_task(seat, task);
@@ -121,7 +104,6 @@ impl Mover<'_> {
             seat,
             input,
             memory,
-            messages: carried,
         });
     }
 
@@ -152,26 +134,5 @@ impl Mover<'_> {
         } else {
             Memory::New
         }
-    }
-
-    /// Counts a message turn if it continues those that two seats take alternately.
-    fn note_alternation(&mut self, seat: SeatNo) {
-        let Alternation {
-            last,
-            before,
-            turns,
-        } = self.graph.alternation;
-        let turns = if last == Some(seat) || last.is_none() {
-            1
-        } else if before == Some(seat) {
-            turns + 1
-        } else {
-            2
-        };
-        self.graph.alternation = Alternation {
-            last: Some(seat),
-            before: last,
-            turns,
-        };
     }
 }

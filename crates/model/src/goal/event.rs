@@ -268,6 +268,9 @@ pub enum Event {
     PersonInput(SeatNo),
     /// Another seat sent a message to a seat.
     MessageSent(SeatNo),
+    /// A seat has messages of other seats, and no turn ahead that brings them. The caller starts such turns itself, so that
+    /// they occupy no seat of the graph.
+    MessageTurn(SeatNo),
     /// The instance of a seat came, went or was removed.
     SeatPresence(SeatNo, Presence),
     /// The usage of the budgets reached another level.
@@ -297,6 +300,26 @@ pub enum Event {
     Resume,
     /// A person cancels the goal.
     Cancel,
+}
+
+text_enum! {
+    /// A limit for which messages between seats start no turn.
+    MessageLimit, "a limit of message turns" {
+        /// Two seats took too many message turns alternately.
+        AlternatingTurns = "alternating_turns",
+        /// The goal has had too many message turns.
+        MessageTurns = "message_turns",
+    }
+}
+
+impl MessageLimit {
+    /// Returns the value of the limit.
+    pub const fn value(self, limits: &Limits) -> u32 {
+        match self {
+            Self::AlternatingTurns => limits.alternating_turns,
+            Self::MessageTurns => limits.message_turns,
+        }
+    }
 }
 
 /// An effect that the caller carries out, in the transaction that stores the moved graph.
@@ -353,8 +376,14 @@ pub enum Effect {
         input: Input,
         /// The memory.
         memory: Memory,
-        /// The number of messages that the turn carries.
-        messages: u32,
+    },
+    /// A turn for messages of other seats was requested. It starts unless a limit delays it: then the next turn of a task on
+    /// the seat carries the messages.
+    MessageTurn {
+        /// The seat.
+        seat: SeatNo,
+        /// The limit.
+        delayed_by: Option<MessageLimit>,
     },
     /// The turn under way on the seat is cancelled. Its end is an event, as every end is.
     StopTurn(SeatNo),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::{
     goal::{
-        event::{BudgetLevel, GoalState, StuckCause},
+        event::{BudgetLevel, GoalState, MessageLimit, StuckCause},
         limits::{Limits, MAX_TASKS},
         seat::{Directory, Input, Presence, Seat, SeatNo},
         task::{Progress, Step, Task, TaskKind, TaskNo},
@@ -109,7 +109,6 @@ impl Graph {
             turn: None,
             queue: VecDeque::new(),
             person_inputs: 0,
-            messages: 0,
         };
         Ok(Self {
             seats: team.seats.iter().zip(roles).map(seat).collect(),
@@ -243,16 +242,22 @@ impl Graph {
             .occupant(task, directory, &self.tasks[task.0].writes)
     }
 
-    /// Returns `true` if separate message turns of a seat have to wait for a turn of a task.
-    pub(super) fn batches_messages(&self, seat: SeatNo) -> bool {
+    /// Returns the limit for which messages to a seat have to wait for a turn of a task. Returns `None` if they may start a
+    /// turn of their own.
+    pub(super) fn message_limit(&self, seat: SeatNo) -> Option<MessageLimit> {
         let Alternation {
             last,
             before,
             turns,
         } = self.alternation;
-        self.message_turns >= self.limits.message_turns
-            || (turns >= self.limits.alternating_turns
-                && (last == Some(seat) || before == Some(seat)))
+        let alternates = last == Some(seat) || before == Some(seat);
+        if self.message_turns >= self.limits.message_turns {
+            Some(MessageLimit::MessageTurns)
+        } else if alternates && turns >= self.limits.alternating_turns {
+            Some(MessageLimit::AlternatingTurns)
+        } else {
+            None
+        }
     }
 
     /// Returns the number of turns under way that count towards `parallel`.

@@ -5,8 +5,6 @@ pub const MAX_TASKS: u32 = 10_000;
 /// The highest number of dependencies of all tasks of a goal, each task that `each` makes counted by itself. Without this
 /// limit, a few groups of `each` that depend on each other would have millions.
 pub(super) const MAX_DEPENDENCIES: usize = 200_000;
-/// The highest number of messages that one turn carries.
-pub(super) const MESSAGES_PER_TURN: u32 = 20;
 /// The highest number of attempts at a review without a verdict.
 pub(super) const REVIEW_ATTEMPTS: u32 = 2;
 

@@ -25,8 +25,6 @@ pub struct SeatProgress {
     pub queue: Vec<(TaskNo, Prompt)>,
     /// The number of waiting messages of people.
     pub person_inputs: u32,
-    /// The number of waiting messages of other seats.
-    pub messages: u32,
 }
 
 /// The counters and the queues of a goal, beside its tasks.
@@ -92,7 +90,6 @@ impl Graph {
             turn: seat.turn,
             queue: seat.queue.iter().copied().collect(),
             person_inputs: seat.person_inputs,
-            messages: seat.messages,
         });
         GoalProgress {
             plan_version: self.plan_version,
@@ -163,7 +160,6 @@ impl Graph {
             seat.turn = stored.turn;
             seat.queue = stored.queue.into();
             seat.person_inputs = stored.person_inputs;
-            seat.messages = stored.messages;
         }
         for (no, directory) in progress.occupied {
             self.writes.occupy(no, directory, &self.tasks[no.0].writes);

@@ -56,8 +56,6 @@ text_enum! {
 pub enum Input {
     /// The oldest waiting message of a person to the seat.
     Person,
-    /// The waiting messages of other seats, at most 20.
-    Messages,
     /// A turn of a task.
     Task {
         /// The task.
@@ -72,7 +70,7 @@ impl Input {
     pub const fn task(self) -> Option<TaskNo> {
         match self {
             Self::Task { task, .. } => Some(task),
-            Self::Person | Self::Messages => None,
+            Self::Person => None,
         }
     }
 }
@@ -94,8 +92,6 @@ pub struct Seat {
     pub queue: VecDeque<(TaskNo, Prompt)>,
     /// The number of waiting messages of people.
     pub person_inputs: u32,
-    /// The number of waiting messages of other seats.
-    pub messages: u32,
 }
 
 impl Seat {

@@ -1,8 +1,8 @@
 //! Changes of seats: their presence and their messages.
 
 use crate::goal::{
-    event::Refusal,
-    graph::SeatsWait,
+    event::{Effect, Refusal, StuckCause},
+    graph::{Alternation, SeatsWait},
     mover::Mover,
     seat::{Input, Presence, Prompt, SeatNo},
     task::{Activity, TaskKind, TaskNo, TaskState},
@@ -53,7 +53,6 @@ impl Mover<'_> {
         let turn = row.turn.take();
         let queue = std::mem::take(&mut row.queue);
         row.person_inputs = 0;
-        row.messages = 0;
         // 2. A task that is over may still have occupied its paths for this turn.
         let stale = turn.and_then(Input::task);
         if let Some(no) = stale.filter(|no| self.task(*no).activity().is_none()) {
@@ -169,7 +168,7 @@ impl Mover<'_> {
         Ok(())
     }
 
-    /// Notes a message of another seat.
+    /// Counts a message of another seat.
     ///
     /// # Errors
     ///
@@ -185,8 +184,50 @@ impl Mover<'_> {
             });
         }
         self.graph.messages += 1;
-        self.graph.seats[seat.0].messages += 1;
         Ok(())
+    }
+
+    /// Decides whether messages of other seats start a turn of their own, and counts that turn.
+    ///
+    /// # Errors
+    ///
+    /// Refuses a seat that is unknown or removed.
+    pub(super) fn request_message_turn(&mut self, seat: SeatNo) -> Result<(), Refusal> {
+        self.check_seat(seat)?;
+        let delayed_by = self.graph.message_limit(seat);
+        self.effects.push(Effect::MessageTurn { seat, delayed_by });
+        if delayed_by.is_some() {
+            return Ok(());
+        }
+        self.graph.turns += 1;
+        self.graph.message_turns += 1;
+        self.graph.idle_turns += 1;
+        self.note_alternation(seat);
+        if self.graph.idle_turns >= self.graph.limits.idle_turns {
+            self.stick(StuckCause::NoProgress);
+        }
+        Ok(())
+    }
+
+    /// Counts a message turn if it continues those that two seats take alternately.
+    fn note_alternation(&mut self, seat: SeatNo) {
+        let Alternation {
+            last,
+            before,
+            turns,
+        } = self.graph.alternation;
+        let turns = if last == Some(seat) || last.is_none() {
+            1
+        } else if before == Some(seat) {
+            turns + 1
+        } else {
+            2
+        };
+        self.graph.alternation = Alternation {
+            last: Some(seat),
+            before: last,
+            turns,
+        };
     }
 
     /// Makes the task of a plan if one is requested, and none is open.

@@ -106,59 +106,96 @@ fn turns_without_progress_are_stuck() {
     assert_eq!(game.graph.goal(), GoalState::Stuck(StuckCause::NoProgress));
 }
 
-#[test]
-fn two_seats_that_only_talk_wait_for_next_task_turn() {
-    let mut game = Game::planned(team(2, None), vec![work("a", &[])]);
-    game.end("worker-1", TurnEnd::Questions(1));
-    for turn in 0..6 {
-        let name = format!("worker-{}", turn % 2 + 1);
-        game.go(Event::MessageSent(game.seat_no(&name)));
-        assert_eq!(game.turn(&name), "messages");
-        game.end(&name, SILENT);
-    }
-    let worker = game.seat_no("worker-1");
-    game.go(Event::MessageSent(worker));
-    assert_eq!(game.turn("worker-1"), "-");
-    game.go(Event::MessageSent(game.seat_no("planner-1")));
-    assert_eq!(game.turn("planner-1"), "messages");
-    game.end("planner-1", SILENT);
-    game.go(Event::Answered(game.no("a")));
-    let carries =
-        |it: &Effect| matches!(it, Effect::Started { seat, messages: 1, .. } if *seat == worker);
-    assert!(game.effects.iter().any(carries) || game.turn("worker-1") == "messages");
+/// Requests a turn for messages of a seat, and returns the limit that delays it.
+fn message_turn(game: &mut Game, seat: &str) -> Option<MessageLimit> {
+    let seat = game.seat_no(seat);
+    game.go(Event::MessageTurn(seat));
+    let decided = game.effects.iter().find_map(|effect| match effect {
+        Effect::MessageTurn {
+            seat: of,
+            delayed_by,
+        } if *of == seat => Some(*delayed_by),
+        _ => None,
+    });
+    decided.unwrap()
 }
 
 #[test]
-fn messages_are_refused_and_batched_at_their_limits() {
+fn two_seats_that_only_talk_wait_for_next_task_turn() {
     let limits = Limits {
-        messages: 25,
+        alternating_turns: 3,
+        ..Limits::default()
+    };
+    let mut game = Game::with_limits(team(2, None), limits.clone());
+    game.plan(vec![work("a", &[])]);
+    game.end("worker-1", TurnEnd::Questions(1));
+    for seat in ["worker-1", "worker-2", "worker-1"] {
+        assert_eq!(message_turn(&mut game, seat), None);
+    }
+    let turns = game.graph.turns();
+    for seat in ["worker-1", "worker-2"] {
+        let limit = message_turn(&mut game, seat).unwrap();
+        assert_eq!(limit, MessageLimit::AlternatingTurns);
+        assert_eq!(
+            (limit.as_str(), limit.value(&limits)),
+            ("alternating_turns", 3)
+        );
+    }
+    assert_eq!(game.graph.turns(), turns, "a delayed turn is none");
+    // A third seat talks with them, and the turn of a task ends the talk.
+    assert_eq!(message_turn(&mut game, "planner-1"), None);
+    assert_eq!(message_turn(&mut game, "worker-2"), None);
+    for seat in ["planner-1", "worker-2"] {
+        message_turn(&mut game, seat);
+    }
+    assert!(message_turn(&mut game, "planner-1").is_some());
+    game.go(Event::Answered(game.no("a")));
+    assert_eq!(message_turn(&mut game, "planner-1"), None);
+}
+
+#[test]
+fn messages_are_refused_and_delayed_at_their_limits() {
+    let limits = Limits {
+        messages: 3,
         message_turns: 1,
         ..Limits::default()
     };
     let mut game = Game::with_limits(team(1, None), limits);
     game.plan(vec![work("a", &[]), work("b", &[])]);
     let worker = game.seat_no("worker-1");
-    for _ in 0..23 {
+    for _ in 0..3 {
         game.go(Event::MessageSent(worker));
     }
-    game.end("worker-1", TurnEnd::Reported);
-    assert!(matches!(
-        game.effects.last(),
-        Some(Effect::Started { messages: 20, .. })
-    ));
-    game.end("worker-1", SILENT);
-    // The one message turn is over, so the next turn of a task carries the rest.
-    assert!(matches!(
-        game.effects.last(),
-        Some(Effect::Started { messages: 3, .. })
-    ));
-    assert_eq!(game.turn("worker-1"), "work b");
-    game.go(Event::MessageSent(worker));
-    game.go(Event::MessageSent(worker));
     assert_eq!(
         game.refused(Event::MessageSent(worker)),
-        "the goal has had 25 messages; `limits.messages` accepts 25"
+        "the goal has had 3 messages; `limits.messages` accepts 3"
     );
+    assert_eq!(message_turn(&mut game, "worker-1"), None);
+    for seat in ["worker-1", "planner-1"] {
+        let limit = message_turn(&mut game, seat);
+        assert_eq!(limit, Some(MessageLimit::MessageTurns));
+    }
+    // The turn of a task brings no further turns of messages.
+    game.end("worker-1", TurnEnd::Reported);
+    assert_eq!(game.turn("worker-1"), "work b");
+    assert!(message_turn(&mut game, "worker-1").is_some());
+    assert_eq!(game.graph.progress().message_turns, 1);
+}
+
+#[test]
+fn message_turns_without_progress_are_stuck() {
+    let limits = Limits {
+        idle_turns: 3,
+        ..Limits::default()
+    };
+    let mut game = Game::with_limits(team(2, None), limits);
+    game.plan(vec![work("a", &[])]);
+    for seat in ["worker-2", "planner-1", "worker-2"] {
+        assert_eq!(message_turn(&mut game, seat), None);
+    }
+    game.end("worker-1", TurnEnd::Questions(1));
+    game.end("planner-1", SILENT);
+    assert_eq!(game.graph.goal(), GoalState::Stuck(StuckCause::NoProgress));
 }
 
 #[test]

@@ -59,7 +59,6 @@ pub(super) struct NaiveSeat {
     pub(super) turn: Option<Input>,
     pub(super) queue: Vec<(usize, Prompt)>,
     pub(super) people: u32,
-    pub(super) mail: u32,
 }
 
 pub(super) struct Naive {
@@ -113,7 +112,6 @@ impl Naive {
             turn: None,
             queue: Vec::new(),
             people: 0,
-            mail: 0,
         };
         Self {
             seats: team.seats.iter().map(seat).collect(),
@@ -141,6 +139,8 @@ impl Naive {
 
     pub(super) fn lines(&self) -> Vec<String> {
         let mut lines = vec![format!("{:?} {}", self.goal, self.turns)];
+        let alternating = self.alternating();
+        lines.push(format!("{} {} {alternating}", self.mails, self.mail_turns));
         for task in &self.tasks {
             let state = match &task.state {
                 TaskState::Pending { .. } => {
@@ -157,10 +157,7 @@ impl Naive {
                 .map(|(no, it)| (TaskNo(*no), *it))
                 .collect();
             let (turn, name) = (&seat.turn, &seat.spec.name);
-            lines.push(format!(
-                "{name} {turn:?} {queue:?} {} {}",
-                seat.people, seat.mail
-            ));
+            lines.push(format!("{name} {turn:?} {queue:?} {}", seat.people));
         }
         lines
     }

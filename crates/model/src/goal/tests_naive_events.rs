@@ -64,7 +64,7 @@ impl Naive {
             Event::Answered(no) => {
                 !over && matches!(self.activity(no.0), Some(Activity::Question { .. }))
             }
-            Event::PersonInput(seat) => !over && self.present(*seat),
+            Event::PersonInput(seat) | Event::MessageTurn(seat) => !over && self.present(*seat),
             Event::MessageSent(seat) => {
                 !over && self.present(*seat) && self.mails < self.limits.messages
             }
@@ -153,10 +153,8 @@ impl Naive {
             }
             Event::Answered(no) => self.answer(no.0),
             Event::PersonInput(seat) => self.seats[seat.0].people += 1,
-            Event::MessageSent(seat) => {
-                self.mails += 1;
-                self.seats[seat.0].mail += 1;
-            }
+            Event::MessageSent(_) => self.mails += 1,
+            Event::MessageTurn(seat) => self.message_turn(seat.0),
             Event::SeatPresence(seat, presence) => self.presence(seat.0, *presence),
             Event::Budget(level) => {
                 self.budget = *level;
@@ -221,6 +219,20 @@ impl Naive {
             Event::Cancel => self.end(GoalState::Cancelled),
         }
         true
+    }
+
+    /// Counts a turn for messages of other seats, unless the two last seats of a long talk or too many such turns delay it.
+    fn message_turn(&mut self, seat: usize) {
+        let last_two = &self.talk[self.talk.len().saturating_sub(2)..];
+        let alternates = self.alternating() >= self.limits.alternating_turns as usize
+            && last_two.contains(&seat);
+        if !alternates && self.mail_turns < self.limits.message_turns {
+            self.talk.push(seat);
+            self.turns += 1;
+            self.mail_turns += 1;
+            self.idle += 1;
+            self.note_idle(true);
+        }
     }
 
     pub(super) fn publish_first(&mut self, plan: NaivePlan) {
@@ -368,7 +380,7 @@ impl Naive {
                 self.tasks[task.0].occupies = None;
             }
         }
-        (self.seats[no].people, self.seats[no].mail) = (0, 0);
+        self.seats[no].people = 0;
         for task in &mut self.tasks {
             task.home = task.home.filter(|it| *it != no);
             task.judge = task.judge.filter(|it| *it != no);

@@ -8,7 +8,7 @@ use super::{
 
 impl Naive {
     /// Returns the number of message turns at the end of the talk that two seats took alternately.
-    fn alternating(&self) -> usize {
+    pub(super) fn alternating(&self) -> usize {
         let talk: Vec<_> = self.talk.iter().rev().collect();
         let mut count = talk.len().min(1);
         while count < talk.len()
@@ -28,7 +28,6 @@ impl Naive {
             .iter()
             .filter(|it| it.turn.is_some_and(|it| it != Input::Person));
         let closed = self.stop.is_some() || counted.count() >= self.limits.parallel as usize;
-        let last_two = &self.talk[self.talk.len().saturating_sub(2)..];
         for (no, seat) in self.seats.iter().enumerate() {
             if seat.turn.is_some() || seat.presence != Presence::Online {
                 continue;
@@ -38,11 +37,6 @@ impl Naive {
             }
             if closed {
                 continue;
-            }
-            let alternates = self.alternating() >= self.limits.alternating_turns as usize
-                && last_two.contains(&no);
-            if seat.mail > 0 && !alternates && self.mail_turns < self.limits.message_turns {
-                all.push((1, 0, 0, no, Input::Messages));
             }
             let started = seat
                 .queue
@@ -54,7 +48,7 @@ impl Naive {
                     task: TaskNo(task),
                     prompt,
                 };
-                all.push((2, 0, task, no, input));
+                all.push((1, 0, task, no, input));
             }
             for (task, row) in self.tasks.iter().enumerate() {
                 let suits = row.state == TaskState::Ready && row.role == seat.spec.role;
@@ -75,7 +69,7 @@ impl Naive {
                     task: TaskNo(task),
                     prompt,
                 };
-                all.push((3, priority, task, no, input));
+                all.push((2, priority, task, no, input));
             }
         }
         all.sort_by_key(|(rank, priority, task, seat, _)| (*rank, *priority, *task, *seat));
@@ -85,17 +79,9 @@ impl Naive {
     fn start(&mut self, no: usize, input: Input) {
         let seat = &mut self.seats[no];
         seat.turn = Some(input);
-        let carried = seat.mail.min(20);
         match input {
             Input::Person => seat.people -= 1,
-            Input::Messages => {
-                seat.mail -= carried;
-                self.turns += 1;
-                self.mail_turns += 1;
-                self.talk.push(no);
-            }
             Input::Task { task, .. } => {
-                seat.mail -= carried;
                 seat.queue.retain(|(it, _)| *it != task.0);
                 self.turns += 1;
                 self.talk.clear();

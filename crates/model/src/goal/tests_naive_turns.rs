@@ -48,7 +48,7 @@ impl Naive {
         self.note_idle(counts);
     }
 
-    fn note_idle(&mut self, counts: bool) {
+    pub(super) fn note_idle(&mut self, counts: bool) {
         if counts && self.idle >= self.limits.idle_turns {
             self.stick(StuckCause::NoProgress);
         }

@@ -95,11 +95,16 @@ fn lines(graph: &Graph) -> Vec<String> {
     let seat = |seat: &Seat| {
         let (turn, queue) = (&seat.turn, &seat.queue);
         format!(
-            "{} {:?} {:?} {} {}",
-            seat.name, turn, queue, seat.person_inputs, seat.messages
+            "{} {:?} {:?} {}",
+            seat.name, turn, queue, seat.person_inputs
         )
     };
     let mut lines = vec![format!("{:?} {}", graph.goal(), graph.turns())];
+    let progress = graph.progress();
+    lines.push(format!(
+        "{} {} {}",
+        progress.messages, progress.message_turns, progress.alternation.turns
+    ));
     lines.extend(graph.tasks().iter().map(task));
     lines.extend(graph.seats().iter().map(seat));
     lines

@@ -219,7 +219,8 @@ pub(super) fn random_event(graph: &Graph, choices: &mut Choices<'_>) -> Event {
         0..72 if !asking.is_empty() => Event::Answered(choices.of(&asking)),
         0..76 => match choices.below(3) {
             0 => Event::PersonInput(choices.of(&seats)),
-            _ => Event::MessageSent(choices.of(&seats)),
+            1 => Event::MessageSent(choices.of(&seats)),
+            _ => Event::MessageTurn(choices.of(&seats)),
         },
         76..80 => {
             let presence = match choices.below(10) {

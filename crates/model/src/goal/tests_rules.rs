@@ -86,7 +86,7 @@ fn ready_tasks_start_by_priority_then_age() {
 }
 
 #[test]
-fn freed_seat_takes_person_then_messages_then_started_task_then_ready_one() {
+fn freed_seat_takes_person_then_started_task_then_ready_one() {
     let mut game = Game::planned(team(1, None), vec![work("a", &[]), work("b", &[])]);
     let worker = game.seat_no("worker-1");
     game.end("worker-1", TurnEnd::Questions(2));
@@ -96,15 +96,12 @@ fn freed_seat_takes_person_then_messages_then_started_task_then_ready_one() {
     assert_eq!(game.waits_for("a"), "the answer to a question");
     game.go(Event::Answered(game.no("a")));
     assert_eq!(game.waits_for("a"), "the seat worker-1");
-    game.go(Event::MessageSent(worker));
     game.go(Event::PersonInput(worker));
     game.go(Event::CancelTask(game.no("b")));
     assert_eq!(game.effects[0], Effect::StopTurn(worker));
     game.plan_by_person(vec![work("c", &[])]);
     game.end("worker-1", TurnEnd::Failed);
     assert_eq!(game.turn("worker-1"), "person");
-    game.end("worker-1", SILENT);
-    assert_eq!(game.turn("worker-1"), "messages");
     game.end("worker-1", SILENT);
     assert_eq!(game.turn("worker-1"), "answer a");
     game.end("worker-1", TurnEnd::Reported);

@@ -202,7 +202,6 @@ impl Game {
         match self.graph.seats()[self.seat_no(seat).0].turn {
             None => "-".to_owned(),
             Some(Input::Person) => "person".to_owned(),
-            Some(Input::Messages) => "messages".to_owned(),
             Some(Input::Task { task, prompt }) => {
                 format!("{prompt} {}", self.graph.tasks()[task.0].key)
             }

@@ -7,33 +7,109 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    InputId, SeatId, Timestamp,
+    InputId, SeatId, SessionId, Timestamp,
     entity::Run,
+    goal::MessageLimit,
     run::Origin,
     seat_message::{INPUT_CONTENT, LONGEST_CHAIN},
 };
 
 use crate::{
     Error,
-    database::Tx,
-    runs::admit::{NewAttempt, Preloaded, insert_attempts},
+    database::{Row, Tx},
+    goals::{Goal, read_goal},
+    locks::lock_sessions,
+    runs::{
+        admit::{NewAttempt, Preloaded, insert_attempts},
+        goals::count_messages,
+    },
     seat_message_rows::{deliver_carried, restart_chains},
     session_log::SessionLogWriter,
     store::Store,
 };
 
-/// Creates an input for each of `seats` that has undelivered messages and no input for them. The value of a seat is `true`
-/// if it got an input from outside, which also brings it the messages at the end of long chains. Creates no input in a
-/// session that takes none. The caller must hold the locks of the seats.
+/// The cause for which a seat may get an input for its messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WakeCause {
+    /// A message of another seat, or a message that was delivered before others. Messages at the end of long chains wait on.
+    Message,
+    /// The end of a turn of a task.
+    Task,
+    /// An input of a person or of an automation, which no limit of a goal delays.
+    Outside,
+}
+
+impl WakeCause {
+    /// Returns `true` if the input also brings the messages at the end of long chains.
+    const fn ends_chains(self) -> bool {
+        !matches!(self, Self::Message)
+    }
+}
+
+/// Creates an input for each of `seats` that has undelivered messages and no input for them. The limits of a goal delay an
+/// input in its session. Creates no input in a session that takes none. The caller must hold the locks of the seats, and of
+/// all seats of their goals.
 pub(crate) async fn wake_seats(
     store: &Store,
     tx: &mut Tx,
     log: &mut SessionLogWriter,
-    seats: &BTreeMap<SeatId, bool>,
+    seats: &BTreeMap<SeatId, WakeCause>,
     now: Timestamp,
 ) -> Result<(), Error> {
     // 1. Find the seats.
-    let rows = seats.iter().map(|(seat, outside)| params![*seat, *outside]);
+    let found = find_seats(tx, seats).await?;
+    let mut due: BTreeMap<SessionId, BTreeSet<SeatId>> = BTreeMap::new();
+    for row in &found {
+        let seat: SeatId = row.get("id")?;
+        let is_limited = seats.get(&seat) != Some(&WakeCause::Outside);
+        if let Some(goal) = row.optional::<SessionId>("goal_id")?.filter(|_| is_limited) {
+            due.entry(goal).or_default().insert(seat);
+        }
+    }
+    // 2. Let their goals decide.
+    let mut delayed = BTreeMap::new();
+    lock_sessions(tx, due.keys().copied()).await?;
+    for (session, due) in &due {
+        if let Some(mut goal) = read_goal(tx, *session).await? {
+            let none = BTreeSet::new();
+            let of_goal = count_messages(store, tx, log, &mut goal, &none, due, now);
+            delayed.extend(of_goal.await?);
+        }
+    }
+    // 3. Insert the inputs.
+    insert_inputs(store, tx, log, &found, (seats, &delayed), now).await
+}
+
+/// Counts a message that a seat of a goal has sent to `receivers`, and creates an input for each of them that has none for
+/// its messages. Returns the receivers whose messages wait for a turn of a task, each with its limit. The caller must hold
+/// the locks of all seats of the session, and of the session.
+///
+/// # Errors
+///
+/// Returns [`Error::MessageLimit`] if the goal takes no further message.
+pub(crate) async fn wake_receivers(
+    store: &Store,
+    tx: &mut Tx,
+    log: &mut SessionLogWriter,
+    goal: &mut Goal,
+    receivers: &BTreeSet<SeatId>,
+    now: Timestamp,
+) -> Result<BTreeMap<SeatId, MessageLimit>, Error> {
+    let causes = receivers.iter().map(|seat| (*seat, WakeCause::Message));
+    let causes: BTreeMap<SeatId, WakeCause> = causes.collect();
+    let found = find_seats(tx, &causes).await?;
+    let due = found.iter().map(|row| row.get("id"));
+    let due: BTreeSet<SeatId> = due.collect::<Result<_, _>>()?;
+    let delayed = count_messages(store, tx, log, goal, receivers, &due, now).await?;
+    insert_inputs(store, tx, log, &found, (&causes, &delayed), now).await?;
+    Ok(delayed)
+}
+
+/// Returns the rows of those seats that need an input for their messages.
+async fn find_seats(tx: &mut Tx, seats: &BTreeMap<SeatId, WakeCause>) -> Result<Vec<Row>, Error> {
+    let rows = seats
+        .iter()
+        .map(|(seat, cause)| params![*seat, cause.ends_chains()]);
     let found = tx
         .fetch_rows(
             sql!("seats/to_wake"),
@@ -41,15 +117,29 @@ pub(crate) async fn wake_seats(
             params![LONGEST_CHAIN],
         )
         .await?;
-    if found.is_empty() {
-        return Ok(());
-    }
-    // 2. Insert the inputs.
+    Ok(found)
+}
+
+/// Inserts the inputs of the seats that were found, without those that a goal delays.
+async fn insert_inputs(
+    store: &Store,
+    tx: &mut Tx,
+    log: &mut SessionLogWriter,
+    found: &[Row],
+    (causes, delayed): (
+        &BTreeMap<SeatId, WakeCause>,
+        &BTreeMap<SeatId, MessageLimit>,
+    ),
+    now: Timestamp,
+) -> Result<(), Error> {
     let mut restarted = BTreeSet::new();
     let mut attempts = Vec::with_capacity(found.len());
-    for row in &found {
+    for row in found {
         let seat: SeatId = row.get("id")?;
-        if seats.get(&seat) == Some(&true) {
+        if delayed.contains_key(&seat) {
+            continue;
+        }
+        if causes.get(&seat).is_some_and(|cause| cause.ends_chains()) {
             restarted.insert(seat);
         }
         attempts.push(NewAttempt {
@@ -72,6 +162,9 @@ pub(crate) async fn wake_seats(
             input_at: now,
         });
     }
+    if attempts.is_empty() {
+        return Ok(());
+    }
     restart_chains(tx, &restarted).await?;
     let inserted = insert_attempts(store, tx, log, &attempts, Preloaded::default(), now).await?;
     for result in inserted {
@@ -86,7 +179,7 @@ pub(crate) async fn wake_seats(
 
 /// Marks the messages that succeeded runs carried as delivered, and creates inputs for those that their seats still have.
 /// The messages of a failed turn stay undelivered until the next message or acknowledgement, so that they start no turns
-/// without end. The caller must hold the locks of the runs' seats.
+/// without end. The caller must hold the locks of the runs' seats, and of all seats of their goals.
 pub(super) async fn wake_seats_after(
     store: &Store,
     tx: &mut Tx,
@@ -96,8 +189,12 @@ pub(super) async fn wake_seats_after(
 ) -> Result<(), Error> {
     deliver_carried(tx, succeeded.iter().copied(), now).await?;
     let seats = succeeded.iter().filter_map(|run| {
-        let from_outside = run.origin != Origin::Message;
-        Some((run.seat_id?, from_outside))
+        let cause = match run.origin {
+            Origin::Message => WakeCause::Message,
+            Origin::Task => WakeCause::Task,
+            _ => WakeCause::Outside,
+        };
+        Some((run.seat_id?, cause))
     });
     wake_seats(store, tx, log, &seats.collect(), now).await
 }

@@ -15,8 +15,12 @@ use std::collections::BTreeSet;
 use model::{MessageId, SeatId, SessionId, TenantId, Timestamp};
 
 use crate::{
-    Error, Scope, boxed, locks::lock_seats, runs::seat_input::wake_seats,
-    seat_message_rows::SeatMessage, session_log::SessionLogWriter, store::Store,
+    Error, Scope, boxed,
+    locks::lock_seat_with_goal,
+    runs::seat_input::{WakeCause, wake_seats},
+    seat_message_rows::SeatMessage,
+    session_log::SessionLogWriter,
+    store::Store,
 };
 
 pub use publication::{NewSeatMessage, Recipients};
@@ -62,7 +66,7 @@ impl Store {
                     chain_length: 1,
                     new,
                 };
-                publish(self, tx, &seats, &publication, now).await
+                publish(self, tx, &seats, &publication, None, now).await
             })
         })
         .await
@@ -84,7 +88,7 @@ impl Store {
     ) -> Result<Timestamp, Error> {
         self.transact(Scope::Tenant(tenant), |tx, _| {
             Box::pin(async move {
-                lock_seats(tx, &[seat].into()).await?;
+                lock_seat_with_goal(tx, seat).await?;
                 let row = tx
                     .fetch_optional(
                         sql!("messages/acknowledge"),
@@ -96,7 +100,8 @@ impl Store {
                 // A message that was delivered before made no room for others.
                 if delivered_at == now {
                     let mut log = SessionLogWriter::default();
-                    wake_seats(self, tx, &mut log, &[(seat, false)].into(), now).await?;
+                    let seats = [(seat, WakeCause::Message)].into();
+                    wake_seats(self, tx, &mut log, &seats, now).await?;
                     log.write(tx, now).await?;
                 }
                 Ok(delivered_at)

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{
     MessageId, RunId, SeatId, SessionId, TenantId, Timestamp,
     entity::Session,
+    goal::MessageLimit,
     lifecycle::{InvalidTransition, Lifecycle as _},
     seat_message::{LONGEST_CHAIN, MAX_UNDELIVERED, NamedSeat, Sender},
     session::{Admission, SessionStatus},
@@ -14,10 +15,11 @@ use serde_json::{Value, json};
 
 use crate::{
     Error,
-    database::Tx,
+    database::{Param, Tx},
+    goals::Goal,
     locks::{lock_seats, lock_session},
     rows,
-    runs::seat_input::wake_seats,
+    runs::seat_input::{WakeCause, wake_receivers, wake_seats},
     seat_message_rows::{FROM_PERSON, SeatMessage},
     session_log::{EntryLocation, SessionLogWriter},
     store::Store,
@@ -97,13 +99,14 @@ pub(crate) async fn lock_team(
     Ok((locked, seats))
 }
 
-/// Writes the rows of a message, one for each receiving seat, and wakes these seats. The caller must hold the locks of
-/// [`lock_team`].
+/// Writes the rows of a message, one for each receiving seat, and wakes these seats. `goal` is that of the session if a seat
+/// sends the message, which then counts towards its limits. The caller must hold the locks of [`lock_team`].
 pub(crate) async fn publish(
     store: &Store,
     tx: &mut Tx,
     seats: &Team,
     publication: &Publication<'_>,
+    goal: Option<Goal>,
     now: Timestamp,
 ) -> Result<Vec<SeatMessage>, Error> {
     let Publication { session, new, .. } = publication;
@@ -122,21 +125,90 @@ pub(crate) async fn publish(
     check_undelivered(tx, seats, &receivers).await?;
     // 2. Add a row for each receiving seat.
     let mut log = SessionLogWriter::default();
-    let published = add_rows(store, &mut log, publication, (&from, &to), now);
+    let mut published = add_rows(store, &mut log, publication, (&from, &to), now);
     let is_chain_too_long = publication.chain_length > LONGEST_CHAIN;
     if is_chain_too_long {
-        add_waiting_notice(store, &mut log, publication, &to, now);
+        let text = format!(
+            "{LONGEST_CHAIN} turns in a row had no other cause than messages between seats. This message to {} starts no \
+             turn. The next input of a person or of an automation to the seat brings the message with it.",
+            names_of(&to)
+        );
+        add_waiting_notice(store, &mut log, publication, text, now);
     }
-    // 3. Wake the receiving seats. A message from outside brings them the messages that waited for one, too.
-    let from_outside = publication.chain_length == 1;
-    let woken = receivers.iter().map(|seat| (*seat, from_outside)).collect();
     write_rows(tx, log, &published, now).await?;
-    if !is_chain_too_long {
-        let mut log = SessionLogWriter::default();
-        wake_seats(store, tx, &mut log, &woken, now).await?;
-        log.write(tx, now).await?;
+    // 3. Wake the receiving seats. A message from outside brings them the messages that waited for one, too.
+    let mut log = SessionLogWriter::default();
+    match goal {
+        Some(mut goal) => {
+            let woken = wake_receivers(store, tx, &mut log, &mut goal, &receivers, now);
+            let delayed = woken.await?;
+            block_messages(tx, &mut published, &delayed).await?;
+            for limit in MessageLimit::ALL {
+                let is_delayed = |seat: &&NamedSeat| delayed.get(&seat.id) == Some(limit);
+                let waiting: Vec<NamedSeat> = to.iter().filter(is_delayed).cloned().collect();
+                if !waiting.is_empty() {
+                    let text = describe_delay(*limit, &goal, &waiting);
+                    add_waiting_notice(store, &mut log, publication, text, now);
+                }
+            }
+        }
+        None if is_chain_too_long => {}
+        None => {
+            let cause = match publication.chain_length {
+                1 => WakeCause::Outside,
+                _ => WakeCause::Message,
+            };
+            let woken = receivers.iter().map(|seat| (*seat, cause)).collect();
+            wake_seats(store, tx, &mut log, &woken, now).await?;
+        }
     }
+    log.write(tx, now).await?;
     Ok(published)
+}
+
+/// Lets the messages to seats wait for another input than a message.
+async fn block_messages(
+    tx: &mut Tx,
+    published: &mut [SeatMessage],
+    delayed: &BTreeMap<SeatId, MessageLimit>,
+) -> Result<(), Error> {
+    let blocked = LONGEST_CHAIN + 1;
+    let mut rows = Vec::new();
+    for message in published {
+        if delayed.contains_key(&message.to) {
+            message.chain_length = blocked;
+            rows.push(params![message.id]);
+        }
+    }
+    set_chain(tx, rows, blocked).await
+}
+
+/// Returns the reason for which a message to seats of a goal starts no turn, for its transcript.
+fn describe_delay(limit: MessageLimit, goal: &Goal, waiting: &[NamedSeat]) -> String {
+    let value = limit.value(goal.graph.limits());
+    let cause = match limit {
+        MessageLimit::AlternatingTurns => {
+            format!("Two seats have only written to each other in {value} turns")
+        }
+        MessageLimit::MessageTurns => {
+            format!("The seats of the goal have had {value} turns for messages")
+        }
+    };
+    format!(
+        "{cause}, which is the limit `{limit}` of the goal `{}`. This message to {} starts no turn. The next turn of a task on \
+         the seat brings the message with it, and so does a message of a person.",
+        goal.session,
+        names_of(waiting)
+    )
+}
+
+/// Returns the names of seats, as texts show them.
+fn names_of(seats: &[NamedSeat]) -> String {
+    let names: Vec<String> = seats
+        .iter()
+        .map(|seat| format!("`{}`", seat.name))
+        .collect();
+    names.join(", ")
 }
 
 /// Returns the sender and the receiving seats.
@@ -245,15 +317,9 @@ fn add_waiting_notice(
     store: &Store,
     log: &mut SessionLogWriter,
     publication: &Publication<'_>,
-    to: &[NamedSeat],
+    text: String,
     now: Timestamp,
 ) {
-    let names: Vec<String> = to.iter().map(|seat| format!("`{}`", seat.name)).collect();
-    let text = format!(
-        "{LONGEST_CHAIN} turns in a row had no other cause than messages between seats. This message to {} starts no \
-         turn. The next input of a person or of an automation to the seat brings the message with it.",
-        names.join(", ")
-    );
     let location = EntryLocation {
         tenant: publication.tenant,
         session: publication.session.id,
@@ -275,11 +341,15 @@ async fn write_rows(
     log.write(tx, now).await?;
     if let Some(first) = published.first().filter(|first| first.chain_length > 1) {
         let rows = published.iter().map(|message| params![message.id]);
-        let rows = rows.collect();
-        let length = params![first.chain_length];
-        tx.execute_rows(sql!("messages/set_chain"), rows, length)
-            .await?;
+        set_chain(tx, rows.collect(), first.chain_length).await?;
     }
+    Ok(())
+}
+
+/// Records the length of the chain of message turns that ends with each message.
+async fn set_chain(tx: &mut Tx, messages: Vec<Vec<Param>>, length: i64) -> Result<(), Error> {
+    tx.execute_rows(sql!("messages/set_chain"), messages, params![length])
+        .await?;
     Ok(())
 }
 

@@ -13,8 +13,9 @@ use super::{CallingTurn, Quota, ToolCaller, lock_turn, read_turn};
 use crate::{
     Error, Scope, boxed,
     database::Tx,
+    goals::read_goal,
     locks,
-    runs::seat_input::wake_seats,
+    runs::seat_input::{WakeCause, wake_seats},
     seat_message_rows::SeatMessage,
     seat_messages::{NewSeatMessage, Publication, Recipients, lock_team, publish},
     session_log::SessionLogWriter,
@@ -28,8 +29,8 @@ impl Store {
     /// # Errors
     ///
     /// Returns [`Error::RunOver`] as [`Store::calling_turn`], [`Error::Refused`] if the session takes no more messages,
-    /// [`Error::NotFound`] if a seat is not of the session, [`Error::LimitReached`] if the turn has sent too many messages, and
-    /// [`Error::SeatFull`] if a receiving seat has too many.
+    /// [`Error::NotFound`] if a seat is not of the session, [`Error::LimitReached`] if the turn has sent too many messages,
+    /// [`Error::MessageLimit`] if the seats of the goal have, and [`Error::SeatFull`] if a receiving seat has too many.
     #[boxed]
     pub async fn send_seat_message(
         &self,
@@ -62,7 +63,12 @@ impl Store {
                 }
                 check_count(tx, &turn).await?;
                 // 3. Publish.
-                let chain_length = chain_length(tx, &turn).await?;
+                let goal = read_goal(tx, turn.session.id).await?;
+                let chain_length = match goal {
+                    // The limits of the goal take the place of the longest chain.
+                    Some(_) => 1,
+                    None => chain_length(tx, &turn).await?,
+                };
                 let new = NewSeatMessage {
                     from: Sender::Seat(turn.seat.id),
                     to,
@@ -80,7 +86,7 @@ impl Store {
                     new: &new,
                 };
                 let mut sent = earlier;
-                sent.extend(publish(self, tx, &seats, &publication, now).await?);
+                sent.extend(publish(self, tx, &seats, &publication, goal, now).await?);
                 Ok(sent)
             })
         });
@@ -122,7 +128,7 @@ impl Store {
                     return Ok(());
                 }
                 let mut log = SessionLogWriter::default();
-                let seats = [(turn.seat.id, false)].into();
+                let seats = [(turn.seat.id, WakeCause::Message)].into();
                 wake_seats(self, tx, &mut log, &seats, now).await?;
                 log.write(tx, now).await
             })

@@ -5,6 +5,7 @@ mod checks;
 mod failures;
 mod formats;
 mod memories;
+mod messages;
 mod presence;
 mod reports;
 mod stage;
@@ -64,6 +65,10 @@ pub(crate) use formats::{edited_budget_keeps_unknown_keys, moved_task_keeps_unkn
 pub(crate) use memories::{
     each_task_has_memory_that_its_later_turns_resume,
     memory_of_removed_instance_is_replaced_and_named, retry_of_task_resumes_its_memory,
+};
+pub(crate) use messages::{
+    message_beyond_turns_of_goal_waits_for_task, messages_of_goal_are_refused_at_limit,
+    talk_of_two_seats_ends_by_limit_of_goal,
 };
 pub(crate) use presence::{
     seat_that_takes_task_over_gets_its_text, task_of_removed_instance_moves_to_another_seat,
@@ -131,6 +136,8 @@ behaviours! {
             goals_are_listed_with_their_tasks_and_usage, task_has_texts_findings_and_runs,
             report_has_verdicts_and_text_of_planner, budget_and_time_of_goal_are_changed,
             moved_task_keeps_unknown_keys, edited_budget_keeps_unknown_keys,
+            talk_of_two_seats_ends_by_limit_of_goal, messages_of_goal_are_refused_at_limit,
+            message_beyond_turns_of_goal_waits_for_task,
         ]
     }
     sqlite {}

@@ -91,6 +91,22 @@ fn format_head(goal: &GoalSummary, now: Timestamp) -> String {
     join_parts(&parts)
 }
 
+/// Formats the messages between seats with their limits, such as `5/200 messages   4/40 message turns   4/6 alternating`.
+/// Returns `None` if the seats have sent none.
+fn format_messages(goal: &Goal) -> Option<String> {
+    let of = |count: u32, limit: &str, what: &str| {
+        let limit = goal.limits.get(limit);
+        let limit = limit.map_or_else(String::new, |limit| format!("/{limit}"));
+        format!("{count}{limit} {what}")
+    };
+    let parts = [
+        of(goal.messages, "messages", "messages"),
+        of(goal.message_turns, "message_turns", "message turns"),
+        of(goal.alternating_turns, "alternating_turns", "alternating"),
+    ];
+    (goal.messages > 0).then(|| join_parts(&parts))
+}
+
 /// Joins parts with three blanks. A part that has no room continues on the next line, which is indented by two.
 fn join_parts(parts: &[String]) -> String {
     let mut lines: Vec<String> = Vec::new();
@@ -114,6 +130,9 @@ pub(super) fn print_goal(app: &App, goal: &Goal, tasks: &[Task]) -> Result<(), C
         .line(&clean(&format_head(summary, SystemClock.now())))?;
     let title = summary.title.as_deref().unwrap_or(&summary.goal);
     app.output.line(&excerpt(title, COLUMNS))?;
+    if let Some(talk) = format_messages(goal) {
+        app.output.line(&talk)?;
+    }
     // The columns fit the tasks that are left out, too, because lines about their changes may follow.
     let widths = Widths::of(tasks);
     for task in tasks.iter().filter(|task| is_shown(task)) {

@@ -85,7 +85,7 @@ fn planner_without_plan_is_stuck_with_that_cause() {
 }
 
 #[test]
-fn seats_that_only_talk_stop_after_six_turns_with_a_notice() {
+fn seats_that_only_talk_stop_at_limit_of_team_with_a_notice() {
     let send = |to: &str| Step::call_tool("send_message", json!({ "to": to, "text": "And you?" }));
     let ask = json!({ "question": "Which logo?", "default": "the old one" });
     let mut steps: Vec<Step> = plan_once([create("a", &[])]).into();
@@ -97,18 +97,21 @@ fn seats_that_only_talk_stop_after_six_turns_with_a_notice() {
     steps.push(Step::when("from the seat `worker-2`", [send("worker-2")]));
     let answered = "Your question was answered.";
     steps.push(Step::when(answered, [done("Result.")]));
-    let test = GoalTest::start(&workers(2), &[], [steps]);
+    let test = GoalTest::start(&workers(2), &["alternating_turns=4"], [steps]);
     let goal = test.world.json(&["goal", "show", "own"]);
     let session = goal["id"].as_str().unwrap().to_owned();
-    let says = "6 turns in a row had no other cause than messages between seats";
+    let says = "Two seats have only written to each other in 4 turns, which is the limit `alternating_turns` of the goal";
     test.world.wait_for("the notice", |world| {
         let shown = world.run(&["session", "export", &session]);
         shown.stdout.contains(says)
     });
     let sent = test.world.json(&["session", "messages", &session]);
     let sent = sent.as_array().unwrap();
-    assert_eq!(sent.len(), 7, "{sent:#?}");
-    assert_eq!(sent[6]["state"], "blocked", "{sent:#?}");
+    assert_eq!(sent.len(), 5, "{sent:#?}");
+    assert_eq!(sent[4]["state"], "blocked", "{sent:#?}");
+    let shown = test.world.run(&["goal", "show", "own"]);
+    let says = "5/200 messages   4/40 message turns   4/4 alternating";
+    assert!(shown.stdout.contains(says), "{shown:#?}");
     // The task goes on, and the goal ends.
     let goal = test.world.json(&["goal", "show", "own"]);
     let question = goal["questions"][0]["id"].as_str().unwrap().to_owned();

@@ -8,7 +8,8 @@ use std::{
 use model::{
     SeatId, SessionId, Timestamp,
     goal::{
-        Activity, Effect, Event, GoalState, Graph, Input, SeatNo, Task, TaskNo, TurnEnd, advance,
+        Activity, Effect, Event, GoalState, Graph, Input, MessageLimit, SeatNo, Task, TaskNo,
+        TurnEnd, advance,
     },
 };
 
@@ -89,10 +90,12 @@ struct Consequences {
     drop_staged: bool,
     /// The seats whose waiting runs were cancelled.
     freed: BTreeSet<SeatId>,
+    /// The seats whose messages start no turn, each with the limit for which they wait.
+    delayed: Vec<(SeatNo, MessageLimit)>,
 }
 
-/// Moves a goal by events, and writes the result. The caller must hold the locks of all seats of its session, and of the
-/// session. The caller writes `log`.
+/// Moves a goal by events, and writes the result. Returns the seats whose requested message turns wait, each with its limit.
+/// The caller must hold the locks of all seats of the session, and of the session. The caller writes `log`.
 pub(super) async fn move_goal(
     store: &Store,
     tx: &mut Tx,
@@ -100,7 +103,7 @@ pub(super) async fn move_goal(
     goal: &mut Goal,
     events: Vec<Event>,
     now: Timestamp,
-) -> Result<(), Error> {
+) -> Result<Vec<(SeatNo, MessageLimit)>, Error> {
     // 1. Decide. The usage of a turn that ended counts before the next turn starts.
     let tasks_before = goal.graph.tasks().to_vec();
     let state_before = goal.graph.goal();
@@ -160,6 +163,9 @@ pub(super) async fn move_goal(
                     let limits = &goal.definition.limits;
                     goal.deadline = Some((deadline, deadline_after(deadline, limits, now)));
                 }
+                Effect::MessageTurn { seat, delayed_by } => {
+                    found.delayed.extend(delayed_by.map(|limit| (seat, limit)));
+                }
                 _ => {}
             }
         }
@@ -184,7 +190,7 @@ pub(super) async fn move_goal(
     if goal.graph.goal().is_over() && !state_before.is_over() {
         stop::close_session(tx, log, goal, now).await?;
     }
-    Ok(())
+    Ok(found.delayed)
 }
 
 /// Keeps the reasons for which a report was refused for the reminder, which may start in a later move.

@@ -106,6 +106,12 @@ pub struct GoalView {
     pub replans: u32,
     /// The number of turns that have started.
     pub turns: u32,
+    /// The number of messages between seats.
+    pub messages: u32,
+    /// The number of turns for messages between seats.
+    pub message_turns: u32,
+    /// The number of such turns that two seats have taken alternately since the last turn of a task.
+    pub alternating_turns: u32,
     /// The team, as it was at the creation.
     pub team: TeamDefinition,
     /// The present limits of the graph.
@@ -151,12 +157,16 @@ async fn read_view(tx: &mut Tx, scope: Scope, session: SessionId) -> Result<Goal
     let times = times.ok_or_else(not_found)?;
     let goal = read_goal(tx, session).await?.ok_or_else(not_found)?;
     let usage = usage::read(tx, &[session]).await?.remove(&session);
+    let progress = goal.graph.progress();
     Ok(GoalView {
         session,
         state: goal.graph.goal(),
         plan_version: goal.graph.plan_version(),
-        replans: goal.graph.progress().replans,
+        replans: progress.replans,
         turns: goal.graph.turns(),
+        messages: progress.messages,
+        message_turns: progress.message_turns,
+        alternating_turns: progress.alternation.turns,
         limits: goal.graph.limits().clone(),
         usage: usage.unwrap_or_default(),
         check_at: goal.deadline.map(|(_, at)| at),

@@ -72,15 +72,12 @@ struct StoredSeatProgress {
     queue: Vec<(usize, Prompt)>,
     #[serde(default)]
     person_inputs: u32,
-    #[serde(default)]
-    messages: u32,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum StoredInput {
     Person,
-    Messages,
     Task { task: usize, prompt: Prompt },
 }
 
@@ -162,7 +159,6 @@ impl StoredSeatProgress {
             presence: seat.presence,
             turn: seat.turn.map(|turn| match turn {
                 Input::Person => StoredInput::Person,
-                Input::Messages => StoredInput::Messages,
                 Input::Task { task, prompt } => StoredInput::Task {
                     task: task.0,
                     prompt,
@@ -170,7 +166,6 @@ impl StoredSeatProgress {
             }),
             queue: seat.queue.iter().map(|(no, it)| (no.0, *it)).collect(),
             person_inputs: seat.person_inputs,
-            messages: seat.messages,
         }
     }
 
@@ -180,7 +175,6 @@ impl StoredSeatProgress {
             presence: self.presence,
             turn: self.turn.map(|turn| match turn {
                 StoredInput::Person => Input::Person,
-                StoredInput::Messages => Input::Messages,
                 StoredInput::Task { task, prompt } => Input::Task {
                     task: TaskNo(task),
                     prompt,
@@ -188,7 +182,6 @@ impl StoredSeatProgress {
             }),
             queue: queue.collect(),
             person_inputs: self.person_inputs,
-            messages: self.messages,
         }
     }
 }
