@@ -23,7 +23,10 @@ use crate::{
 
 pub use fault::{TeamFault, TeamField};
 pub use limits::{LIMIT_FIELDS, LimitField, TeamLimits};
-pub use validate::MAX_ATTEMPTS;
+pub use validate::{MAX_ATTEMPTS, MAX_CHECK_TIMEOUT_SECONDS};
+
+/// The time limit of a check that names none, in seconds.
+pub const CHECK_TIMEOUT_SECONDS: u32 = 600;
 
 text_enum! {
     /// The memory with which the agent of a seat takes its turns.
@@ -43,9 +46,28 @@ pub struct TeamDefinition {
     /// The limits of a goal.
     pub limits: TeamLimits,
     /// The commands that Matins runs after the work on a task, by name.
-    pub checks: BTreeMap<String, String>,
+    pub checks: BTreeMap<String, CheckDefinition>,
     /// The seats, each with its role.
     pub seats: Vec<SeatDefinition>,
+}
+
+/// A command that Matins runs after the work on a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckDefinition {
+    /// The command of the shell.
+    pub command: String,
+    /// The time limit, in seconds. A check beyond it is broken: it neither accepts nor rejects the work.
+    pub timeout_seconds: u32,
+}
+
+impl CheckDefinition {
+    /// Returns the check of a command with the default time limit.
+    pub fn new(command: impl Into<String>) -> Self {
+        Self {
+            command: command.into(),
+            timeout_seconds: CHECK_TIMEOUT_SECONDS,
+        }
+    }
 }
 
 /// The seats of one role.

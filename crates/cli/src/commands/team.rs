@@ -9,7 +9,7 @@ use config::team::{
 };
 use model::{
     nearest::nearest,
-    team::{LIMIT_FIELDS, SeatDefinition, TeamDefinition},
+    team::{CHECK_TIMEOUT_SECONDS, LIMIT_FIELDS, SeatDefinition, TeamDefinition},
 };
 use serde_json::{Map, Value, json};
 
@@ -167,11 +167,14 @@ fn show(team: &str, file: bool, output: Output) -> Result<(), CliError> {
 
 fn team_text(team: &TeamDefinition) -> String {
     let mut lines = vec![field_row("name", &team.name)];
-    for (name, command) in &team.checks {
-        lines.push(field_row(
-            "check",
-            &format!("{name}: {}", one_line(command)),
-        ));
+    for (name, check) in &team.checks {
+        let command = one_line(&check.command);
+        let shown = if check.timeout_seconds == CHECK_TIMEOUT_SECONDS {
+            format!("{name}: {command}")
+        } else {
+            format!("{name}: {command} (at most {} s)", check.timeout_seconds)
+        };
+        lines.push(field_row("check", &shown));
     }
     let seats = team.seats().into_iter().map(|seat| {
         let definition = seat.definition;
@@ -231,7 +234,17 @@ fn team_json(team: &TeamDefinition) -> Value {
             })
         })
         .collect();
-    json!({ "name": team.name, "limits": limits, "checks": team.checks, "seats": seats })
+    let checks = team.checks.iter();
+    let commands: Map<_, _> = checks
+        .clone()
+        .map(|(name, check)| (name.clone(), json!(check.command)))
+        .collect();
+    let timeouts: Map<_, _> = checks
+        .map(|(name, check)| (name.clone(), json!(check.timeout_seconds)))
+        .collect();
+    json!({
+        "name": team.name, "limits": limits, "checks": commands, "check_timeouts": timeouts, "seats": seats,
+    })
 }
 
 fn check(file: &str, output: Output) -> Result<Exit, CliError> {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use model::team::{LIMIT_FIELDS, TeamDefinition, TeamField, TeamLimits};
+use model::team::{
+    CheckDefinition, LIMIT_FIELDS, MAX_CHECK_TIMEOUT_SECONDS, TeamDefinition, TeamField, TeamLimits,
+};
 use toml::de::{DeTable, DeValue};
 
 use super::{
@@ -13,6 +15,8 @@ use crate::problem::excerpt;
 
 /// The maximum size of a team file, in bytes: 16 roles with the longest instructions, and room for the rest.
 pub const MAX_TEAM_FILE_BYTES: usize = 512 << 10;
+/// The keys of a check.
+const CHECK_KEYS: [&str; 2] = ["command", "timeout"];
 /// The keys of a team.
 const TEAM_KEYS: [&str; 4] = ["name", "limits", "checks", "seats"];
 
@@ -124,10 +128,53 @@ impl Reader<'_> {
         self.locate(TeamField::Checks, key);
         for (key, value) in table {
             let name: &str = key.get_ref();
-            if let Some(command) = self.text(TeamField::Check(name.to_owned()), key, value) {
-                team.checks.insert(name.to_owned(), command);
+            let check = match value.get_ref() {
+                DeValue::Table(table) => self.check(name, key, table),
+                _ => self
+                    .text(TeamField::Check(name.to_owned()), key, value)
+                    .map(CheckDefinition::new),
+            };
+            if let Some(check) = check {
+                team.checks.insert(name.to_owned(), check);
             }
         }
+    }
+
+    /// Reads a check with its time limit.
+    fn check(
+        &mut self,
+        check: &str,
+        check_key: &Key<'_>,
+        table: &DeTable<'_>,
+    ) -> Option<CheckDefinition> {
+        let mut read = CheckDefinition::new("");
+        let mut has_command = false;
+        for (key, value) in table {
+            let name: &str = key.get_ref();
+            match name {
+                "command" => {
+                    has_command = true;
+                    let field = TeamField::Check(check.to_owned());
+                    read.command = self.text(field, key, value).unwrap_or_default();
+                }
+                "timeout" => {
+                    let field = TeamField::CheckTimeout(check.to_owned());
+                    let accepted = format!("accepted are 1 to {MAX_CHECK_TIMEOUT_SECONDS} seconds");
+                    if let Some(seconds) = self.number(field, key, value, &accepted) {
+                        read.timeout_seconds = seconds;
+                    }
+                }
+                _ => self.unknown_key(&format!("checks.{check}."), key, &CHECK_KEYS),
+            }
+        }
+        if !has_command {
+            let field = TeamField::Check(check.to_owned());
+            let message = format!(
+                "missing `{field}.command`; accepted is a command, such as `command = \"cargo test -q\"`"
+            );
+            self.problem(check_key.span().start, message);
+        }
+        has_command.then_some(read)
     }
 
     fn refuse_table(&mut self, name: &str, key: &Key<'_>, example: &str) {

@@ -3,7 +3,7 @@
 use model::{
     goal::{Directory, Graph, Reviews},
     limits::INSTRUCTIONS_BYTES,
-    team::MemoryScope,
+    team::{CheckDefinition, MemoryScope},
     tools::AgentCron,
 };
 
@@ -33,7 +33,7 @@ fn team_with_every_key_is_read() {
     let text = r#"
 name = "full"
 limits = { plan = 5, tasks = 6, replans = 0, rounds = 2, equal_rounds = 2, failed_checks = 1, idle_turns = 9, alternating_turns = 4, messages = 0, message_turns = 0, turns = 50, parallel = 1, hours = 8, question_hours = 2, give_up_after_hours = 3 }
-checks = { tests = "cargo test -q", lint = "cargo clippy" }
+checks = { tests = "cargo test -q", lint = { command = "cargo clippy", timeout = 90 } }
 seats = [
   { role = "planner", entry = true },
   { role = "worker", count = 3, agent = "codex", instructions = "Write.\nTest.", memory = "seat", mode = "plan", directory = "own", writes = ["src", "docs/a"], cron = "ask", attempts = 3, accept_answers = true },
@@ -44,7 +44,12 @@ seats = [
     assert_eq!(team.name, "full");
     let limits = model::team::LIMIT_FIELDS.map(|limit| (limit.get)(&team.limits));
     assert_eq!(limits, [5, 6, 0, 2, 2, 1, 9, 4, 0, 0, 50, 1, 8, 2, 3]);
-    assert_eq!(team.checks["tests"], "cargo test -q");
+    assert_eq!(team.checks["tests"], CheckDefinition::new("cargo test -q"));
+    let lint = &team.checks["lint"];
+    assert_eq!(
+        (lint.command.as_str(), lint.timeout_seconds),
+        ("cargo clippy", 90)
+    );
     assert_eq!(team.checks.len(), 2);
     let worker = &team.seats[1];
     assert_eq!((worker.count, worker.attempts), (3, 3));
@@ -329,6 +334,36 @@ fn fault_of_team_has_location_of_its_field() {
         "{found}"
     );
     assert!(found.len() < 200, "{}", found.len());
+}
+
+#[test]
+fn invalid_time_limit_of_check_has_its_location() {
+    let text = |check: &str| format!("name = \"x\"\n{SEATS}\n[checks.tests]\n{check}\n");
+    let cases = [
+        (
+            "command = \"make\"\ntimeout = 3601",
+            "team.toml:5:1: invalid `checks.tests.timeout = 3601`: accepted are 1 to 3600 seconds",
+        ),
+        (
+            "timeout = 0\ncommand = \"make\"",
+            "team.toml:4:1: invalid `checks.tests.timeout = 0`: accepted are 1 to 3600 seconds",
+        ),
+        (
+            "command = \"make\"\ntimeout = \"90 s\"",
+            "team.toml:5:1: invalid `checks.tests.timeout = \"90 s\"`: accepted are 1 to 3600 seconds",
+        ),
+        (
+            "command = \"make\"\ntimeuot = 90",
+            "team.toml:5:1: unknown key `checks.tests.timeuot`; did you mean `timeout`? Accepted are command, timeout",
+        ),
+        (
+            "timeout = 90",
+            "team.toml:3:9: missing `checks.tests.command`; accepted is a command, such as `command = \"cargo test -q\"`",
+        ),
+    ];
+    for (check, expected) in cases {
+        assert_eq!(problems(&text(check)), [expected]);
+    }
 }
 
 #[test]

@@ -100,16 +100,17 @@ async fn run_all(
             evidence.push(format!("{name}: the team has no such check"));
             return Ok(ChecksEnd::Broken { check: name });
         };
-        let (ended, output) = match run_command(host, job, command, &mut state).await {
-            CommandOutcome::Stopped(stop) => return Err(stop),
-            CommandOutcome::NotStarted(reason) => (Err(format!("not started: {reason}")), None),
-            CommandOutcome::TimedOut(end) => (
-                Err(format!("not over after {} s", job.timeout.as_secs())),
-                Some(end),
-            ),
-            CommandOutcome::Ended(end) if end.lease_expired => return Err(Stop::Lost),
-            CommandOutcome::Ended(end) => (judge(&end), Some(end)),
-        };
+        let (ended, output) =
+            match run_command(host, job, (command.as_str(), check.timeout), &mut state).await {
+                CommandOutcome::Stopped(stop) => return Err(stop),
+                CommandOutcome::NotStarted(reason) => (Err(format!("not started: {reason}")), None),
+                CommandOutcome::TimedOut(end) => (
+                    Err(format!("not over after {} s", check.timeout.as_secs())),
+                    Some(end),
+                ),
+                CommandOutcome::Ended(end) if end.lease_expired => return Err(Stop::Lost),
+                CommandOutcome::Ended(end) => (judge(&end), Some(end)),
+            };
         let lines = output.map(|end| last_lines(&end.output_tail));
         let lines = lines.unwrap_or_default();
         match ended {
@@ -160,7 +161,7 @@ fn entry(name: &str, ended: &str, lines: &str) -> String {
 async fn run_command(
     host: &Host,
     job: &ChecksJob,
-    command: &str,
+    (command, timeout): (&str, Duration),
     state: &mut watch::Receiver<LeaseState>,
 ) -> CommandOutcome {
     let agents = &host.agent_runtime;
@@ -176,7 +177,7 @@ async fn run_command(
         lease: lease_until.saturating_sub(agent::uptime()),
         resources: ResourceLimits::default(),
     };
-    let deadline = Instant::now() + job.timeout;
+    let deadline = Instant::now() + timeout;
     let running = match command.start() {
         Ok(running) => running,
         Err(error) => return CommandOutcome::NotStarted(error.to_string()),

@@ -14,7 +14,7 @@ use model::{
     },
     outcome::{Outcome, StopReason},
     run::RunStatus,
-    team::{SeatDefinition, TeamDefinition, TeamLimits},
+    team::{CheckDefinition, SeatDefinition, TeamDefinition, TeamLimits},
     turn::{StartReply, TurnResult, WriteOutcome},
 };
 use store::{
@@ -81,7 +81,7 @@ async fn create_goal(world: &World, checks: &[(&str, &str)]) -> SessionId {
             name: "code".into(),
             limits: TeamLimits::default(),
             checks: checks
-                .map(|(name, command)| ((*name).to_owned(), (*command).to_owned()))
+                .map(|(name, command)| ((*name).to_owned(), CheckDefinition::new(*command)))
                 .collect(),
             seats: vec![planner, worker],
         },
@@ -328,7 +328,7 @@ async fn check_over_time_limit_is_killed_and_broken(world: &World) {
     let (session, task) = goal_in_checks(world, &[("tests", &command)]).await;
     let host = host_of_checks(&world.host);
     let mut job = claim(world, &host, task).await;
-    job.timeout = Duration::from_secs(1);
+    job.checks[0].timeout = Duration::from_secs(1);
     let stop = CancellationToken::new();
     checks::run_claimed(&host, &job, agent::uptime(), &stop)
         .await

@@ -31,8 +31,6 @@ pub struct ChecksJob {
     pub directory: WorkingDirectory,
     /// The checks, in the order in which they run.
     pub checks: Vec<NamedCheck>,
-    /// The time limit of each check.
-    pub timeout: Duration,
     /// `true` if a person or the planner cancelled the task while an earlier worker ran its checks.
     pub is_cancelled: bool,
 }
@@ -44,6 +42,8 @@ pub struct NamedCheck {
     pub name: String,
     /// The command of the shell. `None` if the team has no check of that name.
     pub command: Option<String>,
+    /// The time limit.
+    pub timeout: Duration,
 }
 
 /// The end of the checks of a task.
@@ -122,7 +122,6 @@ mod tests {
             attempt: 1,
             directory: WorkingDirectory::Given("/work".into()),
             checks: Vec::new(),
-            timeout: Duration::from_mins(10),
             is_cancelled: false,
         };
         let server = [("PATH", "/bin"), ("SECRET", "x")]

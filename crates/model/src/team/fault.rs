@@ -15,6 +15,8 @@ pub enum TeamField {
     Checks,
     /// The command of a check.
     Check(String),
+    /// The time limit of a check.
+    CheckTimeout(String),
     /// The seats.
     Seats,
     /// A field of the seats of one role.
@@ -33,6 +35,7 @@ impl fmt::Display for TeamField {
             Self::Limit(name) => write!(f, "limits.{name}"),
             Self::Checks => write!(f, "checks"),
             Self::Check(name) => write!(f, "checks.{}", excerpt(name)),
+            Self::CheckTimeout(name) => write!(f, "checks.{}.timeout", excerpt(name)),
             Self::Seats => write!(f, "seats"),
             Self::Seat { index, key } => write!(f, "seats[{index}].{key}"),
         }

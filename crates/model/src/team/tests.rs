@@ -10,7 +10,7 @@ fn team() -> TeamDefinition {
     TeamDefinition {
         name: "code".into(),
         limits: TeamLimits::default(),
-        checks: [("tests".to_owned(), "cargo test -q".to_owned())].into(),
+        checks: [("tests".to_owned(), CheckDefinition::new("cargo test -q"))].into(),
         seats: vec![
             planner,
             SeatDefinition::new(WORKER),
@@ -151,7 +151,8 @@ fn each_limit_has_own_field() {
 fn invalid_check_is_refused() {
     let check = |name: &str, command: &str| {
         faults(|team| {
-            team.checks.insert(name.to_owned(), command.to_owned());
+            let check = CheckDefinition::new(command);
+            team.checks.insert(name.to_owned(), check);
         })
     };
     let command = "accepted is a command on one line, such as `cargo test -q`, with closed quotes";
@@ -170,13 +171,27 @@ fn invalid_check_is_refused() {
     assert!(long[0].ends_with("it has 1001 bytes; accepted are up to 1000"));
     let many = faults(|team| {
         team.checks = (0..21)
-            .map(|it| (format!("check-{it}"), "make".into()))
+            .map(|it| (format!("check-{it}"), CheckDefinition::new("make")))
             .collect();
     });
     assert_eq!(
         many,
         ["invalid `checks`: there are 21; accepted are up to 20"]
     );
+    for (timeout_seconds, is_accepted) in [(0, false), (1, true), (3600, true), (3601, false)] {
+        let found = faults(|team| {
+            let check = CheckDefinition {
+                timeout_seconds,
+                ..CheckDefinition::new("make")
+            };
+            team.checks.insert("lint".to_owned(), check);
+        });
+        let expected = format!(
+            "invalid `checks.lint.timeout = {timeout_seconds}`: accepted are 1 to 3600 seconds"
+        );
+        let expected = if is_accepted { vec![] } else { vec![expected] };
+        assert_eq!(found, expected);
+    }
 }
 
 #[test]

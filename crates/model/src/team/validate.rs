@@ -14,6 +14,8 @@ use crate::{
 
 /// The highest number of attempts at a task.
 pub const MAX_ATTEMPTS: u32 = 10;
+/// The longest time limit of a check, in seconds.
+pub const MAX_CHECK_TIMEOUT_SECONDS: u32 = 3600;
 
 /// The highest number of checks.
 const MAX_CHECKS: usize = 20;
@@ -57,7 +59,8 @@ impl TeamDefinition {
             );
             faults.list(TeamField::Checks, reason);
         }
-        for (name, command) in &self.checks {
+        for (name, check) in &self.checks {
+            let command = &check.command;
             let field = || TeamField::Check(name.clone());
             if !is_plain_name(name) {
                 let reason = format!("the name of a check is invalid: {ACCEPTED_NAMES}");
@@ -71,6 +74,12 @@ impl TeamDefinition {
             } else if !is_command(command) {
                 let reason = "accepted is a command on one line, such as `cargo test -q`, with closed quotes";
                 faults.text(field(), command, reason);
+            }
+            let timeout = check.timeout_seconds;
+            if timeout == 0 || timeout > MAX_CHECK_TIMEOUT_SECONDS {
+                let field = TeamField::CheckTimeout(name.clone());
+                let reason = format!("accepted are 1 to {MAX_CHECK_TIMEOUT_SECONDS} seconds");
+                faults.number(field, timeout, reason);
             }
         }
     }

@@ -4,7 +4,7 @@ use api_types::GoalRequest;
 use config::team::{SHIPPED_TEAMS, ShippedTeam, parse_team};
 use model::{
     nearest::nearest,
-    team::{LIMIT_FIELDS, TeamDefinition, TeamField, TeamLimits},
+    team::{CheckDefinition, LIMIT_FIELDS, TeamDefinition, TeamField, TeamLimits},
 };
 
 use crate::Error;
@@ -82,7 +82,8 @@ fn add_checks(team: &mut TeamDefinition, commands: &[String]) -> Result<(), Erro
         let Some(name) = names.find(|name| !team.checks.contains_key(name)) else {
             continue;
         };
-        team.checks.insert(name.clone(), command.clone());
+        team.checks
+            .insert(name.clone(), CheckDefinition::new(command.as_str()));
         let faults = team.faults();
         let of_checks = faults.into_iter().find(|fault| match &fault.field {
             TeamField::Check(of) => *of == name,
@@ -226,7 +227,7 @@ mod tests {
         let checks = team_of(&request, None).unwrap().checks;
         let checks: Vec<_> = checks
             .iter()
-            .map(|(name, command)| format!("{name}: {command}"))
+            .map(|(name, check)| format!("{name}: {}", check.command))
             .collect();
         assert_eq!(
             checks,

@@ -194,6 +194,8 @@ pub(super) fn goal_view(
         .iter()
         .map(|limit| (limit.name.to_owned(), (limit.get)(&limits)))
         .collect();
+    let commands = goal.team.checks.iter();
+    let commands = commands.map(|(name, check)| (name.clone(), check.command.clone()));
     questions.reverse();
     let questions = questions.into_iter().map(|question| {
         let seat = goal.seats.iter().find(|seat| seat.id == question.seat_id);
@@ -215,7 +217,7 @@ pub(super) fn goal_view(
         alternating_turns: goal.alternating_turns,
         seats: seats.collect(),
         limits,
-        checks: goal.team.checks.clone(),
+        checks: commands.collect(),
         check_at: goal.check_at,
         questions: questions.collect(),
         directory: session.cwd.clone(),

@@ -119,3 +119,23 @@ fn seats_that_only_talk_stop_at_limit_of_team_with_a_notice() {
     test.world.run(&answer).expect_success();
     test.assert_done();
 }
+
+#[test]
+fn check_that_hangs_is_broken_after_time_of_team() {
+    let mut steps: Vec<Step> = plan_once([create("a", &[])]).into();
+    steps.push(on_work("a", [done("Result.")]));
+    let check = "\n[checks]\nverify = { command = \"echo begun; sleep 1000\", timeout = 1 }\n";
+    let team = format!("{}{check}", workers(1));
+    let test = GoalTest::start(&team, &[], [steps]);
+    test.assert_stuck("nothing can run");
+    let task = test.task("a");
+    let waits = "a person, because the check verify cannot run";
+    assert_eq!(
+        (&task["status"], &task["waits_for"]),
+        (&json!("RUNNING"), &json!(waits))
+    );
+    let shown = test.world.run(&["task", "show", "own", "a"]);
+    let shown = shown.expect_success();
+    assert!(shown.contains("verify: not over after 1 s"), "{shown}");
+    assert!(shown.contains("begun"), "{shown}");
+}

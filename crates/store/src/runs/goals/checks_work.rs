@@ -9,6 +9,7 @@ use std::time::Duration;
 use model::{
     InstanceId, SeatId, SessionId, TaskId, Timestamp, WorkerId,
     goal::{ChecksEnd, ChecksJob, Event, NamedCheck, TaskNo},
+    team::CHECK_TIMEOUT_SECONDS,
     turn::{HeartbeatReply, WriteOutcome},
 };
 use serde_json::json;
@@ -28,8 +29,6 @@ use crate::{
     stored::{self, DOCUMENT_FORMAT, goals::StoredTeam},
 };
 
-/// The time limit of each check.
-const CHECK_TIMEOUT: Duration = Duration::from_mins(10);
 /// The maximum number of tasks whose checks one call of [`Store::break_checks_of_removed_instances`] ends.
 const MAX_LOST_CHECKS: u32 = 200;
 /// The reason with which a heartbeat cancels checks.
@@ -97,11 +96,16 @@ impl Store {
         let needed = stored::needs_format(&row)?;
         stored::require_supported("goal", &session.to_string(), needed)?;
         let team = stored::read::<StoredTeam>(&row, "team")?;
-        let commands = team.definition.checks;
+        let definitions = team.definition.checks;
         let names: Vec<String> = row.json("checks")?;
-        let checks = names.into_iter().map(|name| NamedCheck {
-            command: commands.get(&name).cloned(),
-            name,
+        let checks = names.into_iter().map(|name| {
+            let definition = definitions.get(&name);
+            let timeout = definition.map_or(CHECK_TIMEOUT_SECONDS, |it| it.timeout_seconds);
+            NamedCheck {
+                command: definition.map(|it| it.command.clone()),
+                timeout: Duration::from_secs(timeout.into()),
+                name,
+            }
         });
         // 2. The directory of the seat.
         let none = None::<model::TenantId>;
@@ -127,7 +131,6 @@ impl Store {
                 self.seat_directory(&session_of_seat, &seat)
             }),
             checks: checks.collect(),
-            timeout: CHECK_TIMEOUT,
             is_cancelled: cancelled.is_some(),
         })
     }

@@ -45,7 +45,7 @@ mod tests {
 
     use model::{
         goal::{NewTask, Plan},
-        team::TeamLimits,
+        team::{CheckDefinition, TeamLimits},
     };
 
     use super::*;
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn tasks_of_workers_get_verification_once() {
         let names = ["verify", "verify-2", "verify-all", "tests"];
-        let checks = names.map(|name| (name.to_owned(), "true".to_owned()));
+        let checks = names.map(|name| (name.to_owned(), CheckDefinition::new("true")));
         let team = TeamDefinition {
             name: "own".into(),
             limits: TeamLimits::default(),

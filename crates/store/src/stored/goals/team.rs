@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use model::{
     goal::{Directory, Limits, Reviews},
-    team::{MemoryScope, SeatDefinition, TeamDefinition, TeamLimits},
+    team::{
+        CHECK_TIMEOUT_SECONDS, CheckDefinition, MemoryScope, SeatDefinition, TeamDefinition,
+        TeamLimits,
+    },
     tools::AgentCron,
 };
 use serde::{Deserialize, Serialize};
@@ -18,6 +21,9 @@ pub(crate) struct StoredTeam {
     name: String,
     limits: StoredTeamLimits,
     checks: BTreeMap<String, String>,
+    /// The time limits of the checks, in seconds. Teams of earlier programs have none.
+    #[serde(default)]
+    check_timeouts: BTreeMap<String, u32>,
     seats: Vec<StoredTeamSeat>,
     /// `true` if a person approves the first plan.
     #[serde(default)]
@@ -82,19 +88,35 @@ impl Document for StoredTeam {
         Self {
             name,
             limits: limits.into(),
-            checks,
+            check_timeouts: checks
+                .iter()
+                .map(|(name, check)| (name.clone(), check.timeout_seconds))
+                .collect(),
+            checks: checks
+                .into_iter()
+                .map(|(name, check)| (name, check.command))
+                .collect(),
             seats: seats.into_iter().map(Into::into).collect(),
             approve_plan: team.approve_plan,
         }
     }
 
     fn into_domain(self) -> Result<GoalTeam, BoxError> {
+        let timeouts = self.check_timeouts;
+        let checks = self.checks.into_iter().map(|(name, command)| {
+            let timeout = timeouts.get(&name).copied();
+            let check = CheckDefinition {
+                command,
+                timeout_seconds: timeout.unwrap_or(CHECK_TIMEOUT_SECONDS),
+            };
+            (name, check)
+        });
         // Mistakes are refused on creation. A later version may accept more, and its goals stay readable.
         Ok(GoalTeam {
             definition: TeamDefinition {
                 name: self.name,
                 limits: self.limits.into(),
-                checks: self.checks,
+                checks: checks.collect(),
                 seats: self.seats.into_iter().map(Into::into).collect(),
             },
             approve_plan: self.approve_plan,
@@ -294,7 +316,14 @@ mod tests {
         let definition = TeamDefinition {
             name: "code".into(),
             limits: TeamLimits::default(),
-            checks: [("tests".to_owned(), "cargo test -q".to_owned())].into(),
+            checks: [(
+                "tests".to_owned(),
+                CheckDefinition {
+                    command: "cargo test -q".into(),
+                    timeout_seconds: 90,
+                },
+            )]
+            .into(),
             seats: vec![planner, worker, judge],
         };
         GoalTeam {
@@ -329,6 +358,15 @@ mod tests {
         }
         assert_eq!(document["seats"][0]["memory"], "seat");
         assert_eq!(document["seats"][0]["attempts"], 2);
+        assert_eq!(document["check_timeouts"], json!({ "tests": 90 }));
+    }
+
+    #[test]
+    fn checks_of_earlier_programs_have_default_time_limit() {
+        let mut document = write::<StoredTeam>(&example()).value;
+        document.as_object_mut().unwrap().remove("check_timeouts");
+        let checks = read(&document).unwrap().definition.checks;
+        assert_eq!(checks["tests"], CheckDefinition::new("cargo test -q"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use model::{
         ChecksEnd, ChecksJob, GoalState, NamedCheck, NewTask, Step, StuckCause,
         TaskStatus::{Cancelled, Done, Running},
     },
-    team::TeamDefinition,
+    team::{CheckDefinition, TeamDefinition},
     turn::{HeartbeatReply, WriteOutcome},
 };
 use store::{DOCUMENT_FORMAT, Error, GoalChange, Scope, params};
@@ -28,7 +28,14 @@ const LEASE: u64 = 180;
 /// Returns a team with one worker and one check.
 fn checked_team() -> TeamDefinition {
     TeamDefinition {
-        checks: [("tests".to_owned(), "cargo test -q".to_owned())].into(),
+        checks: [(
+            "tests".to_owned(),
+            CheckDefinition {
+                command: "cargo test -q".into(),
+                timeout_seconds: 90,
+            },
+        )]
+        .into(),
         ..team(1, None)
     }
 }
@@ -124,6 +131,7 @@ pub(crate) async fn passed_checks_complete_task_and_keep_evidence(db: &TestStore
     let check = NamedCheck {
         name: "tests".into(),
         command: Some("cargo test -q".into()),
+        timeout: Duration::from_secs(90),
     };
     assert_eq!(
         (job.checks.as_slice(), job.key.as_str()),
