@@ -5,12 +5,14 @@ mod changes;
 pub use changes::*;
 use model::{
     ApprovalId, AutomationId, MessageId, QuestionId, RunId, SeatId, SessionId, TaskId, Timestamp,
-    goal::{Step, TaskStatus},
+    goal::{GoalStatus, Step, TaskStatus},
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{Approval, Message, MessageKind, MessageRole, Run, Session, tagged::tagged_union};
+use crate::{
+    Approval, GoalReason, Message, MessageKind, MessageRole, Run, Session, tagged::tagged_union,
+};
 
 tagged_union! {
     /// An event of a trace or of a notification.
@@ -27,6 +29,8 @@ tagged_union! {
         Approval(TraceApproval) = "approval",
         /// A question was asked or ended.
         Question(TraceQuestion) = "question",
+        /// A goal moved to another state.
+        Goal(TraceGoal) = "goal",
         /// A task of a goal was created or moved.
         Task(TraceTask) = "task",
         /// An automation changed.
@@ -143,6 +147,23 @@ pub struct TraceQuestion {
     pub text: String,
     /// The new state, with the data of that state.
     pub change: QuestionChange,
+}
+
+/// A goal moved to another state. A goal that is over also closes its session, which has an event of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TraceGoal {
+    /// The number of the event in the log of the session, from 1 and without a gap.
+    pub seq: i64,
+    /// The instant at which the change was committed to the log.
+    pub created_at: Timestamp,
+    /// The session of the goal.
+    pub session_id: SessionId,
+    /// The new state.
+    pub state: GoalStatus,
+    /// The reason of a goal that is paused or has failed. Null otherwise.
+    pub reason: Option<GoalReason>,
+    /// The cause for which the goal is stuck. Null otherwise.
+    pub cause: Option<String>,
 }
 
 /// A task of a goal was created or moved.

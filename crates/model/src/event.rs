@@ -6,7 +6,7 @@
 use uuid::Uuid;
 
 use crate::{
-    goal::{Step, TaskStatus},
+    goal::{GoalState, Step, TaskStatus},
     ids::{
         ApprovalId, AutomationId, MessageId, QuestionId, RunId, SeatId, SessionId, TaskId,
         TriggerId, WorkerId,
@@ -87,6 +87,13 @@ pub enum Change {
         automation_id: AutomationId,
         /// The change of the automation.
         change: AutomationChange,
+    },
+    /// A goal moved to another state. The end of a goal also changes its session, which is an event of its own.
+    Goal {
+        /// The session of the goal.
+        session_id: SessionId,
+        /// The state of the goal after the move, with its reason.
+        state: GoalState,
     },
     /// A task of a goal was created, or moved.
     Task {

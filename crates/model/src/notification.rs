@@ -67,7 +67,10 @@ impl NotificationKind {
                 is_request.then_some(Self::ApprovalRequested)
             }
             Change::Session { .. } => Some(Self::SessionState),
-            Change::Question { .. } | Change::Task { .. } | Change::Unknown { .. } => None,
+            Change::Question { .. }
+            | Change::Goal { .. }
+            | Change::Task { .. }
+            | Change::Unknown { .. } => None,
         }
     }
 

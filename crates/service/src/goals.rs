@@ -11,6 +11,7 @@ mod team;
 mod view;
 
 pub use view::GoalToEdit;
+pub(crate) use view::reason_of;
 
 use api_types::{Goal, GoalMove, GoalSummary, Page};
 use model::{SessionId, entity::Session, goal::GoalStatus, question::QuestionStatus};

@@ -14,6 +14,8 @@ use model::{
 };
 use store::{FeedEvent, LiveText, LogEntry};
 
+use crate::goals::reason_of;
+
 /// Returns the event of the API for an event of a session's log.
 pub fn session_event(session: SessionId, logged: LogEntry) -> TraceEvent {
     let LogEntry { event, message } = logged;
@@ -183,6 +185,17 @@ impl EventLog {
                     seat_id: change.seat,
                     round: change.round,
                     plan_version: change.plan_version,
+                })
+            }
+            (Change::Goal { session_id, state }, _) => {
+                let (reason, cause) = reason_of(state);
+                TraceEvent::Goal(api_types::TraceGoal {
+                    seq,
+                    created_at,
+                    session_id,
+                    state: state.status(),
+                    reason,
+                    cause: cause.map(|cause| cause.to_string()),
                 })
             }
             // Only a later version writes messages, approvals, questions and tasks into the log of an automation.

@@ -34,6 +34,7 @@ export function staleKeys(event: TraceEvent): (readonly string[])[] {
   switch (event.kind) {
     case "session":
       return [keys.sessions, keys.session(event.session_id), keys.goals, keys.goal(event.session_id)];
+    case "goal":
     case "task":
       return event.session_id ? [keys.goals, keys.goal(event.session_id)] : [];
     case "run":

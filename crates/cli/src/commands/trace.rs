@@ -235,6 +235,11 @@ fn format_event_text(event: &TraceEvent) -> String {
             let (id, state) = (event.question_id, event.change.tag());
             format!("{id} {state}{by}: {}", event.text)
         }
+        TraceEvent::Goal(event) => {
+            let reason = event.reason.map(api_types::GoalReason::as_str);
+            let reason = event.cause.as_deref().or(reason);
+            format_with_reason(event.session_id, event.state, reason)
+        }
         TraceEvent::Task(event) => {
             let step = event
                 .step

@@ -17,7 +17,7 @@ use serde_json::Value;
 use store::{GoalItem, GoalTask, GoalView, SeatOverview, TaskCount};
 
 /// Returns the reason of a state, and the cause for which the goal is stuck.
-pub(super) const fn reason_of(state: GoalState) -> (Option<GoalReason>, Option<StuckCause>) {
+pub(crate) const fn reason_of(state: GoalState) -> (Option<GoalReason>, Option<StuckCause>) {
     match state {
         GoalState::Draft | GoalState::Active | GoalState::Done => (None, None),
         GoalState::Paused(PauseReason::Person) => (Some(GoalReason::Person), None),

@@ -8,7 +8,7 @@ use model::{
         RunInput, SessionChange, SkippedWork, TaskChange, TriggerEdit,
     },
     feed::FeedCursor,
-    goal::{Step, TaskStatus},
+    goal::{GoalState, PauseReason, Step, StuckCause, TaskStatus},
     notification::NotificationKind,
     run::Origin,
     session::SessionStatus,
@@ -340,6 +340,28 @@ fn session_message_and_approval_events_have_their_data() {
         about: UUID,
     };
     assert_eq!(traced(later), json!({ "logged_kind": "vote" }));
+}
+
+#[test]
+fn goal_event_has_state_reason_and_cause() {
+    let session_id = SessionId::from_uuid(UUID);
+    for (state, expected) in [
+        (GoalState::Done, json!({ "state": "done" })),
+        (
+            GoalState::Paused(PauseReason::ApprovePlan),
+            json!({ "state": "paused", "reason": "approve_plan" }),
+        ),
+        (
+            GoalState::Stuck(StuckCause::Idle),
+            json!({ "state": "paused", "reason": "stuck", "cause": "nothing can run" }),
+        ),
+        (
+            GoalState::GivenUp,
+            json!({ "state": "failed", "reason": "given_up" }),
+        ),
+    ] {
+        assert_eq!(traced(Change::Goal { session_id, state }), expected);
+    }
 }
 
 impl World {

@@ -10,6 +10,7 @@
 //! A row that matches no form below becomes [`Change::Unknown`], so that one row of a later version does not end
 //! the log for this version.
 
+mod goals;
 mod runs;
 mod tasks;
 
@@ -24,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use self::{runs::RunBody, tasks::TaskBody};
+use self::{goals::GoalBody, runs::RunBody, tasks::TaskBody};
 
 const KIND_SESSION: &str = "session";
 const KIND_RUN: &str = "run";
@@ -101,6 +102,10 @@ impl StoredEvent {
                 let body = json!(AutomationBody::of(change));
                 (KIND_AUTOMATION, automation_id.uuid(), body)
             }
+            Change::Goal { session_id, state } => {
+                let body = json!(GoalBody::of(*state));
+                (KIND_SESSION, session_id.uuid(), body)
+            }
             Change::Task { task_id, change } => {
                 (KIND_TASK, task_id.uuid(), json!(TaskBody::of(change)))
             }
@@ -117,6 +122,12 @@ impl StoredEvent {
     pub(crate) fn into_change(self) -> Change {
         let Self { kind, about, body } = self;
         let change = match kind.as_str() {
+            KIND_SESSION if body.get("goal").is_some() => {
+                GoalBody::deserialize(body).map(|body| Change::Goal {
+                    session_id: SessionId::from_uuid(about),
+                    state: body.into_state(),
+                })
+            }
             KIND_SESSION => SessionBody::deserialize(body).map(|body| Change::Session {
                 session_id: SessionId::from_uuid(about),
                 change: body.into_change(),

@@ -5,6 +5,7 @@ use std::{fs, path::PathBuf};
 use model::{
     WorkerId,
     event::{DeferCause, Occurrences, RunChange, RunInput, SkippedWork},
+    goal::{GoalState, PauseReason, StuckCause},
     run::{Origin, SkipReason},
 };
 
@@ -90,8 +91,24 @@ fn changes() -> Vec<Change> {
         changes_of_sessions_and_runs(),
         changes_of_other_kinds(),
         changes_of_questions(),
+        changes_of_goals(),
     ]
     .concat()
+}
+
+fn changes_of_goals() -> Vec<Change> {
+    let states = [
+        GoalState::Draft,
+        GoalState::Active,
+        GoalState::Paused(PauseReason::ApprovePlan),
+        GoalState::Stuck(StuckCause::Idle),
+        GoalState::Done,
+        GoalState::Cancelled,
+        GoalState::GivenUp,
+    ];
+    let session_id = SessionId::from_uuid(id(1));
+    let change = |state| Change::Goal { session_id, state };
+    states.into_iter().map(change).collect()
 }
 
 fn changes_of_questions() -> Vec<Change> {
@@ -273,7 +290,7 @@ fn stored_event_round_trips() {
 #[test]
 fn untyped_event_rows_are_read_and_rewritten_unchanged() {
     let before = rows("events_untyped.jsonl");
-    // That program knew no questions.
+    // That program knew no questions and no goals.
     let known = [changes_of_sessions_and_runs(), changes_of_other_kinds()].concat();
     assert_eq!(before.len(), known.len(), "one row for each form");
     for (row_before, expected) in before.iter().zip(known) {
@@ -305,6 +322,8 @@ fn event_of_unknown_kind_or_form_becomes_unknown_change() {
         ),
         ("message", json!({ "role": "assistant", "kind": "picture" })),
         ("session", json!({ "state": "asleep" })),
+        ("session", json!({ "goal": "asleep" })),
+        ("session", json!({ "goal": "stuck", "cause": "asleep" })),
         ("approval", json!({ "state": "pending" })),
         (
             "approval",

@@ -11,6 +11,7 @@ pub(crate) fn summary(change: &Change) -> String {
         Change::Approval { change, .. } => format!("approval {}", approval_state(change)),
         Change::Question { change, .. } => format!("question {}", question_state(change)),
         Change::Automation { change, .. } => format!("automation {}", automation_action(change)),
+        Change::Goal { state, .. } => format!("goal {}", state.status()),
         Change::Task { change, .. } => format!("task {} {}", change.key, change.status),
         Change::Unknown { kind, .. } => format!("unknown {kind}"),
     }
@@ -25,6 +26,7 @@ pub(crate) fn subject_id(change: &Change) -> String {
         Change::Approval { approval_id, .. } => approval_id.to_string(),
         Change::Question { question_id, .. } => question_id.to_string(),
         Change::Automation { automation_id, .. } => automation_id.to_string(),
+        Change::Goal { session_id, .. } => session_id.to_string(),
         Change::Task { task_id, .. } => task_id.to_string(),
         Change::Unknown { about, .. } => about.to_string(),
     }

@@ -6,6 +6,7 @@ mod failures;
 mod formats;
 mod memories;
 mod messages;
+mod moves;
 mod presence;
 mod reports;
 mod stage;
@@ -70,6 +71,7 @@ pub(crate) use messages::{
     message_beyond_turns_of_goal_waits_for_task, messages_of_goal_are_refused_at_limit,
     talk_of_two_seats_ends_by_limit_of_goal,
 };
+pub(crate) use moves::each_move_of_goal_is_in_its_log_once;
 pub(crate) use presence::{
     seat_that_takes_task_over_gets_its_text, task_of_removed_instance_moves_to_another_seat,
     task_waits_for_seat_whose_server_is_offline,
@@ -138,6 +140,7 @@ behaviours! {
             moved_task_keeps_unknown_keys, edited_budget_keeps_unknown_keys,
             talk_of_two_seats_ends_by_limit_of_goal, messages_of_goal_are_refused_at_limit,
             message_beyond_turns_of_goal_waits_for_task,
+            each_move_of_goal_is_in_its_log_once,
         ]
     }
     sqlite {}

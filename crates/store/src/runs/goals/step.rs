@@ -7,6 +7,7 @@ use std::{
 
 use model::{
     SeatId, SessionId, Timestamp,
+    event::Change,
     goal::{
         Activity, Effect, Event, GoalState, Graph, Input, MessageLimit, SeatNo, Task, TaskNo,
         TurnEnd, advance,
@@ -176,8 +177,12 @@ pub(super) async fn move_goal(
         let hours = u64::from(goal.definition.limits.hours);
         goal.until = goal.until.or(Some(now + Duration::from_hours(hours)));
     }
-    // 2. Write the tasks and the goal.
+    // 2. Write the tasks and the goal, and log the move of the goal. This is its only place, so that each move has one event.
     write_goal(store, tx, log, goal, &tasks_before, &found.texts, now).await?;
+    if state != state_before {
+        let session_id = goal.session;
+        log.add_change(session_id, Change::Goal { session_id, state });
+    }
     if found.drop_staged {
         tx.execute(sql!("staged_tasks/delete"), params![goal.session])
             .await?;
