@@ -1,15 +1,18 @@
 //! The JSON body of a notification.
 
 use model::{
-    AutomationId, EndpointId, InputId, RunId, SessionId, Timestamp, TriggerId, entity,
+    AutomationId, EndpointId, InputId, QuestionId, RunId, SessionId, Timestamp, TriggerId, entity,
+    goal::GoalStatus,
     notification::NotificationKind,
+    question::{QuestionKind, QuestionStatus},
     run::{Origin, RunStatus},
     session::{SessionStatus, SessionType},
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{TraceEvent, runs::FlatState};
+use crate::{GoalReason, TaskCounts, TraceEvent, runs::FlatState};
 
 /// The body of a notification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -37,6 +40,13 @@ pub struct NotificationData {
     pub automation: Option<NotificationAutomation>,
     /// The run, as it was when the notification was written. Null if the event has none.
     pub run: Option<NotificationRun>,
+    /// The goal of the session, as it was when the notification was written. Null in all but `goal.done`, `goal.failed`,
+    /// `goal.paused`, `goal.stuck` and, if an agent of a goal asks, `question.asked`.
+    #[serde(default)]
+    pub goal: Option<NotificationGoal>,
+    /// The question, as it was when the notification was written. Null in all but `question.asked`.
+    #[serde(default)]
+    pub question: Option<NotificationQuestion>,
     /// The endpoint. Null in all but `endpoint.test`.
     pub endpoint: Option<NotificationEndpoint>,
 }
@@ -135,6 +145,49 @@ impl From<entity::Run> for NotificationRun {
             ended_at: flat.ended_at,
         }
     }
+}
+
+/// A goal in a notification.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NotificationGoal {
+    /// The ID of the goal and of its session.
+    pub id: SessionId,
+    /// The beginning of the text of the goal, on one line of up to 500 characters.
+    pub objective: String,
+    /// The state of the goal.
+    pub state: GoalStatus,
+    /// The reason of a goal that is paused or has failed. Null otherwise.
+    pub reason: Option<GoalReason>,
+    /// The cause for which the goal is stuck. Null otherwise.
+    pub cause: Option<String>,
+    /// The numbers of tasks of the plan.
+    pub tasks: TaskCounts,
+    /// The number of questions that wait for a person.
+    #[schema(minimum = 0)]
+    pub open_questions: u32,
+    /// The path of the report in the API.
+    pub report: String,
+}
+
+/// A question in a notification.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NotificationQuestion {
+    /// The ID of the question.
+    pub id: QuestionId,
+    /// The session of the agent.
+    pub session_id: SessionId,
+    /// The way in which the agent asked.
+    pub kind: QuestionKind,
+    /// The state of the question.
+    pub state: QuestionStatus,
+    /// The beginning of the question, on one line of up to 2,048 characters.
+    pub text: String,
+    /// Answers that the agent proposes. Another answer is accepted, too.
+    pub options: Vec<String>,
+    /// The answer that counts at the deadline without an answer of a person. Null if the question then has no answer.
+    pub default: Option<Value>,
+    /// The instant at which the default counts.
+    pub deadline_at: Timestamp,
 }
 
 /// An endpoint in a notification.

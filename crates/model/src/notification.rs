@@ -7,7 +7,8 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    event::{ApprovalChange, AutomationChange, Change},
+    event::{ApprovalChange, AutomationChange, Change, QuestionChange},
+    goal::{GoalState, PauseReason},
     ids::{AutomationId, DeliveryId, EndpointId, SessionId},
     limits,
     run::RunStatus,
@@ -37,6 +38,16 @@ text_enum! {
         AutomationAttention = "automation.attention",
         /// A session was created, renamed or moved to another state.
         SessionState = "session.state",
+        /// A goal is reached.
+        GoalDone = "goal.done",
+        /// A goal was cancelled or given up.
+        GoalFailed = "goal.failed",
+        /// A goal was paused: by a person, by its budget or its time, or until a person approves its plan.
+        GoalPaused = "goal.paused",
+        /// A goal cannot go on by itself, and needs a person.
+        GoalStuck = "goal.stuck",
+        /// An agent asks a person a question.
+        QuestionAsked = "question.asked",
         /// A person tests whether notifications arrive.
         EndpointTest = "endpoint.test",
     }
@@ -67,11 +78,33 @@ impl NotificationKind {
                 is_request.then_some(Self::ApprovalRequested)
             }
             Change::Session { .. } => Some(Self::SessionState),
-            Change::Question { .. }
-            | Change::Goal { .. }
-            | Change::Task { .. }
-            | Change::Unknown { .. } => None,
+            Change::Goal { state, .. } => match state {
+                GoalState::Done => Some(Self::GoalDone),
+                GoalState::Cancelled | GoalState::GivenUp => Some(Self::GoalFailed),
+                GoalState::Stuck(_) | GoalState::Paused(PauseReason::Stuck) => {
+                    Some(Self::GoalStuck)
+                }
+                GoalState::Paused(_) => Some(Self::GoalPaused),
+                GoalState::Draft | GoalState::Active => None,
+            },
+            Change::Question { change, .. } => {
+                let is_request = matches!(change, QuestionChange::Pending { .. });
+                is_request.then_some(Self::QuestionAsked)
+            }
+            Change::Task { .. } | Change::Unknown { .. } => None,
         }
+    }
+
+    /// Returns `true` if a notification of this kind describes the goal of its session.
+    pub const fn describes_goal(self) -> bool {
+        matches!(
+            self,
+            Self::GoalDone
+                | Self::GoalFailed
+                | Self::GoalPaused
+                | Self::GoalStuck
+                | Self::QuestionAsked
+        )
     }
 
     /// Returns `true` if an endpoint may subscribe to this kind. A test reaches its endpoint regardless of the
@@ -264,7 +297,8 @@ mod tests {
     use super::*;
     use crate::{
         event::{Occurrences, RunChange, SessionChange, SkippedWork},
-        ids::{ApprovalId, MessageId, RunId},
+        goal::StuckCause,
+        ids::{ApprovalId, MessageId, QuestionId, RunId},
         session::SessionStatus,
     };
 
@@ -292,10 +326,56 @@ mod tests {
             (session(SessionStatus::Done), Some(Kind::SessionState)),
             (approval(pending()), Some(Kind::ApprovalRequested)),
             (approval(ApprovalChange::Expired), None),
+            (goal(GoalState::Done), Some(Kind::GoalDone)),
+            (goal(GoalState::Cancelled), Some(Kind::GoalFailed)),
+            (goal(GoalState::GivenUp), Some(Kind::GoalFailed)),
+            (goal(GoalState::Draft), None),
+            (goal(GoalState::Active), None),
+            (question(pending_question()), Some(Kind::QuestionAsked)),
+            (question(QuestionChange::Expired), None),
+            (question(QuestionChange::Void), None),
             (unknown("task"), None),
         ] {
             assert_eq!(NotificationKind::of_change(&change), expected, "{change:?}");
         }
+    }
+
+    #[test]
+    fn pause_of_goal_is_either_paused_or_stuck() {
+        use NotificationKind as Kind;
+        for reason in PauseReason::ALL {
+            let expected = if *reason == PauseReason::Stuck {
+                Kind::GoalStuck
+            } else {
+                Kind::GoalPaused
+            };
+            let change = goal(GoalState::Paused(*reason));
+            assert_eq!(NotificationKind::of_change(&change), Some(expected));
+        }
+        for cause in StuckCause::ALL {
+            let change = goal(GoalState::Stuck(*cause));
+            let kind = NotificationKind::of_change(&change);
+            assert_eq!(kind, Some(Kind::GoalStuck), "{cause}");
+        }
+    }
+
+    fn goal(state: GoalState) -> Change {
+        let session_id = SessionId::from_uuid(Uuid::from_u128(1));
+        Change::Goal { session_id, state }
+    }
+
+    fn question(change: QuestionChange) -> Change {
+        Change::Question {
+            question_id: QuestionId::from_uuid(Uuid::from_u128(1)),
+            run_id: RunId::from_uuid(Uuid::from_u128(1)),
+            text: "Which colour?".into(),
+            change,
+        }
+    }
+
+    fn pending_question() -> QuestionChange {
+        let deadline_at = Timestamp::from_microsecond(1).unwrap();
+        QuestionChange::Pending { deadline_at }
     }
 
     fn message(role: Role, kind: EntryKind) -> Change {

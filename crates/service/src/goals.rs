@@ -11,7 +11,7 @@ mod team;
 mod view;
 
 pub use view::GoalToEdit;
-pub(crate) use view::reason_of;
+pub(crate) use view::{reason_of, task_counts};
 
 use api_types::{Goal, GoalMove, GoalSummary, Page};
 use model::{SessionId, entity::Session, goal::GoalStatus, question::QuestionStatus};

@@ -1,17 +1,28 @@
 //! Builds the JSON body of a notification from the facts that the store has collected.
 
 use api_types::{
-    Notification, NotificationAutomation, NotificationData, NotificationEndpoint,
-    NotificationSession,
+    Notification, NotificationAutomation, NotificationData, NotificationEndpoint, NotificationGoal,
+    NotificationQuestion, NotificationSession,
 };
 use model::{
     DeliveryId, Timestamp,
     notification::{Endpoint, NotificationKind},
+    question::Question,
 };
 use serde_json::json;
-use store::{NewDelivery, Notice, NoticeAutomation, NoticeSession};
+use store::{NewDelivery, Notice, NoticeAutomation, NoticeGoal, NoticeSession};
 
-use crate::trace_events;
+use crate::{
+    goals::{reason_of, task_counts},
+    text::plain_line,
+    trace_events,
+};
+
+/// The longest text of a goal in a notification, in characters.
+const MAX_OBJECTIVE_CHARS: usize = 500;
+
+/// The longest text of a question in a notification, in characters.
+const MAX_QUESTION_CHARS: usize = 2048;
 
 /// Returns the delivery of a notice, with its JSON body.
 pub fn delivery(notice: Notice) -> NewDelivery {
@@ -22,6 +33,8 @@ pub fn delivery(notice: Notice) -> NewDelivery {
         session,
         automation,
         run,
+        goal,
+        question,
     } = notice;
     let session_id = event.session_id;
     let notification = Notification {
@@ -33,6 +46,8 @@ pub fn delivery(notice: Notice) -> NewDelivery {
             session: session.map(session_view),
             automation: automation.map(automation_view),
             run: run.map(Into::into),
+            goal: goal.as_ref().map(goal_view),
+            question: question.map(question_view),
             endpoint: None,
         },
     };
@@ -61,6 +76,8 @@ pub(crate) fn test_delivery(
             session: None,
             automation: None,
             run: None,
+            goal: None,
+            question: None,
             endpoint: Some(NotificationEndpoint {
                 id: endpoint.id,
                 name: endpoint.name.clone(),
@@ -99,5 +116,32 @@ fn automation_view(automation: NoticeAutomation) -> NotificationAutomation {
         name: automation.name,
         pause_reason: automation.pause_reason,
         attention: automation.attention,
+    }
+}
+
+fn goal_view(goal: &NoticeGoal) -> NotificationGoal {
+    let (reason, cause) = reason_of(goal.state);
+    NotificationGoal {
+        id: goal.session,
+        objective: plain_line(&goal.text, MAX_OBJECTIVE_CHARS),
+        state: goal.state.status(),
+        reason,
+        cause: cause.map(|cause| cause.to_string()),
+        tasks: task_counts(&goal.tasks),
+        open_questions: goal.open_questions,
+        report: format!("/api/v1/goals/{}/report", goal.session),
+    }
+}
+
+fn question_view(question: Question) -> NotificationQuestion {
+    NotificationQuestion {
+        id: question.id,
+        session_id: question.session_id,
+        kind: question.kind,
+        state: question.state.status(),
+        text: plain_line(&question.text, MAX_QUESTION_CHARS),
+        options: question.body.options,
+        default: question.body.default,
+        deadline_at: question.deadline_at,
     }
 }

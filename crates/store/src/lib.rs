@@ -103,7 +103,7 @@ pub use memory::{MemoryPage, MemoryVersion, NewMemoryEntry};
 pub use new_instances::NewInstance;
 pub use new_sessions::{NewSeat, NewSession};
 pub use notifications::{
-    AttemptResult, ClaimedDelivery, NewDelivery, NewEndpoint, Notice, NoticeAutomation,
+    AttemptResult, ClaimedDelivery, NewDelivery, NewEndpoint, Notice, NoticeAutomation, NoticeGoal,
     NoticeSession, Subscription,
 };
 pub use opening::{examine, open, open_read_only};

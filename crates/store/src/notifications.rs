@@ -12,7 +12,7 @@ use model::{
 
 pub use deliveries::{AttemptResult, ClaimedDelivery, NewDelivery};
 pub use feed::Subscription;
-pub use notice::{Notice, NoticeAutomation, NoticeSession};
+pub use notice::{Notice, NoticeAutomation, NoticeGoal, NoticeSession};
 
 use crate::{
     Error, RecordedResponse, Scope, boxed,

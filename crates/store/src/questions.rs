@@ -32,7 +32,7 @@ use crate::{
 };
 
 pub use read::QuestionFilter;
-pub(crate) use read::{read_page, read_question};
+pub(crate) use read::{question, read_page, read_question};
 
 /// The highest number of questions that one call of [`Store::expire_overdue_questions`] reads.
 const MAX_OVERDUE_QUESTIONS: u32 = 200;

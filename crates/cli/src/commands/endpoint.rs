@@ -3,7 +3,10 @@
 use api_types::{
     Delivery, Endpoint, EndpointRequest, MAX_OVERLAP_SECONDS, NotificationKind, RotationRequest,
 };
-use clap::Subcommand;
+use clap::{
+    Subcommand,
+    builder::{PossibleValuesParser, TypedValueParser as _, ValueParser},
+};
 use client::PageParams;
 
 use crate::{
@@ -34,7 +37,7 @@ enum Command {
         #[arg(help = "The address, such as https://example.org/matins")]
         url: String,
         /// An event to notify the endpoint of, such as run.failed; may be repeated
-        #[arg(long = "event", value_name = "EVENT", required = true)]
+        #[arg(long = "event", value_name = "EVENT", required = true, value_parser = event_parser())]
         events: Vec<NotificationKind>,
         /// Notify the endpoint only of this automation
         #[arg(long)]
@@ -54,7 +57,7 @@ enum Command {
         #[arg(long)]
         url: Option<String>,
         /// An event to notify the endpoint of, instead of the present ones; may be repeated
-        #[arg(long = "event", value_name = "EVENT")]
+        #[arg(long = "event", value_name = "EVENT", value_parser = event_parser())]
         events: Vec<NotificationKind>,
     },
     /// List the endpoints by name
@@ -89,6 +92,17 @@ enum Command {
         /// The ID of the delivery
         delivery: String,
     },
+}
+
+/// Returns the parser of an event, which gives help and completions all events that an endpoint can choose.
+fn event_parser() -> ValueParser {
+    let kinds = NotificationKind::ALL.iter();
+    let words = kinds
+        .filter(|kind| kind.is_subscribable())
+        .map(|kind| kind.as_str());
+    PossibleValuesParser::new(words)
+        .try_map(|word| word.parse::<NotificationKind>())
+        .into()
 }
 
 #[derive(Debug, clap::Args)]

@@ -334,9 +334,9 @@ async fn policy_of_later_version_is_ignored_unless_marked_as_needed() {
     assert!(listed.contains("enabled"), "{listed}");
 
     world
-        .execute_sql("update automations set format = 6, needs_format = 6")
+        .execute_sql("update automations set format = 7, needs_format = 7")
         .await;
-    let told = "needs document format 6, but this server supports formats up to 5";
+    let told = "needs document format 7, but this server supports formats up to 6";
     let listed = world.run(&["automation", "list"]).expect_success();
     assert!(
         listed.contains("enabled") && listed.contains(told),
@@ -350,14 +350,14 @@ async fn policy_of_later_version_is_ignored_unless_marked_as_needed() {
         let refused = world.run(&["automation", command, "standup"]);
         assert_eq!(refused.code, 4, "{refused:#?}");
         assert!(
-            refused.stderr.contains("needs document format 6"),
+            refused.stderr.contains("needs document format 7"),
             "{refused:#?}"
         );
-        assert!(refused.stderr.contains("formats up to 5"), "{refused:#?}");
+        assert!(refused.stderr.contains("formats up to 6"), "{refused:#?}");
     }
     let examined = world.run(&["doctor"]);
     assert!(
-        examined.stdout.contains("needs document format 6"),
+        examined.stdout.contains("needs document format 7"),
         "{examined:#?}"
     );
     world

@@ -5,6 +5,9 @@ use std::{
     net::{TcpListener, TcpStream},
 };
 
+use serde_json::{Value, json};
+use testkit::scripted::Step;
+
 use crate::test_installation::TestInstallation;
 
 /// Takes one request and answers it; gives its head and its body.
@@ -81,6 +84,159 @@ fn endpoint_is_added_tested_edited_and_deleted() {
     world.run(&["endpoint", "delete", "phone"]).expect_success();
     assert_eq!(world.run(&["endpoint", "show", "phone"]).code, 3);
     drop(server);
+}
+
+/// An endpoint for the notifications of goals and questions.
+struct GoalReceiver {
+    world: TestInstallation,
+    listener: TcpListener,
+}
+
+impl GoalReceiver {
+    fn new() -> Self {
+        let world = TestInstallation::new().with_env("MATINS_WEBHOOK_ALLOW", "127.0.0.1/32");
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}/matins", listener.local_addr().unwrap());
+        let mut add = vec!["endpoint", "add", "pager", &address];
+        for kind in [
+            "goal.done",
+            "goal.failed",
+            "goal.paused",
+            "goal.stuck",
+            "question.asked",
+        ] {
+            add.extend(["--event", kind]);
+        }
+        world.run(&add).expect_success();
+        Self { world, listener }
+    }
+
+    /// Takes the next notification, which must be of this kind.
+    fn receive(&self, kind: &str) -> Value {
+        let (_, body) = receive_request(&self.listener);
+        let body: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(body["type"], kind, "{body}");
+        body["data"].clone()
+    }
+
+    /// Returns the kinds of the deliveries so far, the oldest first.
+    fn sent_kinds(&self) -> Vec<String> {
+        let shown = self.world.json(&["endpoint", "show", "pager"]);
+        let sent = shown["deliveries"].as_array().unwrap().iter().rev();
+        sent.map(|sent| sent["kind"].as_str().unwrap().to_owned())
+            .collect()
+    }
+}
+
+#[test]
+fn goal_asks_and_ends_with_notifications() {
+    let receiver = GoalReceiver::new();
+    let world = &receiver.world;
+    let _server = world.serve();
+    let start = [
+        "goal",
+        "start",
+        "Write on tea: green and black. Ask me.",
+        "--team",
+        "demo",
+        "--agent",
+        "demo",
+        "--key",
+        "tea",
+    ];
+    world.run(&start).expect_success();
+    let asked = receiver.receive("question.asked");
+    let question = &asked["question"];
+    assert_eq!(question["text"], "Who shall read it?", "{asked}");
+    assert_eq!(question["default"], "everyone", "{asked}");
+    assert_eq!(question["state"], "pending", "{asked}");
+    assert_eq!(question["id"], asked["event"]["question_id"], "{asked}");
+    let goal = &asked["goal"];
+    assert_eq!(goal["objective"], start[2], "{asked}");
+    assert_eq!(
+        (&goal["state"], &goal["open_questions"]),
+        (&json!("active"), &json!(1)),
+        "{asked}"
+    );
+    let id = question["id"].as_str().unwrap();
+    world
+        .run(&["question", "answer", id, "beginners"])
+        .expect_success();
+
+    let done = receiver.receive("goal.done");
+    let goal = &done["goal"];
+    assert_eq!(goal["id"], asked["goal"]["id"], "{done}");
+    assert_eq!(
+        (
+            &goal["state"],
+            &goal["tasks"]["done"],
+            &goal["open_questions"]
+        ),
+        (&json!("done"), &json!(4), &json!(0)),
+        "{done}"
+    );
+    assert_eq!(done["question"], Value::Null, "{done}");
+    let report = goal["report"].as_str().unwrap();
+    assert!(report.ends_with("/report"), "{done}");
+    assert_eq!(receiver.sent_kinds(), ["question.asked", "goal.done"]);
+}
+
+#[test]
+fn stuck_goal_is_announced_with_its_cause() {
+    let receiver = GoalReceiver::new();
+    let world = &receiver.world;
+    let said = || vec![Step::Text("I have no plan.".into())];
+    world.add_scripted_agent([said(), said(), said(), said()]);
+    let file = world.path().join("own.toml");
+    let team = "name = \"own\"\n\n[[seats]]\nrole = \"planner\"\nentry = true\n\n[[seats]]\nrole = \"worker\"\n";
+    std::fs::write(&file, team).unwrap();
+    let _server = world.serve();
+    let start = [
+        "goal",
+        "start",
+        "Draft it.",
+        "--team",
+        file.to_str().unwrap(),
+        "--agent",
+        "scripted",
+        "--key",
+        "own",
+    ];
+    world.run(&start).expect_success();
+    let stuck = receiver.receive("goal.stuck");
+    let shown = world.json(&["goal", "show", "own"]);
+    let goal = &stuck["goal"];
+    for field in ["id", "state", "reason", "cause"] {
+        assert_eq!(goal[field], shown[field], "{field}: {stuck}");
+    }
+    assert_eq!(goal["reason"], "stuck", "{stuck}");
+    assert_eq!(stuck["event"]["cause"], goal["cause"], "{stuck}");
+    world.run(&["goal", "cancel", "own"]).expect_success();
+    let failed = receiver.receive("goal.failed");
+    assert_eq!(failed["goal"]["reason"], "cancelled", "{failed}");
+    assert_eq!(receiver.sent_kinds(), ["goal.stuck", "goal.failed"]);
+}
+
+#[test]
+fn events_of_endpoints_are_in_help_and_completions() {
+    let world = TestInstallation::new();
+    let help = world.run(&["endpoint", "add", "--help"]).expect_success();
+    let script = world.run(&["completions", "bash"]).expect_success();
+    for kind in ["goal.stuck", "question.asked", "run.failed"] {
+        assert!(help.contains(kind), "{kind}: {help}");
+        assert!(script.contains(kind), "{kind}");
+    }
+    assert!(!help.contains("endpoint.test"), "{help}");
+    let refused = world.run(&[
+        "endpoint",
+        "add",
+        "x",
+        "https://example.com",
+        "--event",
+        "goal.won",
+    ]);
+    assert_eq!(refused.code, 2, "{refused:#?}");
+    assert!(refused.stderr.contains("goal.done"), "{refused:#?}");
 }
 
 /// An image of a container often has no certificates.

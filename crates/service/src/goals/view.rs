@@ -59,7 +59,8 @@ fn phase(state: GoalState, tasks: &[TaskCount]) -> Option<GoalPhase> {
     }
 }
 
-fn counts(tasks: &[TaskCount]) -> TaskCounts {
+/// Returns the numbers of tasks of the plan, by their status.
+pub(crate) fn task_counts(tasks: &[TaskCount]) -> TaskCounts {
     let mut counts = TaskCounts::default();
     for task in tasks.iter().filter(|task| task.kind == TaskKind::Work) {
         counts.total += task.number;
@@ -102,7 +103,7 @@ pub(super) fn summary_of_item(item: GoalItem) -> GoalSummary {
         cause: cause.map(|cause| cause.to_string()),
         phase: phase(item.state, &item.tasks),
         team: item.team,
-        tasks: counts(&item.tasks),
+        tasks: task_counts(&item.tasks),
         turns: item.turns,
         turn_limit: item.turn_limit,
         usage: usage(&item.usage),
@@ -138,7 +139,7 @@ pub(super) fn summary(session: &Session, goal: &GoalView) -> GoalSummary {
         cause: cause.map(|cause| cause.to_string()),
         phase: phase(goal.state, &tasks),
         team: goal.team.name.clone(),
-        tasks: counts(&tasks),
+        tasks: task_counts(&tasks),
         turns: goal.turns,
         turn_limit: goal.limits.turns,
         usage: usage(&goal.usage),
@@ -344,7 +345,7 @@ mod tests {
             count(TaskKind::Work, TaskStatus::Done, 3),
             count(TaskKind::Work, TaskStatus::Failed, 1),
         ];
-        let counts = counts(&tasks);
+        let counts = task_counts(&tasks);
         assert_eq!((counts.total, counts.done, counts.failed), (4, 3, 1));
     }
 }

@@ -12,6 +12,7 @@ mod export;
 mod goal_edits;
 mod goal_tools;
 mod id_forms;
+mod notification_bodies;
 mod preview;
 mod replay;
 mod run_batches;

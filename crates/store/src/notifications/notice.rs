@@ -1,4 +1,4 @@
-//! The facts of notifications: events of a feed, with their sessions, automations and runs.
+//! The facts of notifications: events of a feed, with their sessions, automations, runs, goals and questions.
 //!
 //! `service` renders the text of a notification from these facts.
 
@@ -8,18 +8,23 @@ use std::{
 };
 
 use model::{
-    AutomationId, RunId, SessionId, TenantId,
+    AutomationId, QuestionId, RunId, SessionId, TenantId,
     entity::{Channel, Message, Run},
     event::Change,
+    goal::GoalState,
     notification::NotificationKind,
+    question::Question,
     session::{SessionState, SessionType},
     transcript,
 };
 
 use crate::{
-    Error, FeedEvent, Scope, boxed,
+    Error, FeedEvent, Scope, TaskCount, boxed,
     database::{FromColumn, Param, Row, Statement, Tx},
+    goals::goal_state,
+    questions::question,
     rows,
+    runs::read_task_counts,
     store::Store,
 };
 
@@ -36,6 +41,10 @@ pub struct Notice {
     pub automation: Option<NoticeAutomation>,
     /// The run of the event, in its present state.
     pub run: Option<Run>,
+    /// The goal of the session, in its present state. `None` in notifications of kinds that describe no goal.
+    pub goal: Option<NoticeGoal>,
+    /// The question of the event, in its present state.
+    pub question: Option<Question>,
 }
 
 impl Notice {
@@ -82,6 +91,21 @@ pub struct NoticeAutomation {
     pub attention: Option<String>,
 }
 
+/// A goal, as a notification describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoticeGoal {
+    /// The session of the goal.
+    pub session: SessionId,
+    /// The text of the goal.
+    pub text: String,
+    /// The state of the goal.
+    pub state: GoalState,
+    /// The numbers of tasks.
+    pub tasks: Vec<TaskCount>,
+    /// The number of questions that wait for a person.
+    pub open_questions: u32,
+}
+
 impl Store {
     /// Returns the events of a tenant's feed that cause notifications, with their facts.
     #[boxed]
@@ -118,6 +142,8 @@ struct Facts {
     sessions: HashMap<SessionId, NoticeSession>,
     automations: HashMap<AutomationId, NoticeAutomation>,
     runs: HashMap<RunId, Option<Run>>,
+    goals: HashMap<SessionId, Option<NoticeGoal>>,
+    questions: HashMap<QuestionId, Option<Question>>,
 }
 
 impl Facts {
@@ -125,7 +151,10 @@ impl Facts {
         let sessions = notified.iter().filter_map(|(_, event)| event.session_id);
         let automations = notified.iter().filter_map(|(_, event)| event.automation_id);
         let runs = notified.iter().filter_map(|(_, event)| run_of(event));
+        let questions = notified.iter().filter_map(|(_, event)| question_of(event));
+        let goals = read_goals(tx, notified).await?;
         Ok(Self {
+            goals,
             sessions: by_id(tx, sql!("endpoints/sessions"), sessions.collect(), session).await?,
             automations: by_id(
                 tx,
@@ -141,6 +170,13 @@ impl Facts {
                 run,
             )
             .await?,
+            questions: by_id(
+                tx,
+                sql!("endpoints/questions"),
+                questions.collect(),
+                question_if_readable,
+            )
+            .await?,
         })
     }
 
@@ -153,8 +189,13 @@ impl Facts {
             found.cloned()
         };
         let run = run_of(&event).and_then(|id| self.runs.get(&id));
+        let goal = event.session_id.filter(|_| kind.describes_goal());
+        let goal = goal.and_then(|id| self.goals.get(&id));
+        let question = question_of(&event).and_then(|id| self.questions.get(&id));
         Notice {
             kind,
+            goal: goal.cloned().flatten(),
+            question: question.cloned().flatten(),
             session: session.cloned(),
             automation,
             run: run.cloned().flatten(),
@@ -170,6 +211,69 @@ fn run_of(event: &FeedEvent) -> Option<RunId> {
         | Change::Approval { run_id, .. }
         | Change::Question { run_id, .. } => Some(*run_id),
         _ => None,
+    }
+}
+
+/// Returns the question of an event.
+const fn question_of(event: &FeedEvent) -> Option<QuestionId> {
+    match event.event.change {
+        Change::Question { question_id, .. } => Some(question_id),
+        _ => None,
+    }
+}
+
+/// Returns the goals of the sessions of events whose notifications describe them.
+async fn read_goals(
+    tx: &mut Tx,
+    notified: &[(NotificationKind, FeedEvent)],
+) -> Result<HashMap<SessionId, Option<NoticeGoal>>, Error> {
+    let described = notified.iter().filter(|(kind, _)| kind.describes_goal());
+    let sessions = described.filter_map(|(_, event)| event.session_id);
+    let mut goals = by_id(tx, sql!("endpoints/goals"), sessions.collect(), goal).await?;
+    let sessions: Vec<SessionId> = goals.keys().copied().collect();
+    let mut counts = match read_task_counts(tx, &sessions).await {
+        // As in `run`: tasks of a later version must not stop the notifications of every endpoint.
+        Err(error) if error.is_corrupt() => {
+            tracing::warn!(%error, "cannot count the tasks of goals in notifications");
+            HashMap::new()
+        }
+        counts => counts?,
+    };
+    for goal in goals.values_mut().flatten() {
+        goal.tasks = counts.remove(&goal.session).unwrap_or_default();
+    }
+    Ok(goals)
+}
+
+/// Reads a goal without its tasks. Returns `None` if its row is corrupt or of a later version, as for a run.
+fn goal(row: &Row) -> Result<Option<NoticeGoal>, Error> {
+    let session: SessionId = row.get("id")?;
+    let state = match goal_state(row) {
+        Err(error) if error.is_corrupt() => {
+            tracing::warn!(%error, goal = %session, "cannot describe goal {session} in a notification");
+            return Ok(None);
+        }
+        state => state?,
+    };
+    let open_questions: i64 = row.get("open_questions")?;
+    Ok(Some(NoticeGoal {
+        session,
+        text: row.get("text")?,
+        state,
+        tasks: Vec::new(),
+        open_questions: u32::try_from(open_questions).unwrap_or(u32::MAX),
+    }))
+}
+
+/// Reads a question. Returns `None` if its row is corrupt or of a later version, as for a run.
+fn question_if_readable(row: &Row) -> Result<Option<Question>, Error> {
+    match question(row) {
+        Err(error) if error.is_corrupt() => {
+            let id: QuestionId = row.get("id")?;
+            tracing::warn!(%error, question = %id, "cannot describe question {id} in a notification");
+            Ok(None)
+        }
+        question => question.map(Some),
     }
 }
 

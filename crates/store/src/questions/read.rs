@@ -112,8 +112,8 @@ pub(super) async fn read_with_format(
     Ok((question(&row)?, stored::needs_format(&row)?))
 }
 
-/// Returns a question.
-fn question(row: &Row) -> Result<Question, Error> {
+/// Returns the question of a row.
+pub(crate) fn question(row: &Row) -> Result<Question, Error> {
     Ok(Question {
         id: row.get("id")?,
         tenant_id: row.get("tenant_id")?,

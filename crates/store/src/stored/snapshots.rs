@@ -397,10 +397,10 @@ fn edit_removes_entries_of_free_form_maps() {
 fn unknown_names_are_ignored_and_kept() {
     let events = vec![model::notification::NotificationKind::RunFailed];
     let before: StoredNotificationKinds =
-        serde_json::from_value(json!(["run.failed", "goal.stuck"])).unwrap();
+        serde_json::from_value(json!(["run.failed", "goal.forgotten"])).unwrap();
     assert_eq!(
         to_json(&StoredNotificationKinds::replacing(&events, before)),
-        json!(["run.failed", "goal.stuck"])
+        json!(["run.failed", "goal.forgotten"])
     );
     let stored: StoredScopes = serde_json::from_value(json!(["runs:read", "later:read"])).unwrap();
     let scopes = stored.into_domain().unwrap();

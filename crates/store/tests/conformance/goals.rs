@@ -7,6 +7,7 @@ mod formats;
 mod memories;
 mod messages;
 mod moves;
+mod notifications;
 mod presence;
 mod reports;
 mod stage;
@@ -72,6 +73,11 @@ pub(crate) use messages::{
     talk_of_two_seats_ends_by_limit_of_goal,
 };
 pub(crate) use moves::each_move_of_goal_is_in_its_log_once;
+pub(crate) use notifications::{
+    goal_and_question_of_later_version_do_not_stop_notifications,
+    pause_and_end_of_goal_are_delivered_once_to_each_endpoint,
+    question_is_delivered_once_with_its_goal, stuck_goal_is_delivered_as_stuck_and_later_as_failed,
+};
 pub(crate) use presence::{
     seat_that_takes_task_over_gets_its_text, task_of_removed_instance_moves_to_another_seat,
     task_waits_for_seat_whose_server_is_offline,
@@ -141,6 +147,9 @@ behaviours! {
             talk_of_two_seats_ends_by_limit_of_goal, messages_of_goal_are_refused_at_limit,
             message_beyond_turns_of_goal_waits_for_task,
             each_move_of_goal_is_in_its_log_once,
+            pause_and_end_of_goal_are_delivered_once_to_each_endpoint,
+            stuck_goal_is_delivered_as_stuck_and_later_as_failed, question_is_delivered_once_with_its_goal,
+            goal_and_question_of_later_version_do_not_stop_notifications,
         ]
     }
     sqlite {}

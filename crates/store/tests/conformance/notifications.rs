@@ -24,7 +24,7 @@ use crate::{
 };
 
 impl Stage {
-    async fn endpoint(&self, name: &str, events: &[Kind]) -> EndpointId {
+    pub(crate) async fn endpoint(&self, name: &str, events: &[Kind]) -> EndpointId {
         self.endpoint_with(new_endpoint(name, events)).await
     }
 
@@ -32,7 +32,7 @@ impl Stage {
         EndpointId::generate(self.now(), &SeededEntropy::new(unique()))
     }
 
-    async fn endpoint_with(&self, new: NewEndpoint) -> EndpointId {
+    pub(crate) async fn endpoint_with(&self, new: NewEndpoint) -> EndpointId {
         let id = self.endpoint_id();
         let created = self
             .store
@@ -41,14 +41,14 @@ impl Stage {
         id
     }
 
-    async fn subscription(&self, id: EndpointId) -> Subscription {
+    pub(crate) async fn subscription(&self, id: EndpointId) -> Subscription {
         let all = self.store.subscriptions().await.unwrap();
         all.into_iter().find(|found| found.endpoint == id).unwrap()
     }
 
     /// Creates deliveries for all endpoints until each has the expected number. The feed shows an event only once all
     /// transactions that began earlier have ended, in all tests.
-    async fn create_deliveries(&self, expected: &[(EndpointId, usize)]) {
+    pub(crate) async fn create_deliveries(&self, expected: &[(EndpointId, usize)]) {
         for (id, count) in expected {
             while self.deliveries(*id).await.len() < *count {
                 let subscription = self.subscription(*id).await;
@@ -74,14 +74,14 @@ impl Stage {
     }
 
     /// Returns all notices of the tenant.
-    async fn notices(&self) -> Vec<Notice> {
+    pub(crate) async fn notices(&self) -> Vec<Notice> {
         let page = self.store.feed(self.tenant, FeedCursor::START, 1000);
         let events = page.await.unwrap().events;
         self.store.notices(self.tenant, events).await.unwrap()
     }
 
     /// Lists the deliveries of an endpoint, the oldest first.
-    async fn deliveries(&self, id: EndpointId) -> Vec<Delivery> {
+    pub(crate) async fn deliveries(&self, id: EndpointId) -> Vec<Delivery> {
         let found = self.store.deliveries(self.scope(), id, None, 1000).await;
         let mut found = found.unwrap();
         found.reverse();

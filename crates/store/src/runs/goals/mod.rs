@@ -30,8 +30,8 @@ pub(super) use messages::count_messages;
 pub use people::GoalChange;
 pub(crate) use step::close_goal;
 pub(super) use turn_end::{EndedTurn, end_turns};
-pub(crate) use view::task_views;
 pub use view::{
     GoalFilter, GoalItem, GoalReportRows, GoalSeat, GoalTask, GoalUsage, GoalView, ReportedTask,
     TaskCount, TaskDetails, TaskFinding, TaskRunRow,
 };
+pub(crate) use view::{read_task_counts, task_views};

@@ -13,6 +13,7 @@ use model::{
     team::TeamDefinition,
 };
 
+pub(crate) use self::list::read_task_counts;
 pub use self::{
     details::{GoalReportRows, ReportedTask, TaskDetails, TaskFinding, TaskRunRow},
     list::{GoalFilter, GoalItem, TaskCount},

@@ -101,7 +101,7 @@ impl Store {
             return Ok(goals);
         }
         let sessions: Vec<_> = goals.iter().map(|goal| goal.session).collect();
-        let mut tasks = read_counts(&mut tx, &sessions).await?;
+        let mut tasks = read_task_counts(&mut tx, &sessions).await?;
         let mut usage = usage::read(&mut tx, &sessions).await?;
         for goal in &mut goals {
             goal.tasks = tasks.remove(&goal.session).unwrap_or_default();
@@ -141,7 +141,8 @@ fn item(row: &Row) -> Result<GoalItem, Error> {
     Ok(item)
 }
 
-async fn read_counts(
+/// Counts the tasks of goals, in one statement.
+pub(crate) async fn read_task_counts(
     tx: &mut Tx,
     sessions: &[SessionId],
 ) -> Result<HashMap<SessionId, Vec<TaskCount>>, Error> {
