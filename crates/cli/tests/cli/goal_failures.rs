@@ -200,7 +200,7 @@ fn tasks_ending_together_each_reach_the_planner() {
     let reports = test.prompts_with(REPORT);
     assert_eq!(reports.len(), 1, "{reports:#?}");
     for key in keys {
-        let proposal = format!("\nProposal of {key}.\n");
+        let proposal = format!("\nresult 1 of {key}: Proposal of {key}.\n");
         let shown = replans.iter().filter(|plan| plan.contains(&proposal));
         assert_eq!(shown.count(), 1, "{proposal}: {replans:#?}");
         let result = format!("Result of {key}.");

@@ -21,7 +21,7 @@ use crate::goal::Prompt;
 
 pub use entries::{
     ArtifactEntry, FindingEntry, FindingSource, InputEntry, MAX_LISTED, MessageEntry,
-    MessageSender, QuestionEntry, TaskEntry,
+    MessageSender, ProposalEntry, QuestionEntry, TaskEntry,
 };
 pub use judging::{CheckContext, ReportContext, ReviewContext};
 pub use opening::{SeatInstructions, open_goal_memory};

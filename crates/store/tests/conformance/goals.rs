@@ -83,10 +83,11 @@ pub(crate) use presence::{
     task_waits_for_seat_whose_server_is_offline,
 };
 pub(crate) use reports::{
-    agent_without_tools_fails_as_unavailable, judge_learns_tool_calls_and_artifacts_of_work,
-    proposal_during_plan_reaches_next_plan, proposal_of_worker_reaches_planner,
-    reasons_of_refused_report_reach_later_reminder, report_in_answer_counts_as_call,
-    report_in_answer_over_limit_is_refused_whole,
+    agent_without_tools_fails_as_unavailable,
+    equal_proposal_of_other_task_or_result_reaches_planner,
+    judge_learns_tool_calls_and_artifacts_of_work, proposal_during_plan_reaches_next_plan,
+    proposal_of_worker_reaches_planner, reasons_of_refused_report_reach_later_reminder,
+    report_in_answer_counts_as_call, report_in_answer_over_limit_is_refused_whole,
 };
 pub(crate) use sweeps::{
     end_of_goals_time_wakes_scheduler, idle_goal_is_found_and_its_lost_turn_fails,
@@ -134,6 +135,7 @@ behaviours! {
     question_without_time_has_that_of_team, agent_without_tools_fails_as_unavailable, time_of_draft_counts_from_its_start, draft_that_pauses_at_its_start_has_its_time, time_that_person_gave_to_draft_stays,
             report_in_answer_counts_as_call, judge_learns_tool_calls_and_artifacts_of_work,
     proposal_of_worker_reaches_planner, report_in_answer_over_limit_is_refused_whole, reasons_of_refused_report_reach_later_reminder, proposal_during_plan_reaches_next_plan,
+            equal_proposal_of_other_task_or_result_reaches_planner,
             passed_checks_complete_task_and_keep_evidence, failed_check_reaches_worker_and_next_round_is_fenced,
             checks_of_lost_server_are_claimed_after_its_lease, requeued_checks_are_claimed_at_once,
             cancelled_goal_stops_its_checks, broken_check_waits_for_person_and_is_repeated,

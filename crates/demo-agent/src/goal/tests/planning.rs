@@ -2,7 +2,10 @@
 
 use model::{
     goal::TaskStatus,
-    prompt::goal::{PlanContext, PlanLimits, ReminderContext, ReplanContext, RoleEntry, TaskEntry},
+    prompt::goal::{
+        PlanContext, PlanLimits, ProposalEntry, ReminderContext, ReplanContext, RoleEntry,
+        TaskEntry,
+    },
 };
 use serde_json::{Value, json};
 
@@ -229,13 +232,18 @@ fn replan(key: &str, status: TaskStatus, reason: &str) -> String {
             result: Some(reason),
         },
     ];
+    let proposal = ProposalEntry {
+        task: "outline",
+        result: 1,
+        text: "FAILED it: all",
+    };
     let context = ReplanContext {
         goal: GOAL,
         reason: "a task has failed",
         ended: &ended,
         open: &[],
         findings: &[],
-        follow_ups: &["FAILED it: all"],
+        follow_ups: &[proposal],
         replans_left: 1,
     };
     context.render().unwrap().text

@@ -101,6 +101,17 @@ pub struct QuestionEntry<'a> {
     pub answer: Option<&'a str>,
 }
 
+/// A proposal of further work.
+#[derive(Debug, Clone, Copy)]
+pub struct ProposalEntry<'a> {
+    /// The key of the task whose worker made the proposal.
+    pub task: &'a str,
+    /// The number of the result with the proposal among the results of the task, from 1.
+    pub result: i64,
+    /// The text.
+    pub text: &'a str,
+}
+
 impl TaskEntry<'_> {
     fn line(&self) -> String {
         let line = format!("{} {}: {}", self.status, self.key, self.title);
@@ -184,6 +195,14 @@ impl QuestionEntry<'_> {
     }
 }
 
+impl ProposalEntry<'_> {
+    /// Returns the line of the prompt. Equal texts of two results have different lines.
+    pub fn line(&self) -> String {
+        let line = format!("result {} of {}: {}", self.result, self.task, self.text);
+        escape_line(&line).into_owned()
+    }
+}
+
 /// The beginning of a list, and the number of entries after it.
 pub(super) struct Listed {
     /// The lines. `None` if the list is empty.
@@ -218,8 +237,8 @@ impl Listed {
         Self::of(questions, QuestionEntry::line).lines
     }
 
-    pub(super) fn texts(texts: &[&str]) -> Option<String> {
-        Self::of(texts, |text| escape_line(text).into_owned()).lines
+    pub(super) fn proposals(proposals: &[ProposalEntry<'_>]) -> Option<String> {
+        Self::of(proposals, ProposalEntry::line).lines
     }
 }
 

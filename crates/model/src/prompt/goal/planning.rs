@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    FindingEntry, GOAL_PLAN, GOAL_REPLAN, TaskEntry,
+    FindingEntry, GOAL_PLAN, GOAL_REPLAN, ProposalEntry, TaskEntry,
     entries::{Listed, quoted, task_lines},
 };
 use crate::prompt::{Error, RenderedPrompt};
@@ -63,7 +63,7 @@ pub struct ReplanContext<'a> {
     /// The findings of judges and checks, at most 20.
     pub findings: &'a [FindingEntry<'a>],
     /// The proposals of workers, at most 20.
-    pub follow_ups: &'a [&'a str],
+    pub follow_ups: &'a [ProposalEntry<'a>],
     /// The number of plans that are possible after this one.
     pub replans_left: u32,
 }
@@ -113,7 +113,7 @@ impl ReplanContext<'_> {
             "open": task_lines(self.open),
             "open_more": Listed::tasks(self.open).more,
             "findings": Listed::findings(self.findings),
-            "follow_ups": Listed::texts(self.follow_ups),
+            "follow_ups": Listed::proposals(self.follow_ups),
             "replans_left": self.replans_left,
         }))
     }

@@ -153,7 +153,11 @@ const REPLAN: ReplanContext<'_> = ReplanContext {
     ended: &[DONE, FAILED],
     open: &[OPEN],
     findings: &FINDINGS,
-    follow_ups: &["Check the figures of\nlast year."],
+    follow_ups: &[ProposalEntry {
+        task: "tone",
+        result: 1,
+        text: "Check the figures of\nlast year.",
+    }],
     replans_left: 1,
 };
 

@@ -69,16 +69,22 @@ fn finding_line() -> String {
 
 #[test]
 fn texts_of_agents_stay_fenced_in_replan() {
+    let proposal = ProposalEntry {
+        task: HOSTILE,
+        result: 2,
+        text: HOSTILE,
+    };
     let prompt = ReplanContext {
         goal: "Draft.",
         reason: "a task failed",
         ended: &[task()],
         open: &[],
         findings: &[finding()],
-        follow_ups: &[HOSTILE],
+        follow_ups: &[proposal],
         replans_left: 1,
     };
-    let payloads = [task_line(), finding_line(), line()];
+    let proposed = format!("result 2 of {0}: {0}", line());
+    let payloads = [task_line(), finding_line(), proposed];
     assert_only_fenced(&prompt.render().unwrap(), &payloads);
 }
 

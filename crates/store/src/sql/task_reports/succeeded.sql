@@ -1,6 +1,7 @@
--- Lists the results that agents have reported in turns that succeeded, the newest first.
+-- Lists the results that agents have reported in turns that succeeded, the newest first. Numbers those of
+-- each task from 1.
 -- $1 session, $2 limit
-select p.body
+select t.key, p.body, row_number() over (partition by p.task_id order by p.updated_at, p.input_id) as result_number
 from agent_tasks t
 join task_reports p on p.task_id = t.id
 where t.session_id = $1 and p.kind = 'result'

@@ -7,9 +7,9 @@ use model::{
     turn::{Entry, EntryKind, Role, WriteOutcome},
 };
 use serde_json::{Value, json};
-use store::{GoalChange, NewArtifact, Scope};
+use store::{GoalChange, NewArtifact, Scope, TaskReport};
 
-use super::stage::{done, team, verdict, work};
+use super::stage::{done, sent_back, team, verdict, work};
 use crate::{
     fixtures::TestStore,
     stage::{Stage, answer},
@@ -121,13 +121,13 @@ pub(crate) async fn proposal_of_worker_reaches_planner(db: &TestStore) {
         .planned_goal(db, team(1, None), &[work("a", &[])])
         .await;
     let worker = stage.turn(db, session, "worker-1").await;
-    let mut report = done("The mail.");
-    report.body.follow_up = Some("Translate the mail.".into());
+    let report = proposing("Translate the mail.");
     stage.report(&worker, &report).await.unwrap();
     stage.succeed(worker.run).await;
     let planner = stage.turn(db, session, "planner").await;
     let content = stage.run(planner.run).await.content;
-    assert!(content.contains("Translate the mail."), "{content}");
+    let proposal = "\nresult 1 of a: Translate the mail.\n";
+    assert!(content.contains(proposal), "{content}");
     assert!(content.contains("proposed further work"), "{content}");
 }
 
@@ -184,16 +184,18 @@ pub(crate) async fn report_in_answer_over_limit_is_refused_whole(db: &TestStore)
     assert_eq!(done.result.as_deref(), Some("The result."));
 }
 
+/// Returns the report of a finished task with a proposal.
+fn proposing(text: &str) -> TaskReport {
+    let mut report = done("The mail.");
+    report.body.follow_up = Some(text.to_owned());
+    report
+}
+
 pub(crate) async fn proposal_during_plan_reaches_next_plan(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let session = stage
         .planned_goal(db, team(2, None), &[work("a", &[]), work("b", &[])])
         .await;
-    let proposing = |text: &str| {
-        let mut report = done("The mail.");
-        report.body.follow_up = Some(text.to_owned());
-        report
-    };
     let first = stage.turn(db, session, "worker-1").await;
     let second = stage.turn(db, session, "worker-2").await;
     stage
@@ -212,8 +214,11 @@ pub(crate) async fn proposal_during_plan_reaches_next_plan(db: &TestStore) {
     stage.succeed(planner.run).await;
     let planner = stage.turn(db, session, "planner").await;
     let content = stage.run(planner.run).await.content;
-    assert!(content.contains("\nPrint it.\n"), "{content}");
-    assert!(!content.contains("\nTranslate it.\n"), "{content}");
+    assert!(
+        content.contains("\nresult 1 of b: Print it.\n"),
+        "{content}"
+    );
+    assert!(!content.contains("Translate it.\n"), "{content}");
     stage.list_tools(&planner).await;
     stage.succeed(planner.run).await;
 }
@@ -238,4 +243,43 @@ pub(crate) async fn reasons_of_refused_report_reach_later_reminder(db: &TestStor
     stage.report(&worker, &done("A")).await.unwrap();
     stage.succeed(worker.run).await;
     assert_eq!(stage.tasks(session).await[1], "a DONE nothing");
+}
+
+pub(crate) async fn equal_proposal_of_other_task_or_result_reaches_planner(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let plan = [work("a", &[]), work("b", &[])];
+    let session = stage
+        .planned_goal(db, team(2, Some(Reviews::All)), &plan)
+        .await;
+    let first = stage.turn(db, session, "worker-1").await;
+    let second = stage.turn(db, session, "worker-2").await;
+    let report = proposing("Translate it.");
+    let replan = async |expected: &str| {
+        let planner = stage.turn(db, session, "planner").await;
+        let content = stage.run(planner.run).await.content;
+        let proposals = content
+            .lines()
+            .filter(|line| line.ends_with("Translate it."));
+        assert_eq!(proposals.collect::<Vec<_>>(), [expected], "{content}");
+        assert!(content.contains("proposed further work"), "{content}");
+        stage.list_tools(&planner).await;
+        stage.succeed(planner.run).await;
+    };
+    stage.report(&first, &report).await.unwrap();
+    stage.succeed(first.run).await;
+    replan("result 1 of a: Translate it.").await;
+    // 1. Another task proposes the same.
+    stage.report(&second, &report).await.unwrap();
+    stage.succeed(second.run).await;
+    replan("result 1 of b: Translate it.").await;
+    // 2. The next result of the first task proposes the same again.
+    let judge = stage.turn(db, session, "judge").await;
+    let finding = sent_back("source", "There is no source.");
+    stage.report(&judge, &finding).await.unwrap();
+    stage.succeed(judge.run).await;
+    let again = stage.turn(db, session, "worker-1").await;
+    stage.advance_seconds(1);
+    stage.report(&again, &report).await.unwrap();
+    stage.succeed(again.run).await;
+    replan("result 2 of a: Translate it.").await;
 }

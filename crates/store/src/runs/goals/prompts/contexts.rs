@@ -17,7 +17,7 @@ use model::{
 
 use super::{
     GoalTexts, TaskSummary, TaskTexts,
-    facts::{StoredArtifact, StoredQuestion},
+    facts::{StoredArtifact, StoredProposal, StoredQuestion},
     turn::{StoredFinding, Turn, TurnMemory, WaitingMessage},
 };
 use crate::{
@@ -126,13 +126,15 @@ fn render_replan(goal: &Goal, texts: &GoalTexts) -> Result<String, prompt::Error
         .iter()
         .map(TaskSummary::entry)
         .partition(|task| has_ended(task.status));
+    let proposals = texts.facts.follow_ups.iter();
+    let proposals: Vec<_> = proposals.map(StoredProposal::entry).collect();
     let context = ReplanContext {
         goal: &goal.text,
         reason: replan_reason(&goal.graph, texts),
         ended: &ended,
         open: &open,
         findings: &findings(&texts.facts.rejected),
-        follow_ups: &strs(&texts.facts.follow_ups),
+        follow_ups: &proposals,
         replans_left: replans_left(&goal.graph),
     };
     Ok(context.render()?.text)

@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use model::{
     SessionId, TaskId, Timestamp,
     budget::RunUsage,
-    escape::escape_line,
     goal::{Prompt, ReportBody, ReportStatus, Severity, TaskStatus},
-    prompt::goal::{ArtifactEntry, MAX_LISTED, QuestionEntry},
+    prompt::goal::{ArtifactEntry, MAX_LISTED, ProposalEntry, QuestionEntry},
     run::RunStatus,
 };
 use serde_json::Value;
@@ -72,6 +71,24 @@ impl StoredQuestion {
     }
 }
 
+/// A proposal of further work, which a worker reported with a result.
+pub(super) struct StoredProposal {
+    task: String,
+    /// The number of the result among the results of the task.
+    result: i64,
+    text: String,
+}
+
+impl StoredProposal {
+    pub(super) fn entry(&self) -> ProposalEntry<'_> {
+        ProposalEntry {
+            task: &self.task,
+            result: self.result,
+            text: &self.text,
+        }
+    }
+}
+
 /// The facts of a whole goal. Those that no prompt needs are empty.
 #[derive(Default)]
 pub(super) struct GoalFacts {
@@ -80,7 +97,7 @@ pub(super) struct GoalFacts {
     /// The findings for which tasks have failed.
     pub(super) rejected: Vec<StoredFinding>,
     /// The proposals of workers that no complete plan has had.
-    pub(super) follow_ups: Vec<String>,
+    pub(super) follow_ups: Vec<StoredProposal>,
     pub(super) questions: Vec<StoredQuestion>,
     /// The first keys of the memory entries of the session.
     pub(super) memory_keys: Vec<String>,
@@ -218,8 +235,9 @@ async fn read_rejected(tx: &mut Tx, goal: &Goal) -> Result<Vec<StoredFinding>, E
 /// Returns the proposals of workers that no complete plan has had in its prompt, the newest first.
 ///
 /// The prompts decide, and not the times of the plans: a worker can report while a plan is under way, and turns that end
-/// together have no order of their clocks, so that times would lose a proposal.
-async fn read_follow_ups(tx: &mut Tx, session: SessionId) -> Result<Vec<String>, Error> {
+/// together have no order of their clocks, so that times would lose a proposal. The whole line decides, with the task and the
+/// number of its result, because two workers can propose the same in the same words.
+async fn read_follow_ups(tx: &mut Tx, session: SessionId) -> Result<Vec<StoredProposal>, Error> {
     let rows = tx
         .fetch_all(
             sql!("task_reports/succeeded"),
@@ -229,7 +247,13 @@ async fn read_follow_ups(tx: &mut Tx, session: SessionId) -> Result<Vec<String>,
     let mut follow_ups = Vec::new();
     for row in &rows {
         let body: ReportBody = stored::read::<StoredReport>(row, "body")?;
-        follow_ups.extend(body.follow_up);
+        if let Some(text) = body.follow_up {
+            follow_ups.push(StoredProposal {
+                task: row.get("key")?,
+                result: row.get("result_number")?,
+                text,
+            });
+        }
     }
     if follow_ups.is_empty() {
         return Ok(follow_ups);
@@ -242,7 +266,7 @@ async fn read_follow_ups(tx: &mut Tx, session: SessionId) -> Result<Vec<String>,
         let prompt: String = row.get("content")?;
         planned.extend(prompt.lines().map(str::to_owned));
     }
-    follow_ups.retain(|proposal| !planned.contains(escape_line(proposal).as_ref()));
+    follow_ups.retain(|proposal| !planned.contains(&proposal.entry().line()));
     follow_ups.truncate(MAX_LISTED);
     Ok(follow_ups)
 }
