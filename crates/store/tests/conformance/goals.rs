@@ -65,7 +65,7 @@ pub(crate) use failures::{
 };
 pub(crate) use formats::{edited_budget_keeps_unknown_keys, moved_task_keeps_unknown_keys};
 pub(crate) use memories::{
-    each_task_has_memory_that_its_later_turns_resume,
+    each_task_has_memory_that_its_later_turns_resume, later_plan_in_new_memory_says_what_exists,
     memory_of_removed_instance_is_replaced_and_named, retry_of_task_resumes_its_memory,
 };
 pub(crate) use messages::{
@@ -130,7 +130,7 @@ behaviours! {
             verdict_without_evidence_is_refused_and_changes_nothing, seats_of_goal_send_messages,
             waiting_message_is_in_next_turn_of_task, message_behind_those_of_open_task_is_carried,
             each_task_has_memory_that_its_later_turns_resume, retry_of_task_resumes_its_memory,
-            memory_of_removed_instance_is_replaced_and_named,
+            memory_of_removed_instance_is_replaced_and_named, later_plan_in_new_memory_says_what_exists,
             goal_reports_and_pauses_at_ninety_percent_of_budget, goal_reports_and_pauses_at_end_of_its_time,
     question_without_time_has_that_of_team, agent_without_tools_fails_as_unavailable, time_of_draft_counts_from_its_start, draft_that_pauses_at_its_start_has_its_time, time_that_person_gave_to_draft_stays,
             report_in_answer_counts_as_call, judge_learns_tool_calls_and_artifacts_of_work,

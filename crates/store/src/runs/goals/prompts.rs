@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use model::{
     MessageId, SeatId, TaskId, Timestamp,
-    goal::{Prompt, ReportBody, Severity, TaskKind, TaskNo, TaskStatus},
+    goal::{Prompt, ReportBody, Severity, TaskNo, TaskStatus},
     prompt::goal::TaskEntry,
     question::QUESTIONS_PER_TURN,
 };
@@ -116,18 +116,14 @@ impl GoalTexts {
             tasks.insert(row.get("id")?, texts);
         }
         // 2. The lists of the planner, of the judge of the whole goal and of the report.
-        let begins_check = |turn: &Turn| {
-            turn.memory != TurnMemory::Kept
-                && goal.graph.tasks()[turn.task.0].kind == TaskKind::Check
-        };
-        let summaries = if has_prompt(turns, &[Prompt::Replan, Prompt::Check, Prompt::Report])
-            || turns.iter().any(begins_check)
-        {
+        let graph = &goal.graph;
+        let listing = [Prompt::Replan, Prompt::Check, Prompt::Report];
+        let summaries = if has_prompt(graph, turns, &listing) {
             read_summaries(tx, goal).await?
         } else {
             Vec::new()
         };
-        let staged = if has_prompt(turns, &[Prompt::Plan, Prompt::Replan]) {
+        let staged = if has_prompt(graph, turns, &[Prompt::Plan]) {
             let plan = read_staged(tx, goal.session).await?;
             plan.tasks.into_iter().map(|task| task.key).collect()
         } else {

@@ -3,6 +3,7 @@
 use model::{
     AcpSessionId, SessionId,
     goal::{Directory, GoalState, Reviews, TaskStatus},
+    team::MemoryScope,
     turn::{Assignment, StartReply, TurnResult},
 };
 use store::{GoalChange, ToolCaller};
@@ -166,4 +167,53 @@ pub(crate) async fn memory_of_removed_instance_is_replaced_and_named(db: &TestSt
     let view = stage.store.goal(stage.scope(), session).await.unwrap();
     assert_eq!(view.state, GoalState::Active);
     assert_eq!(view.tasks[1].status, TaskStatus::Running);
+}
+
+pub(crate) async fn later_plan_in_new_memory_says_what_exists(db: &TestStore) {
+    let mut stage = Stage::setup(db).await;
+    let mut new = stage.new_goal(team(1, None));
+    new.team.seats[0].directory = Directory::Own;
+    new.team.seats[0].memory = MemoryScope::Task;
+    let session = stage.store.create_goal(stage.tenant, &new, stage.now());
+    let session = session.await.unwrap();
+    let plan = [work("a", &[]), work("b", &["a"])];
+    stage.plan(db, session, &plan).await;
+    let (worker, _) = stage.begin_turn(db, session, "worker").await;
+    let mut report = done("The mail.");
+    report.body.follow_up = Some("Translate it.".into());
+    stage.report(&worker, &report).await.unwrap();
+    stage.end(worker.run, &in_session("work-a")).await;
+    // 1. The planner asks on another server, which is removed.
+    let (home, other) = (stage.instance, instance(77));
+    let host = stage
+        .store
+        .register_instance(stage.tenant, other, "host 77", stage.now());
+    host.await.unwrap();
+    stage.instance = other;
+    let (planner, assignment) = stage.begin_turn(db, session, "planner").await;
+    assert_eq!(resumed(&assignment), None, "each plan has its memory");
+    let asked = stage.ask_person(&planner, "Which colour?").await.unwrap();
+    stage.end(planner.run, &in_session("plan-2")).await;
+    stage.instance = home;
+    let removed = stage
+        .store
+        .remove_instance(stage.tenant, other, stage.now());
+    removed.await.unwrap();
+    // 2. The turn of the answer has the facts of a later plan.
+    stage.answer_question(asked.id, "blue").await.unwrap();
+    let (_, assignment) = stage.begin_turn(db, session, "planner").await;
+    assert_eq!(resumed(&assignment), None);
+    let text = &assignment.prompt.text;
+    for part in [
+        "was removed",
+        "Change the plan of the goal below.",
+        "a worker has proposed further work",
+        "DONE a: Do a: The mail.",
+        "RUNNING b: Do b",
+        "result 1 of a: Translate it.",
+        "blue",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("Plan the work on the goal"), "{text}");
 }

@@ -1,10 +1,7 @@
 //! The contexts of the prompts of a goal's turns.
 
 use model::{
-    goal::{
-        Graph, PLANNER, Prompt, ReportKind, Task, TaskKind, TaskNo, TaskRole, TaskStatus,
-        report_schema,
-    },
+    goal::{Graph, PLANNER, Prompt, ReportKind, Task, TaskNo, TaskRole, TaskStatus, report_schema},
     prompt::{
         self,
         goal::{
@@ -41,17 +38,7 @@ pub(in crate::runs::goals) fn goal_input(
     texts: &GoalTexts,
 ) -> Result<String, Error> {
     let no = turn.task;
-    let rendered = match turn.prompt {
-        Prompt::Plan => render_plan(goal, texts),
-        Prompt::Replan => render_replan(goal, texts),
-        Prompt::Work => render_work(goal, no, texts),
-        Prompt::Rework => render_rework(goal, no, texts),
-        Prompt::Review => render_review(goal, no, texts),
-        Prompt::Answer => render_answers(no, texts),
-        Prompt::Check => render_check(goal, texts),
-        Prompt::Report => render_report(goal, texts),
-        Prompt::Reminder => render_reminder(goal, no),
-    };
+    let rendered = render(goal, no, turn.prompt, texts);
     let rendered = rendered.and_then(|text| match turn.memory {
         TurnMemory::Kept => Ok(text),
         TurnMemory::New | TurnMemory::Lost => in_new_memory(goal, turn, texts, text),
@@ -62,6 +49,26 @@ pub(in crate::runs::goals) fn goal_input(
     })
 }
 
+/// Renders one prompt about a task.
+fn render(
+    goal: &Goal,
+    no: TaskNo,
+    prompt: Prompt,
+    texts: &GoalTexts,
+) -> Result<String, prompt::Error> {
+    match prompt {
+        Prompt::Plan => render_plan(goal, texts),
+        Prompt::Replan => render_replan(goal, texts),
+        Prompt::Work => render_work(goal, no, texts),
+        Prompt::Rework => render_rework(goal, no, texts),
+        Prompt::Review => render_review(goal, no, texts),
+        Prompt::Answer => render_answers(no, texts),
+        Prompt::Check => render_check(goal, texts),
+        Prompt::Report => render_report(goal, texts),
+        Prompt::Reminder => render_reminder(goal, no),
+    }
+}
+
 /// Returns the prompt of a turn with a new memory: the reason for which it is new, the task if the prompt does not have it,
 /// and the prompt itself.
 fn in_new_memory(
@@ -70,16 +77,9 @@ fn in_new_memory(
     texts: &GoalTexts,
     text: String,
 ) -> Result<String, prompt::Error> {
-    let no = turn.task;
-    let task = match (turn.prompt, goal.graph.tasks()[no.0].kind) {
-        (Prompt::Answer | Prompt::Reminder, TaskKind::Plan) => Some(render_plan(goal, texts)?),
-        (Prompt::Answer | Prompt::Reminder, TaskKind::Check) => Some(render_check(goal, texts)?),
-        (Prompt::Rework | Prompt::Answer | Prompt::Reminder, _) if !turn.is_review => {
-            Some(render_work(goal, no, texts)?)
-        }
-        (Prompt::Answer | Prompt::Reminder, _) => Some(render_review(goal, no, texts)?),
-        _ => None,
-    };
+    let task = turn.task_prompt(&goal.graph);
+    let task = task.map(|prompt| render(goal, turn.task, prompt, texts));
+    let task = task.transpose()?;
     let notice = match turn.memory {
         TurnMemory::Lost => Some(LOST_MEMORY),
         // The prompt of a first turn has everything.

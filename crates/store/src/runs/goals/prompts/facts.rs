@@ -25,15 +25,8 @@ const MAX_COUNTED: u32 = 1000;
 /// The highest number of rows from which a prompt takes its 20 findings and proposals.
 const MAX_REPORTS: u32 = 100;
 
-/// The prompts that list artifacts, by themselves or with the task of a lost memory.
-const LISTING_ARTIFACTS: &[Prompt] = &[
-    Prompt::Work,
-    Prompt::Rework,
-    Prompt::Answer,
-    Prompt::Reminder,
-    Prompt::Review,
-    Prompt::Check,
-];
+/// The prompts that list artifacts.
+const LISTING_ARTIFACTS: &[Prompt] = &[Prompt::Work, Prompt::Review, Prompt::Check];
 
 /// The newest version of an artifact.
 pub(super) struct StoredArtifact {
@@ -112,25 +105,25 @@ impl GoalFacts {
         turns: &[Turn],
         now: Timestamp,
     ) -> Result<Self, Error> {
-        let session = goal.session;
+        let (session, graph) = (goal.session, &goal.graph);
         let mut facts = Self::default();
-        if has_prompt(turns, LISTING_ARTIFACTS) {
+        if has_prompt(graph, turns, LISTING_ARTIFACTS) {
             facts.artifacts = read_artifacts(tx, session).await?;
         }
-        if has_prompt(turns, &[Prompt::Replan, Prompt::Report]) {
+        if has_prompt(graph, turns, &[Prompt::Replan, Prompt::Report]) {
             facts.rejected = read_rejected(tx, goal).await?;
         }
-        if has_prompt(turns, &[Prompt::Replan]) {
+        if has_prompt(graph, turns, &[Prompt::Replan]) {
             facts.follow_ups = read_follow_ups(tx, session).await?;
         }
-        if has_prompt(turns, &[Prompt::Report]) {
+        if has_prompt(graph, turns, &[Prompt::Report]) {
             facts.questions = read_questions(tx, session).await?;
         }
-        if has_prompt(turns, &[Prompt::Plan]) {
+        if has_prompt(graph, turns, &[Prompt::Plan]) {
             facts.memory_keys = read_memory_keys(tx, session, now).await?;
         }
-        if has_prompt(turns, &[Prompt::Report])
-            || has_prompt(turns, &[Prompt::Plan]) && !goal.budget.is_none()
+        if has_prompt(graph, turns, &[Prompt::Report])
+            || has_prompt(graph, turns, &[Prompt::Plan]) && !goal.budget.is_none()
         {
             facts.usage = usage_of_session(tx, session).await?;
         }

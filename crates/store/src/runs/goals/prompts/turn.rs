@@ -2,7 +2,7 @@
 
 use model::{
     MessageId, SeatId,
-    goal::{Prompt, Severity, TaskNo},
+    goal::{Graph, Prompt, Severity, TaskKind, TaskNo},
     prompt::goal::{FindingEntry, FindingSource, MessageEntry, MessageSender},
     seat_message::Sender,
 };
@@ -29,6 +29,30 @@ pub(in crate::runs::goals) struct Turn {
     /// `true` if the turn judges the task.
     pub(in crate::runs::goals) is_review: bool,
     pub(in crate::runs::goals) memory: TurnMemory,
+}
+
+impl Turn {
+    /// Returns the prompt that describes the task to a new memory. Returns `None` if the turn's own prompt does, or if the
+    /// memory has it.
+    pub(super) fn task_prompt(&self, graph: &Graph) -> Option<Prompt> {
+        if self.memory == TurnMemory::Kept {
+            return None;
+        }
+        let kind = graph.tasks()[self.task.0].kind;
+        match (self.prompt, kind) {
+            // A first plan says nothing of the tasks that exist.
+            (Prompt::Answer | Prompt::Reminder, TaskKind::Plan) if graph.plan_version() > 0 => {
+                Some(Prompt::Replan)
+            }
+            (Prompt::Answer | Prompt::Reminder, TaskKind::Plan) => Some(Prompt::Plan),
+            (Prompt::Answer | Prompt::Reminder, TaskKind::Check) => Some(Prompt::Check),
+            (Prompt::Rework | Prompt::Answer | Prompt::Reminder, _) if !self.is_review => {
+                Some(Prompt::Work)
+            }
+            (Prompt::Answer | Prompt::Reminder, _) => Some(Prompt::Review),
+            _ => None,
+        }
+    }
 }
 
 /// A finding of the judge, or of a check.
@@ -86,7 +110,11 @@ impl WaitingMessage {
     }
 }
 
-/// Returns `true` if one of the prompts is rendered.
-pub(super) fn has_prompt(turns: &[Turn], prompts: &[Prompt]) -> bool {
-    turns.iter().any(|turn| prompts.contains(&turn.prompt))
+/// Returns `true` if one of the prompts is rendered, by itself or with the task of a new memory.
+pub(super) fn has_prompt(graph: &Graph, turns: &[Turn], prompts: &[Prompt]) -> bool {
+    turns.iter().any(|turn| {
+        let task = turn.task_prompt(graph);
+        let mut rendered = std::iter::once(turn.prompt).chain(task);
+        rendered.any(|prompt| prompts.contains(&prompt))
+    })
 }
