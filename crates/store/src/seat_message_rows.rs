@@ -131,13 +131,25 @@ pub(crate) async fn read_waiting(
     found.iter().map(SeatMessage::read).collect()
 }
 
-/// Records that the turns of inputs carry messages.
+/// Records that the turns of inputs of messages carry messages. A message that a further input carries uses up its chain.
 pub(crate) async fn record_carried(
     tx: &mut Tx,
     carried: impl Iterator<Item = (MessageId, InputId)>,
 ) -> Result<(), Error> {
     let rows = carried.map(|(message, input)| params![message, input]);
     tx.execute_rows(sql!("messages/carry"), rows.collect(), params![])
+        .await?;
+    Ok(())
+}
+
+/// Records that the turns of tasks carry messages. A message rides on the next attempt until one succeeds, and its chain counts
+/// only the turns that messages start.
+pub(crate) async fn record_carried_to_tasks(
+    tx: &mut Tx,
+    carried: impl Iterator<Item = (MessageId, InputId)>,
+) -> Result<(), Error> {
+    let rows = carried.map(|(message, input)| params![message, input]);
+    tx.execute_rows(sql!("messages/carry_to_task"), rows.collect(), params![])
         .await?;
     Ok(())
 }

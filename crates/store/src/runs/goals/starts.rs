@@ -19,7 +19,7 @@ use crate::{
         admit::{NewAttempt, Preloaded, insert_attempts},
         task_memories::{MemoryKey, StartingMemory, prepare_memories},
     },
-    seat_message_rows::record_carried,
+    seat_message_rows::record_carried_to_tasks,
     session_log::SessionLogWriter,
     store::Store,
 };
@@ -123,5 +123,5 @@ pub(super) async fn insert_starts(
     }
     let inserted = insert_attempts(store, tx, log, &attempts, Preloaded::default(), now).await?;
     inserted.into_iter().collect::<Result<Vec<_>, _>>()?;
-    record_carried(tx, carried.into_iter()).await
+    record_carried_to_tasks(tx, carried.into_iter()).await
 }

@@ -1,4 +1,4 @@
--- Records the inputs whose turns carry messages. A message that a further input carries has used up one turn of its chain.
+-- Records the inputs of messages whose turns carry messages. A message that a further input carries has used up one turn of its chain.
 -- Each row: $1 id, $2 input
 with item (id, input_id) as (values /* row */ ($1, $2))
 update agent_messages

@@ -319,13 +319,20 @@ pub(crate) async fn waiting_message_is_in_next_turn_of_task(db: &TestStore) {
         let rows = db.run(Scope::System, sql, params![worker]).await.unwrap();
         rows[0].get::<i64>("n").unwrap()
     };
+    let chain = async || {
+        let sql = "select coalesce(chain_length, 1) as n from agent_messages where to_seat_id = $1";
+        let rows = db.run(Scope::System, sql, params![worker]).await.unwrap();
+        rows[0].get::<i64>("n").unwrap()
+    };
     // The turn of the message fails, so that the message waits.
     let receiver = stage.turn(db, session, "worker-1").await;
     stage.fail(receiver.run, FailureKind::AgentError).await;
     assert_eq!(undelivered().await, 1);
-    stage.stage_task(&planner, &work("a", &[])).await.unwrap();
+    for task in [work("a", &[]), work("b", &["a"])] {
+        stage.stage_task(&planner, &task).await.unwrap();
+    }
     stage.succeed(planner.run).await;
-    // Each attempt at the task carries it until one succeeds.
+    // Each attempt at the task carries it until one succeeds, and none uses up its chain.
     for is_last in [false, true] {
         let worker = stage.turn(db, session, "worker-1").await;
         let run = stage.run(worker.run).await;
@@ -333,7 +340,7 @@ pub(crate) async fn waiting_message_is_in_next_turn_of_task(db: &TestStore) {
         for part in ["from the seat `planner`", "Use plain words."] {
             assert!(run.content.contains(part), "{}", run.content);
         }
-        assert_eq!(undelivered().await, 1);
+        assert_eq!((undelivered().await, chain().await), (1, 1));
         if is_last {
             stage.report(&worker, &done("A")).await.unwrap();
             stage.succeed(worker.run).await;
@@ -342,9 +349,12 @@ pub(crate) async fn waiting_message_is_in_next_turn_of_task(db: &TestStore) {
         }
     }
     assert_eq!(undelivered().await, 0);
-    // No turn of the message follows.
-    assert!(stage.open_run(db, session, "worker-1").await.is_none());
+    // No turn of the message follows, and the next task does not carry it.
     assert_eq!(stage.tasks(session).await[1], "a DONE nothing");
+    let next = stage.turn(db, session, "worker-1").await;
+    let run = stage.run(next.run).await;
+    assert_eq!(run.prompt_ref.unwrap().id, "goal.work");
+    assert!(!run.content.contains("Use plain words."), "{}", run.content);
 }
 
 pub(crate) async fn message_behind_those_of_open_task_is_carried(db: &TestStore) {
