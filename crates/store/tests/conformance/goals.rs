@@ -92,6 +92,7 @@ pub(crate) use reports::{
 pub(crate) use sweeps::{
     end_of_goals_time_wakes_scheduler, idle_goal_is_found_and_its_lost_turn_fails,
     idle_goal_whose_question_is_lost_goes_on,
+    turn_of_cancelled_goal_ends_with_lease_of_lost_server,
 };
 pub(crate) use tools::{
     cancellation_of_task_that_ended_is_withdrawn, message_behind_those_of_open_task_is_carried,
@@ -124,7 +125,7 @@ behaviours! {
             answer_starts_next_turn_of_task_that_asked, planner_cancels_tasks_with_its_next_plan,
             draft_starts_and_first_plan_waits_for_its_approval,
             idle_goal_is_found_and_its_lost_turn_fails, idle_goal_whose_question_is_lost_goes_on,
-            end_of_goals_time_wakes_scheduler,
+            end_of_goals_time_wakes_scheduler, turn_of_cancelled_goal_ends_with_lease_of_lost_server,
             worker_creating_tasks_is_refused, plan_over_limit_is_refused, planner_mends_its_staged_plan,
             cancellation_of_task_that_ended_is_withdrawn, report_about_cancelled_task_is_refused,
             verdict_without_evidence_is_refused_and_changes_nothing, seats_of_goal_send_messages,

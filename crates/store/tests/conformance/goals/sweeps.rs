@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use model::goal::TaskStatus::{Failed, Running};
-use store::{Scope, params};
+use model::goal::{
+    GoalState,
+    TaskStatus::{Failed, Running},
+};
+use store::{GoalChange, Scope, params};
 
 use super::stage::{done, team, work};
 use crate::{fixtures::TestStore, stage::Stage};
@@ -73,4 +76,19 @@ pub(crate) async fn end_of_goals_time_wakes_scheduler(db: &TestStore) {
     assert_eq!(deadline().await, None, "the scheduler would spin");
     let view = stage.store.goal(stage.scope(), session).await.unwrap();
     assert_eq!(view.tasks[0].status, Running, "the turn goes on");
+}
+
+pub(crate) async fn turn_of_cancelled_goal_ends_with_lease_of_lost_server(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage
+        .planned_goal(db, team(1, None), &[work("a", &[])])
+        .await;
+    let lost = stage.turn(db, session, "worker").await;
+    let cancelled = stage.change(session, GoalChange::Cancel).await.unwrap();
+    assert_eq!(cancelled, GoalState::Cancelled, "no server is waited for");
+    // The server of the turn never returns.
+    stage.advance_seconds(200);
+    assert_eq!(stage.stall().await, [lost.run]);
+    assert_eq!(stage.attempts(lost.run).await.len(), 1, "no retry follows");
+    assert!(stage.open_run(db, session, "worker").await.is_none());
 }
