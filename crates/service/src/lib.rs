@@ -90,7 +90,7 @@ pub use run_tools::{
 };
 pub use runs::RunQuery;
 pub use runtime::{Runtime, RuntimeClaim, RuntimePresence, RuntimeRegistration, RuntimeToolCaller};
-pub use seat_messages::SeatMessageQuery;
+pub use seat_messages::{SeatMessageOrder, SeatMessageQuery};
 pub use sessions::SessionQuery;
 pub use text::{clean, excerpt, one_line, quoted};
 pub use timeline::{DEFAULT_LANES, MAX_LANES, TimelineQuery};

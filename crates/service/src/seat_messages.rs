@@ -14,19 +14,31 @@ use crate::{Error, Service, boxed, naming};
 /// The word that names all seats of a session but the sender's.
 const ALL_SEATS: &str = "all";
 
+/// The order of a list of messages between seats.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SeatMessageOrder {
+    /// The oldest message first.
+    #[default]
+    Oldest,
+    /// The newest message first.
+    Newest,
+}
+
 /// The filters and the page of a list of messages between seats.
 #[derive(Debug, Clone, Default)]
 pub struct SeatMessageQuery {
     /// The name or the ID of the receiving seat. `None` and `all` mean any.
     pub to: Option<String>,
-    /// The message after which the page begins.
+    /// The order of the list.
+    pub order: SeatMessageOrder,
+    /// The message after which the page begins, in that order.
     pub since: Option<MessageId>,
     /// The highest number of messages on the page.
     pub limit: u32,
 }
 
 impl Service {
-    /// Lists the messages between the seats of a session, in order.
+    /// Lists the messages between the seats of a session, in the order of the query.
     ///
     /// # Errors
     ///
@@ -43,17 +55,28 @@ impl Service {
             Some(to) if to != ALL_SEATS => Some(find_seat(&seats, to)?),
             _ => None,
         };
-        let after = match query.since {
+        let since = match query.since {
             Some(since) => {
                 let since = self.store.seat_message(self.tenant, session, since);
-                since.await?.seq
+                Some(since.await?.seq)
             }
-            None => 0,
+            None => None,
         };
-        let found = self
-            .store
-            .seat_messages(self.tenant, session, to, after, query.limit + 1)
-            .await?;
+        let (store, tenant, limit) = (&self.store, self.tenant, query.limit + 1);
+        let found = match query.order {
+            SeatMessageOrder::Oldest => {
+                let after = since.unwrap_or(0);
+                store
+                    .seat_messages(tenant, session, to, after, limit)
+                    .await?
+            }
+            SeatMessageOrder::Newest => {
+                let before = since.unwrap_or(i64::MAX);
+                store
+                    .seat_messages_before(tenant, session, to, before, limit)
+                    .await?
+            }
+        };
         let found = found.into_iter().map(to_view).collect();
         Ok(Page::of(found, query.limit, |message: &SeatMessage| {
             message.id.to_string()

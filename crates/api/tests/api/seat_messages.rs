@@ -35,6 +35,15 @@ pub(crate) async fn message_to_seat_is_sent_once_listed_and_acknowledged(world: 
     assert_eq!(page["next"], Value::Null);
     let page = world.get(&format!("{path}?to=agent")).await.expect(200);
     assert_eq!(texts(&page), ["Hello", "Everybody"]);
+    // The other order continues with older messages.
+    let newest = format!("{path}?order=newest&limit=1");
+    let page = world.get(&newest).await.expect(200);
+    assert_eq!(texts(&page), ["Everybody"]);
+    let next = page["next"].as_str().unwrap();
+    let page = world.get(&format!("{newest}&since={next}")).await;
+    let page = page.expect(200);
+    assert_eq!(texts(&page), ["Hello"]);
+    assert_eq!(page["next"], Value::Null);
     // Both messages share one input.
     let runs = world.get(&format!("/runs?session={session}")).await;
     let runs = runs.expect(200);
@@ -65,6 +74,7 @@ pub(crate) async fn invalid_message_to_seat_is_refused_with_field(world: &World)
     assert!(detail.contains("did you mean `agent`?"), "{detail}");
     world.get(&format!("{path}?to=nobody")).await.problem(422);
     world.get(&format!("{path}?since=x")).await.problem(400);
+    world.get(&format!("{path}?order=x")).await.problem(400);
     let unknown = format!("{path}?since=msg_{}", "0197".repeat(8));
     world.get(&unknown).await.problem(404);
     let viewer = world

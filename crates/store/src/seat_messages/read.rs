@@ -26,6 +26,27 @@ impl Store {
         found.iter().map(SeatMessage::read).collect()
     }
 
+    /// Lists up to `limit` messages between the seats of a session before a number, the newest first: those to one seat,
+    /// or all.
+    #[boxed]
+    pub async fn seat_messages_before(
+        &self,
+        tenant: TenantId,
+        session: SessionId,
+        to: Option<SeatId>,
+        before: i64,
+        limit: u32,
+    ) -> Result<Vec<SeatMessage>, Error> {
+        let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
+        let found = tx
+            .fetch_all(
+                sql!("messages/published_before"),
+                params![tenant, session, to, before, limit],
+            )
+            .await?;
+        found.iter().map(SeatMessage::read).collect()
+    }
+
     /// Reads one message between the seats of a session.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use axum::{Json as Answer, response::Response};
 use http::StatusCode;
 use model::{MessageId, access::Permission};
 use serde::Deserialize;
-use service::SeatMessageQuery;
+use service::{SeatMessageOrder, SeatMessageQuery};
 use utoipa::IntoParams;
 
 use super::super::list_params;
@@ -23,8 +23,12 @@ use crate::{
 pub(super) struct ListSeatMessagesParams {
     /// The name or the ID of the seat that receives the messages. Without it, the response has the messages to all seats.
     to: Option<String>,
-    /// The ID of the message after which the page begins, such as `next` of the previous page. Without it, the response is
-    /// the first page.
+    /// The order of the list: `oldest` begins with the first message, and `newest` with the last one. The default is
+    /// `oldest`.
+    #[param(inline)]
+    order: Option<OrderParam>,
+    /// The ID of the message after which the page begins in this order, such as `next` of the previous page. Without it,
+    /// the response is the first page.
     #[param(value_type = Option<MessageId>)]
     since: Option<String>,
     /// The maximum number of items on the page. The default is 50.
@@ -32,10 +36,17 @@ pub(super) struct ListSeatMessagesParams {
     limit: Option<u32>,
 }
 
+#[derive(Clone, Copy, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum OrderParam {
+    Oldest,
+    Newest,
+}
+
 /// List the messages to the seats of a session
 ///
-/// Returns the messages that agents and people have sent to the seats of a session, in order, delivered or not. Inputs and
-/// answers are in the transcript. Returns 404 if the session has no message `since`.
+/// Returns the messages that agents and people have sent to the seats of a session, delivered or not, the oldest first
+/// unless `order` is `newest`. Inputs and answers are in the transcript. Returns 404 if the session has no message `since`.
 #[utoipa::path(
     get,
     path = "/sessions/{session}/seat-messages",
@@ -55,6 +66,10 @@ pub(super) async fn list_seat_messages(
     let service = caller.authorize(Permission::SessionsRead)?;
     let query = SeatMessageQuery {
         to: filter.to,
+        order: match filter.order {
+            None | Some(OrderParam::Oldest) => SeatMessageOrder::Oldest,
+            Some(OrderParam::Newest) => SeatMessageOrder::Newest,
+        },
         since: list_params::parse_cursor(filter.since.as_deref())?,
         limit: list_params::page_limit(filter.limit)?,
     };

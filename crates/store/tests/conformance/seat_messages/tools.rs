@@ -336,6 +336,15 @@ pub(crate) async fn person_sends_to_seats(db: &TestStore) {
     assert_eq!(list(None, sent[0].seq).await, ids[1..]);
     let to_one: Vec<_> = sent.iter().filter(|it| it.to == team.seats[1]).collect();
     assert_eq!(list(Some(1), 0).await, [to_one[0].id]);
+    let list_back = async |to: Option<usize>, before: i64, limit: u32| {
+        let to = to.map(|seat| team.seats[seat]);
+        let found = store.seat_messages_before(tenant, team.session, to, before, limit);
+        let found = found.await.unwrap().into_iter().map(|message| message.id);
+        found.collect::<Vec<_>>()
+    };
+    assert_eq!(list_back(None, i64::MAX, 2).await, [ids[2], ids[1]]);
+    assert_eq!(list_back(None, sent[1].seq, 2).await, [ids[0]]);
+    assert_eq!(list_back(Some(1), i64::MAX, 2).await, [to_one[0].id]);
     let names = store.seat_names(tenant, team.session).await.unwrap();
     let mut names: Vec<_> = names.into_iter().map(|seat| seat.name).collect();
     names.sort();
