@@ -217,6 +217,23 @@ test("conversation_of_a_goal_takes_messages_for_a_seat_and_links_back", async ({
   await expect(page).toHaveURL(new RegExp(`/goals/${id}$`));
 });
 
+test("older_messages_of_a_goal_come_on_request", async ({ page, stack, signIn }) => {
+  const { id } = await start(stack, { title: "A guide to write about", draft: true });
+  for (let number = 1; number <= 25; number += 1) {
+    const body = { to: "worker-1", text: `Number ${number}.` };
+    await stack.api("POST", `/sessions/${id}/seat-messages`, body);
+  }
+  await signIn(page);
+  await page.goto(`/goals/${id}`);
+  const items = page.getByRole("list", { name: "Messages" }).getByRole("listitem");
+  await expect(items).toHaveCount(20);
+  await expect(items.first()).toContainText("Number 25.");
+  await page.getByRole("button", { name: "Show older" }).click();
+  await expect(items).toHaveCount(25);
+  await expect(items.last()).toContainText("Number 1.");
+  await expect(page.getByRole("button", { name: "Show older" })).toHaveCount(0);
+});
+
 test("draft_is_edited_and_started", async ({ page, stack, signIn }) => {
   test.setTimeout(180_000);
   const { id } = await start(stack, { title: "A later guide", draft: true });

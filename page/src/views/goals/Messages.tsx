@@ -1,8 +1,7 @@
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { type FormEvent, type KeyboardEvent, useId, useRef, useState } from "react";
-import { get, newKey, post } from "../../api/client";
-import { keys } from "../../api/queries";
-import type { Goal, Page, SeatMessage } from "../../api/types";
+import { newKey, post } from "../../api/client";
+import type { Goal } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { ErrorState, errorText, FailureLine } from "../../kit/ErrorState";
 import { NoLines, ShowMore } from "../../kit/List";
@@ -12,36 +11,15 @@ import { useDraft } from "../conversations/drafts";
 import { useRefusal } from "../refusal";
 import { refetchGoal } from "./actions";
 import css from "./goals.module.css";
+import { messagesOf } from "./message-pages";
 import { isOver } from "./words";
 
-const PAGE = 500;
-/** The API lists the oldest first, so the newest are on the last page. */
-const MAX_PAGES = 20;
-const FIRST_SHOWN = 20;
 const TO_ALL = "all";
-
-async function readMessages(goal: string, signal: AbortSignal): Promise<SeatMessage[]> {
-  const found: SeatMessage[] = [];
-  let since: string | null = null;
-  for (let page = 0; page < MAX_PAGES; page += 1) {
-    const path = `/sessions/${goal}/seat-messages`;
-    const part: Page<SeatMessage> = await get<Page<SeatMessage>>(path, { since, limit: PAGE }, signal);
-    found.push(...part.items);
-    since = part.next;
-    if (since === null) break;
-  }
-  return found.reverse();
-}
 
 /** The messages between the seats, the newest first, and the field of a person's message to a seat. */
 export function Messages({ goal }: { goal: Goal }) {
-  const [all, setAll] = useState(false);
-  const list = useQuery({
-    queryKey: [...keys.goal(goal.id), "messages"],
-    queryFn: ({ signal }) => readMessages(goal.id, signal),
-  });
-  const messages = list.data ?? [];
-  const shown = all ? messages : messages.slice(0, FIRST_SHOWN);
+  const list = useInfiniteQuery(messagesOf(goal.id));
+  const messages = list.data?.pages.flatMap((page) => page.items) ?? [];
   return (
     <>
       {!isOver(goal) && <SeatComposer goal={goal} />}
@@ -50,9 +28,14 @@ export function Messages({ goal }: { goal: Goal }) {
       {list.data !== undefined && messages.length === 0 && (
         <NoLines>No message yet. Seats write to each other, and you can write to each.</NoLines>
       )}
+      {list.hasPreviousPage && (
+        <ShowMore disabled={list.isFetchingPreviousPage} onClick={() => list.fetchPreviousPage()}>
+          Show newer
+        </ShowMore>
+      )}
       {messages.length > 0 && (
         <ul className={css.messages} aria-label="Messages">
-          {shown.map((message) => (
+          {messages.map((message) => (
             <li key={message.id}>
               <p>
                 <strong>
@@ -68,8 +51,10 @@ export function Messages({ goal }: { goal: Goal }) {
           ))}
         </ul>
       )}
-      {shown.length < messages.length && (
-        <ShowMore onClick={() => setAll(true)}>Show all {messages.length}</ShowMore>
+      {list.hasNextPage && (
+        <ShowMore disabled={list.isFetchingNextPage} onClick={() => list.fetchNextPage()}>
+          Show older
+        </ShowMore>
       )}
     </>
   );
