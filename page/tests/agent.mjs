@@ -283,6 +283,15 @@ async function play(turn, prompt) {
     await turn.stream(allowed ? "The branch is out." : "I did not push the branch.", 5);
     return;
   }
+  const steps = /in (\d+) steps/.exec(prompt);
+  if (steps !== null) {
+    for (let step = 1; step <= Number(steps[1]); step += 1) {
+      turn.say(`Step ${step} begins.\n\n`);
+      turn.tool(`step-${step}`, `Read part ${step}`, "read", { path: `part-${step}.md` });
+      turn.done(`step-${step}`, { rawOutput: { lines: step } });
+    }
+    return turn.say("All steps are done.");
+  }
   const pace = /words (\d+) ms apart/.exec(prompt);
   if (pace !== null)
     return turn.stream(
@@ -293,8 +302,8 @@ async function play(turn, prompt) {
     turn.usage(14_000);
     turn.think("The mail has at most 120 words.");
     await turn.stream(
-      "Version 0.2 is out. It mends the sign-in, and two settings have new names. ".repeat(400),
-      15,
+      "Version 0.2 is out. It mends the sign-in, and two settings have new names. ".repeat(800),
+      5,
     );
     return;
   }

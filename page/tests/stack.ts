@@ -140,16 +140,14 @@ export async function startStack(
     ...(postgresql === null ? {} : { MATINS_DATABASE: postgresql.url }),
     ...more,
   });
-  await stack.command(
-    "agent",
-    "add",
-    "claude",
-    "--deny",
-    "execute:git push --force*",
-    "--",
-    process.execPath,
-    join(folder, "agent.mjs"),
-  );
+  await stack.api("PUT", "/agents/claude", {
+    command: [process.execPath, join(folder, "agent.mjs")],
+    permissions: [{ tool: "execute", title: "git push --force*", verdict: "deny" }],
+  });
+  // The demonstration agent pauses for people who watch a goal. Ten times shorter pauses keep the same steps.
+  await stack.api("PUT", "/agents/demo", {
+    command: [binary, "demo-agent", "--home", join(stack.home, "data", "demo-agent"), "--pace", "2"],
+  });
   return {
     ...stack,
     stop: async () => {
