@@ -1,6 +1,6 @@
 /** Loads a conversation and follows its trace. */
 import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useCallback, useEffect, useMemo, useReducer, useRef, useState } from "react";
+import { startTransition, useCallback, useEffect, useMemo, useReducer, useRef, useState } from "react";
 import { get } from "../../api/client";
 import { keys } from "../../api/queries";
 import type { Message, Messages, Page, Run, SessionView, TraceEvent } from "../../api/types";
@@ -117,8 +117,10 @@ export function useConversation(id: string): Conversation {
       if (frame !== 0) return;
       const apply = () => {
         frame = 0;
-        dispatch({ kind: "events", events: gathered });
+        const events = gathered;
         gathered = [];
+        // A key or a click is handled and painted first, because to draw a long live text takes longer than a frame.
+        startTransition(() => dispatch({ kind: "events", events }));
       };
       // A hidden tab gets no frames.
       frame = document.hidden ? window.setTimeout(apply, 200) : requestAnimationFrame(apply);
