@@ -314,7 +314,7 @@ async fn goose_calls_each_tool() {
         start: real_agents::goose,
         options: &[],
         offer: ToolOffer::Direct,
-        in_restored_sessions: false,
+        in_restored_sessions: true,
     })
     .await;
 }

@@ -13,6 +13,7 @@ mod artifacts;
 mod ask_person;
 mod cron;
 mod definition;
+mod early_notifications;
 mod memory;
 mod messages;
 mod reply;

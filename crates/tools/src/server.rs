@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     definition::definitions,
+    early_notifications::WithoutEarlyNotifications,
     reply::{self, ToolError},
     table, tasks,
 };
@@ -66,6 +67,7 @@ async fn serve_handler<R, W>(
 {
     let transport = AsyncRwTransport::<RoleServer, _, _>::new(reader, writer)
         .with_max_line_length(MAX_MESSAGE_BYTES);
+    let transport = WithoutEarlyNotifications::new(transport);
     let initialized = tokio::select! {
         biased;
         initialized = serve_server_with_ct(handler, transport, ended) => initialized,
@@ -280,6 +282,42 @@ mod tests {
     const INITIALIZE: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 "#;
+
+    #[tokio::test]
+    async fn notification_before_first_request_leaves_connection_open() {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {"roots": {}},
+        });
+        let request = |id: u64, method: &str| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": {"_meta": meta}});
+        let changed = json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"});
+        let messages = [
+            request(1, "server/discover"),
+            changed.clone(),
+            request(2, "tools/list"),
+            changed,
+            request(3, "tools/list"),
+        ];
+        let (server, mut agent) = duplex(1 << 16);
+        let serving = serve_handler(NoTools, split(server), CancellationToken::new(), pending());
+        let serving = tokio::spawn(serving);
+        let (reader, mut writer) = split(&mut agent);
+        let mut lines = BufReader::new(reader).lines();
+        for message in messages {
+            let line = format!("{message}\n");
+            writer.write_all(line.as_bytes()).await.unwrap();
+            let Some(id) = message.get("id") else {
+                continue;
+            };
+            let line = lines.next_line().await.unwrap().unwrap();
+            let answer: Value = serde_json::from_str(&line).unwrap();
+            assert_eq!(&answer["id"], id, "{answer}");
+        }
+        drop((lines, writer));
+        drop(agent);
+        serving.await.unwrap();
+    }
 
     #[tokio::test]
     async fn silent_connection_is_closed_after_timeout() {
