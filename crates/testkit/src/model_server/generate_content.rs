@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::{
     http::Response,
-    model_request::{ModelRequest, Part, Reply, next_call, user_texts},
+    model_request::{ModelRequest, Part, Reply, ScriptRule, next_call, user_texts},
 };
 
-pub(super) fn parse_request(body: &Value) -> ModelRequest {
+pub(super) fn parse_request(body: &Value, script: &[ScriptRule]) -> ModelRequest {
     let contents = body["contents"].as_array().into_iter().flatten();
     let conversation: Vec<_> = contents
         .filter(|content| content["role"] != "model")
@@ -22,7 +22,8 @@ pub(super) fn parse_request(body: &Value) -> ModelRequest {
     });
     ModelRequest {
         user_texts: user_texts(body.get("contents"), "parts"),
-        call: next_call(
+        next: next_call(
+            script,
             &conversation,
             functions.filter_map(|function| Some((None, function["name"].as_str()?))),
         ),
@@ -30,10 +31,10 @@ pub(super) fn parse_request(body: &Value) -> ModelRequest {
     }
 }
 
-pub(super) fn parse_stream_request(body: &Value) -> ModelRequest {
+pub(super) fn parse_stream_request(body: &Value, script: &[ScriptRule]) -> ModelRequest {
     ModelRequest {
         format_response: |_, reply| Response::events(&[format!("data: {}", response(reply))]),
-        ..parse_request(body)
+        ..parse_request(body, script)
     }
 }
 

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::{
     http::Response,
-    model_request::{ModelRequest, Part, Reply, next_call, user_texts},
+    model_request::{ModelRequest, Part, Reply, ScriptRule, next_call, user_texts},
 };
 
-pub(super) fn parse_request(body: &Value) -> ModelRequest {
+pub(super) fn parse_request(body: &Value, script: &[ScriptRule]) -> ModelRequest {
     let messages = body["messages"].as_array().into_iter().flatten();
     let conversation: Vec<_> = messages
         .filter(|message| message["role"] == "user")
@@ -16,7 +16,8 @@ pub(super) fn parse_request(body: &Value) -> ModelRequest {
     let tools = body["tools"].as_array().into_iter().flatten();
     ModelRequest {
         user_texts: user_texts(body.get("messages"), "content"),
-        call: next_call(
+        next: next_call(
+            script,
             &conversation,
             tools.filter_map(|tool| Some((None, tool["name"].as_str()?))),
         ),

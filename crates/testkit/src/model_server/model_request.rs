@@ -13,9 +13,41 @@ const CALL: &str = "call ";
 /// A parsed request: the messages of the user, and the function that formats the response of its API.
 pub(super) struct ModelRequest {
     pub(super) user_texts: Vec<String>,
-    /// The call that the model answers with, in place of a text.
-    pub(super) call: Option<ToolCall>,
+    pub(super) next: NextCall,
     pub(super) format_response: fn(&Value, &Reply) -> Response,
+}
+
+/// A rule of the script of a model: the calls that the model makes for a prompt.
+#[derive(Debug, Clone)]
+pub struct ScriptRule {
+    /// The texts that a prompt must contain, each of them.
+    pub texts: Vec<String>,
+    /// The calls, one after the other, as `NAME ARGUMENTS`.
+    pub calls: Vec<String>,
+}
+
+impl ScriptRule {
+    fn covers(&self, prompt: &str) -> bool {
+        self.texts.iter().all(|text| prompt.contains(text))
+    }
+}
+
+/// The place of a request in the script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScriptStep {
+    /// The position of the rule in the script.
+    pub rule: usize,
+    /// The number of calls that have a result. It is 0 in the first request for a prompt.
+    pub answered: usize,
+}
+
+/// The next step of the model.
+#[derive(Default)]
+pub(super) struct NextCall {
+    /// The call that the model answers with. `None` if it answers with a text.
+    pub(super) call: Option<ToolCall>,
+    /// The place of the request in the script. `None` if no rule covers the prompt, or if the agent does not offer the tool.
+    pub(super) step: Option<ScriptStep>,
 }
 
 /// A part of the conversation that an agent sends with each request.
@@ -60,38 +92,68 @@ impl ToolCall {
     }
 }
 
-/// Returns the next call of the newest text that asks for calls: that of its first line that has no result yet. Returns
-/// `None` if each line has a result, or if the agent does not offer that tool.
+/// Returns the next call of the newest text that asks for calls, by its own lines or by a rule of the script: the first of
+/// these calls that has no result yet. Returns none if each call has a result, or if the agent does not offer that tool.
 pub(super) fn next_call<'a>(
+    script: &[ScriptRule],
     conversation: &[Part<'_>],
-    mut offered: impl Iterator<Item = (Option<&'a str>, &'a str)>,
-) -> Option<ToolCall> {
-    let count_results = |parts: &[Part<'_>]| {
-        let results = parts.iter().filter(|part| matches!(part, Part::ToolResult));
-        results.count()
+    offered: impl Iterator<Item = (Option<&'a str>, &'a str)>,
+) -> NextCall {
+    let newest = conversation
+        .iter()
+        .enumerate()
+        .rev()
+        .find_map(|(position, part)| match part {
+            Part::UserText(text) => Some((position, calls_for(script, text)?)),
+            Part::ToolResult => None,
+        });
+    let Some((position, (rule, calls))) = newest else {
+        return NextCall::default();
     };
-    let (position, calls) =
-        conversation
-            .iter()
-            .enumerate()
-            .rev()
-            .find_map(|(position, part)| {
-                let Part::UserText(text) = part else {
-                    return None;
-                };
-                let calls = text.lines().filter_map(|line| line.strip_prefix(CALL));
-                let calls: Vec<_> = calls.collect();
-                (!calls.is_empty()).then_some((position, calls))
-            })?;
-    let call = calls.get(count_results(&conversation[position..]))?;
+    let answered = count_results(&conversation[position..]);
+    let step = rule.map(|rule| ScriptStep { rule, answered });
+    let Some(call) = calls.get(answered) else {
+        return NextCall { call: None, step };
+    };
+    let call = offered_call(call, offered).map(|(namespace, name, arguments)| ToolCall {
+        number: count_results(conversation) + 1,
+        name,
+        namespace,
+        arguments,
+    });
+    let step = step.filter(|_| call.is_some());
+    NextCall { call, step }
+}
+
+fn count_results(parts: &[Part<'_>]) -> usize {
+    let results = parts.iter().filter(|part| matches!(part, Part::ToolResult));
+    results.count()
+}
+
+/// Returns the calls for a text, and the position of the rule that has them. Returns `None` if there are none.
+fn calls_for<'a>(script: &'a [ScriptRule], text: &'a str) -> Option<(Option<usize>, Vec<&'a str>)> {
+    let lines = text.lines().filter_map(|line| line.strip_prefix(CALL));
+    let lines: Vec<_> = lines.collect();
+    if !lines.is_empty() {
+        return Some((None, lines));
+    }
+    let position = script.iter().position(|rule| rule.covers(text))?;
+    let calls = script[position].calls.iter().map(String::as_str);
+    Some((Some(position), calls.collect()))
+}
+
+/// Returns the namespace, the name and the arguments of a call of an offered tool.
+fn offered_call<'a>(
+    call: &str,
+    mut offered: impl Iterator<Item = (Option<&'a str>, &'a str)>,
+) -> Option<(Option<String>, String, String)> {
     let (tool, arguments) = call.split_once(' ')?;
     let (namespace, name) = offered.find(|(_, name)| is_tool(name, tool))?;
-    Some(ToolCall {
-        number: count_results(conversation) + 1,
-        name: name.to_owned(),
-        namespace: namespace.map(str::to_owned),
-        arguments: arguments.to_owned(),
-    })
+    Some((
+        namespace.map(str::to_owned),
+        name.to_owned(),
+        arguments.to_owned(),
+    ))
 }
 
 /// Returns `true` if the name of an offered tool is this one, alone or after the name of its server.

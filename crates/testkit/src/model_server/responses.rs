@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::{
     http::Response,
-    model_request::{ModelRequest, Part, Reply, next_call, texts, user_texts},
+    model_request::{ModelRequest, Part, Reply, ScriptRule, next_call, texts, user_texts},
 };
 
-pub(super) fn parse_request(body: &Value) -> ModelRequest {
+pub(super) fn parse_request(body: &Value, script: &[ScriptRule]) -> ModelRequest {
     let texts = match &body["input"] {
         Value::String(text) => {
             user_texts(Some(&json!([{"role": "user", "content": text}])), "content")
@@ -19,7 +19,7 @@ pub(super) fn parse_request(body: &Value) -> ModelRequest {
     let conversation: Vec<_> = input.flat_map(parts).collect();
     ModelRequest {
         user_texts: texts,
-        call: next_call(&conversation, tools.flat_map(offered_tools)),
+        next: next_call(script, &conversation, tools.flat_map(offered_tools)),
         format_response,
     }
 }

@@ -2,7 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
-use std::{fs, path::Path, process::Command};
+mod commands;
+mod goal_calls;
+mod goal_script;
+mod goals;
+mod tool_user;
+
+use std::{fs, path::Path};
 
 use model::{
     permission::{TASK_TOOL_NAMES, TEAM_TOOL_NAMES, TOOL_NAMES},
@@ -11,42 +17,9 @@ use model::{
 use serde_json::{Value, json};
 use testkit::{acp_lines::AgentCommand, model_server::ModelServer, real_agents};
 
-/// Returns the command of one kind of agent, for a model server and a folder.
-type LaunchAgent = fn(&ModelServer, &Path) -> anyhow::Result<AgentCommand>;
-
-/// Runs a command, and returns its output.
-fn matins(data: &Path, args: &[&str]) -> Vec<u8> {
-    let output = Command::new(env!("CARGO_BIN_EXE_matins"))
-        .args(args)
-        .env_clear()
-        .env("MATINS_DATA", data)
-        .output()
-        .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{args:?}: {told}\n{output:?}");
-    output.stdout
-}
-
-fn matins_json(data: &Path, args: &[&str]) -> Value {
-    let args: Vec<_> = args.iter().copied().chain(["--json"]).collect();
-    serde_json::from_slice(&matins(data, &args)).unwrap()
-}
-
-/// Adds the agent `real` with these options.
-fn add_agent(data: &Path, launch: &AgentCommand, options: &[&str]) {
-    let mut add = vec!["agent", "add", "real"];
-    add.extend(options);
-    let variables = launch.env.iter();
-    let variables: Vec<_> = variables
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
-    for variable in &variables {
-        add.extend(["--env", variable]);
-    }
-    add.extend(["--", launch.command.to_str().unwrap()]);
-    add.extend(launch.args.iter().map(String::as_str));
-    matins(data, &add);
-}
+use commands::{LaunchAgent, add_agent, matins, matins_json};
+use goal_calls::assert_agent_calls_each_tool_of_goals;
+use tool_user::{ToolOffer, ToolUser};
 
 /// Returns the findings of `agent check --restore` about an agent that is added with these options.
 fn check_agent(data: &Path, launch: &AgentCommand, options: &[&str]) -> Value {
@@ -146,67 +119,11 @@ fn tools() -> impl Iterator<Item = &'static str> {
     names.filter(|tool| !TEAM_TOOL_NAMES.contains(tool) && !TASK_TOOL_NAMES.contains(tool))
 }
 
-/// The way in which an agent offers the tools of MCP servers to its model.
-#[derive(Clone, Copy)]
-enum ToolOffer {
-    /// Each with its schema.
-    Direct,
-    /// By their names. After a search, the model calls them directly.
-    AfterSearch,
-    /// By their names. After a search, the model names them in calls of another tool.
-    ThroughCall,
-    /// As functions for the programs that the model writes.
-    ThroughProgram,
-}
-
-impl ToolOffer {
-    /// Returns a message for which the model makes the calls of one turn.
-    fn message(self, turn: &str) -> String {
-        let calls = calls_of_each_tool(turn).into_iter();
-        let names = tools().map(|tool| format!("mcp__matins__{tool}"));
-        let names: Vec<_> = names.collect();
-        let query = json!({"query": format!("select:{}", names.join(","))});
-        let (search, calls): (_, Vec<String>) = match self {
-            Self::Direct | Self::AfterSearch => (
-                matches!(self, Self::AfterSearch).then_some("ToolSearch"),
-                calls
-                    .map(|(tool, arguments)| format!("call {tool} {arguments}"))
-                    .collect(),
-            ),
-            Self::ThroughCall => {
-                let call = |(tool, arguments): (&str, Value)| {
-                    let call =
-                        json!({"name": format!("mcp__matins__{tool}"), "arguments": arguments});
-                    format!("call tool_call {call}")
-                };
-                (Some("tool_search"), calls.map(call).collect())
-            }
-            Self::ThroughProgram => {
-                let call = |(tool, arguments): (&str, Value)| {
-                    let call = format!("await tools.mcp_matins.{tool}({arguments})");
-                    let code = format!("async function main() {{ return {call}; }}");
-                    format!("call run_typescript {}", json!({ "code": code }))
-                };
-                (None, calls.map(call).collect())
-            }
-        };
-        let search = search.map(|tool| format!("call {tool} {query}"));
-        search
-            .into_iter()
-            .chain(calls)
-            .collect::<Vec<_>>()
-            .join("\n")
-    }
-}
-
-/// An agent with its way to call tools.
-struct ToolUser {
-    start: LaunchAgent,
-    /// The options with which a person adds the agent.
-    options: &'static [&'static str],
-    offer: ToolOffer,
-    /// `true` if the agent offers tools in a session that began without them.
-    in_restored_sessions: bool,
+/// Returns a message for which the model makes the calls of one turn.
+fn calling_message(offer: ToolOffer, turn: &str) -> String {
+    let calls = offer.model_calls(&calls_of_each_tool(turn));
+    let lines: Vec<_> = calls.iter().map(|call| format!("call {call}")).collect();
+    lines.join("\n")
 }
 
 /// Checks the effects of [`calls_of_each_tool`] in the newest session.
@@ -261,9 +178,8 @@ fn assert_model_got_answers(server: &ModelServer, calls: usize) {
     }
 }
 
-/// Checks that an agent calls each tool of Matins from its schema alone, in a new session, and that no request for
-/// permission to do so is denied. If the agent can, it also calls them in a session that began without them, in another
-/// process.
+/// Checks that an agent calls each tool of Matins from its schema alone, and that no request for permission to do so is
+/// denied: in a new session, in a session that began without them, in another process, and in the turns of a goal.
 async fn assert_agent_calls_each_tool(agent: ToolUser) {
     for tool in tools() {
         let mut calls = calls_of_each_tool("new").into_iter();
@@ -292,20 +208,18 @@ async fn assert_agent_calls_each_tool(agent: ToolUser) {
         let session = run["session_id"].as_str().unwrap();
         // The agent gets the tools in the middle of a session, which goes on.
         add_agent(&data, &launch, agent.options);
-        if agent.in_restored_sessions {
-            let message = agent.offer.message("restored");
-            matins(&data, &["session", "send", session, &message]);
-            assert_effects_of_each_tool(&data, &work, "restored");
-        } else {
-            matins(&data, &["session", "send", session, "And now?"]);
-        }
-        send_new(&agent.offer.message("new"));
+        let message = calling_message(agent.offer, "restored");
+        matins(&data, &["session", "send", session, &message]);
+        assert_effects_of_each_tool(&data, &work, "restored");
+        send_new(&calling_message(agent.offer, "new"));
         assert_effects_of_each_tool(&data, &work, "new");
     });
     if let Err(error) = called.await {
         panic!("{error}: {:?}", server.seen_requests().last());
     }
     assert_model_got_answers(&server, calls_of_each_tool("new").len());
+    drop(server);
+    assert_agent_calls_each_tool_of_goals(agent).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -314,7 +228,6 @@ async fn goose_calls_each_tool() {
         start: real_agents::goose,
         options: &[],
         offer: ToolOffer::Direct,
-        in_restored_sessions: true,
     })
     .await;
 }
@@ -325,7 +238,6 @@ async fn codex_calls_each_tool() {
         start: real_agents::codex,
         options: &[],
         offer: ToolOffer::Direct,
-        in_restored_sessions: true,
     })
     .await;
 }
@@ -347,7 +259,6 @@ mod more_agents {
             start: real_agents::claude,
             options: &["--own-tools", "mcp__matins__{tool}"],
             offer: ToolOffer::AfterSearch,
-            in_restored_sessions: true,
         })
         .await;
     }
@@ -376,7 +287,6 @@ mod more_agents {
                 "{tool} (matins MCP Server)",
             ],
             offer: ToolOffer::Direct,
-            in_restored_sessions: false,
         })
         .await;
     }
@@ -394,7 +304,6 @@ mod more_agents {
             start: real_agents::kimi,
             options: &["--own-tools", "mcp__matins__{tool}"],
             offer: ToolOffer::Direct,
-            in_restored_sessions: true,
         })
         .await;
     }
@@ -412,7 +321,6 @@ mod more_agents {
             start: real_agents::opencode,
             options: &[],
             offer: ToolOffer::Direct,
-            in_restored_sessions: true,
         })
         .await;
     }
@@ -430,7 +338,6 @@ mod more_agents {
             start: real_agents::qwen,
             options: &["--allow", "other", "--allow", "read"],
             offer: ToolOffer::ThroughCall,
-            in_restored_sessions: true,
         })
         .await;
     }
@@ -448,7 +355,6 @@ mod more_agents {
             start: real_agents::vibe,
             options: &["--own-tools", "mcp_matins.{tool}"],
             offer: ToolOffer::ThroughProgram,
-            in_restored_sessions: true,
         })
         .await;
     }
@@ -466,7 +372,6 @@ mod more_agents {
             start: real_agents::fast_agent,
             options: &["--own-tools", "matins/{tool}"],
             offer: ToolOffer::Direct,
-            in_restored_sessions: true,
         })
         .await;
     }
