@@ -126,6 +126,20 @@ impl Play {
         wait_for("the end of the goal", || !is_open(data));
     }
 
+    /// Panics if the model has seen a prompt of work more often than there are runs with it.
+    fn assert_prompts_belong_to_runs(&self, data: &Path, model: &ModelServer) {
+        let script = self.script();
+        for (key, _) in self.tasks {
+            let text = work(key);
+            let position = script.iter().position(|rule| rule.texts[0] == text);
+            let sent = prompts(model, position);
+            let task = matins_json(data, &["task", "show", "own", key]);
+            let runs = task["runs"].as_array().unwrap().iter();
+            let runs = runs.filter(|run| run["prompt"] == "work").count();
+            assert!((1..=runs).contains(&sent), "{sent} prompts: {task:#}");
+        }
+    }
+
     /// Panics unless each task was done once, after the tasks that it depends on, and the report names them all.
     fn assert_done_once(&self, data: &Path) {
         let done = done_tasks(data);
@@ -257,6 +271,7 @@ async fn assert_goal_is_played(play: Play) {
         add_agent(&data, &launch, &[]);
         play.play(&data, &shared);
         play.assert_done_once(&data);
+        play.assert_prompts_belong_to_runs(&data, &shared);
     });
     if let Err(error) = played.await {
         let steps = model.seen_requests().into_iter();
