@@ -1,8 +1,9 @@
 //! The fault injection: kills, freezes and disconnects servers, agents and the database.
 //!
 //! Several tasks inject faults concurrently, each with its own [`FaultInjector`]: into servers and agents, into the
-//! database and the connections to it, into the runtimes of folders, and into the folders themselves. Each injector shuffles its fault kinds with the seed and injects every kind once
-//! before it shuffles again. An injector repairs each fault before it injects the next one.
+//! database and the connections to it, into the runtimes of folders, and into the folders themselves. Each injector
+//! shuffles its fault kinds with the seed and injects every kind once before it shuffles again. An injector repairs each
+//! fault before it injects the next one.
 
 use std::{
     collections::BTreeMap,
@@ -19,31 +20,20 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    blocking::blocking,
     folder_faults::{self, FOLDER_FAULTS, FolderFault, RUNTIME_FAULTS},
     folder_instance::FolderInstance,
-    idle_connections,
-    postgres::{MAX_CONNECTIONS, Postgres},
+    postgres::Postgres,
+    postgres_faults::{self, POSTGRES_FAULTS, PostgresFault},
     processes::{self, Process},
-    proxy::{Mode, Proxy},
+    proxy::Proxy,
     replica::{BEYOND_LEASE, Replica},
     rng::Rng,
 };
 
 /// The pause between two faults of one injector, in milliseconds.
 const PAUSE_MILLIS: std::ops::Range<u64> = 300..2000;
-/// The downtime of the database, in milliseconds.
-const DATABASE_DOWNTIME_MILLIS: std::ops::Range<u64> = 500..4000;
-/// The time for which connections of the database are used up or transactions are open, in milliseconds.
-const OCCUPIED_MILLIS: std::ops::Range<u64> = 2000..5000;
-/// The time for which the proxy's connections are frozen or cut, in milliseconds.
-const NETWORK_FAULT_MILLIS: std::ops::Range<u64> = 1500..8000;
 /// The downtime of a killed server, in milliseconds.
 const SERVER_DOWNTIME_MILLIS: std::ops::Range<u64> = 0..3000;
-/// The number of requested connections that [`FaultInjector::occupy_connections`] leaves to the servers.
-const SPARE_CONNECTIONS: usize = 2;
-/// The requested number of open transactions. [`FaultInjector::occupy_connections`] opens [`SPARE_CONNECTIONS`] fewer.
-const OPEN_TRANSACTIONS: usize = 5;
 
 /// The maximum time for which the command of a check is awaited.
 const CHECK_WAIT: Duration = Duration::from_secs(10);
@@ -63,12 +53,8 @@ enum Fault {
     KillGuard,
     /// A fault of the command that checks a task of a goal.
     KillCheck,
-    CrashDatabase,
-    TerminateBackends,
-    ExhaustConnections,
-    OpenTransactions,
-    FreezeConnections,
-    CutConnections,
+    /// A fault of PostgreSQL or of the connections to it.
+    InPostgres(PostgresFault),
     /// A fault of an instance in a folder.
     InFolder(FolderFault),
 }
@@ -82,16 +68,6 @@ const PROCESS_FAULTS: [Fault; 6] = [
     Fault::KillServerWithGuards,
     Fault::KillGuard,
 ];
-/// The faults of the database and the connections to it. Another injector injects them, so that they also coincide
-/// with faults of processes.
-const DATABASE_FAULTS: [Fault; 6] = [
-    Fault::CrashDatabase,
-    Fault::TerminateBackends,
-    Fault::ExhaustConnections,
-    Fault::FreezeConnections,
-    Fault::CutConnections,
-    Fault::OpenTransactions,
-];
 
 impl Fault {
     const fn name(self) -> &'static str {
@@ -103,12 +79,7 @@ impl Fault {
             Self::KillAgent => "agent killed",
             Self::KillGuard => "guard killed",
             Self::KillCheck => "check of a task killed",
-            Self::CrashDatabase => "database crashed",
-            Self::TerminateBackends => "backends terminated",
-            Self::ExhaustConnections => "connections of the database used up",
-            Self::OpenTransactions => "transactions left open",
-            Self::FreezeConnections => "connections of a server frozen",
-            Self::CutConnections => "connections of a server cut",
+            Self::InPostgres(fault) => fault.name(),
             Self::InFolder(fault) => fault.name(),
         }
     }
@@ -178,6 +149,14 @@ impl FaultTargets {
         all.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Notes an unexpected reaction to a fault. Returns `false` if the fault had no target.
+    fn note_reaction(&self, done: Result<bool, String>) -> bool {
+        done.unwrap_or_else(|problem| {
+            self.add_problem(problem);
+            true
+        })
+    }
+
     fn add_problem(&self, what: String) {
         let all = &self.problems;
         all.lock()
@@ -197,7 +176,7 @@ pub(crate) fn start(
     let mut injectors = JoinSet::new();
     let mut decks = vec![
         ("processes", PROCESS_FAULTS.to_vec()),
-        ("database", DATABASE_FAULTS.to_vec()),
+        ("database", POSTGRES_FAULTS.map(Fault::InPostgres).to_vec()),
     ];
     if !field.folders.is_empty() {
         let in_folders =
@@ -296,14 +275,17 @@ impl FaultInjector {
             Fault::KillAgent => self.kill_one(|process| !process.is_guard()),
             Fault::KillGuard => self.kill_one(Process::is_guard),
             Fault::KillCheck => self.kill_check().await,
-            Fault::CrashDatabase => self.crash_database().await,
-            Fault::TerminateBackends => self.terminate_backends().await,
-            Fault::ExhaustConnections => self.occupy_connections(MAX_CONNECTIONS, false).await,
-            Fault::OpenTransactions => self.occupy_connections(OPEN_TRANSACTIONS, true).await,
-            Fault::FreezeConnections => self.disturb_proxy(Mode::Frozen).await,
-            Fault::CutConnections => self.disturb_proxy(Mode::Cut).await,
+            Fault::InPostgres(fault) => self.inject_into_postgres(fault).await,
             Fault::InFolder(fault) => self.inject_into_folder(fault).await,
         }
+    }
+
+    /// Injects a fault into PostgreSQL or the connections to it.
+    async fn inject_into_postgres(&mut self, fault: PostgresFault) -> bool {
+        let field = Arc::clone(&self.targets);
+        let done =
+            postgres_faults::inject(fault, &field.postgres, &field.proxy, &mut self.rng).await;
+        field.note_reaction(done)
     }
 
     /// Injects a fault into a random instance in a folder.
@@ -312,13 +294,8 @@ impl FaultInjector {
         let Some(instance) = field.folders.get(self.rng.below(field.folders.len())) else {
             return false;
         };
-        match folder_faults::inject(fault, instance, &field.root, &mut self.rng).await {
-            Ok(done) => done,
-            Err(problem) => {
-                field.add_problem(problem);
-                true
-            }
-        }
+        let done = folder_faults::inject(fault, instance, &field.root, &mut self.rng).await;
+        field.note_reaction(done)
     }
 
     /// Returns the agent processes, guards included, that satisfy a condition.
@@ -345,63 +322,6 @@ impl FaultInjector {
             sleep(CHECK_POLL_INTERVAL).await;
         }
         false
-    }
-
-    /// Stops the database like a crash, waits, and starts it again.
-    async fn crash_database(&mut self) -> bool {
-        let postgres = Arc::clone(&self.targets.postgres);
-        let away = self.rng.millis(DATABASE_DOWNTIME_MILLIS);
-        let stopped = blocking(move || postgres.stop()).await;
-        sleep(away).await;
-        let postgres = Arc::clone(&self.targets.postgres);
-        if let Err(error) = blocking(move || postgres.start()).await {
-            self.targets
-                .add_problem(format!("the database did not start: {error:#}"));
-        }
-        stopped.is_ok()
-    }
-
-    /// Terminates a random 20 to 99 percent of the servers' database connections.
-    async fn terminate_backends(&mut self) -> bool {
-        let share = 20 + self.rng.below(80);
-        let postgres = Arc::clone(&self.targets.postgres);
-        let statement = format!(
-            "select count(pg_terminate_backend(pid)) from pg_stat_activity \
-             where usename = 'matins' and abs(hashint4(pid)) % 100 < {share}"
-        );
-        let ended = blocking(move || postgres.sql(&statement)).await;
-        ended.is_ok_and(|count| count.trim() != "0")
-    }
-
-    /// Holds up to `places` minus [`SPARE_CONNECTIONS`] connections of the database for a while, each with an open
-    /// transaction if `transactions` is set. Returns `false` if it got none.
-    async fn occupy_connections(&mut self, places: usize, transactions: bool) -> bool {
-        let mut held = Vec::new();
-        while held.len() + SPARE_CONNECTIONS < places {
-            // A refused connection is the expected end when the servers hold connections too: then all are used up.
-            let Ok(mut stream) = idle_connections::open_idle(&self.targets.postgres).await else {
-                break;
-            };
-            if transactions
-                && idle_connections::begin_transaction(&mut stream)
-                    .await
-                    .is_err()
-            {
-                break;
-            }
-            held.push(stream);
-        }
-        sleep(self.rng.millis(OCCUPIED_MILLIS)).await;
-        !held.is_empty()
-    }
-
-    /// Freezes or cuts the connections of one server for a while. Returns `false` if the server had none.
-    async fn disturb_proxy(&mut self, mode: Mode) -> bool {
-        let met = self.targets.proxy.has_connections();
-        self.targets.proxy.set_mode(mode);
-        sleep(self.rng.millis(NETWORK_FAULT_MILLIS)).await;
-        self.targets.proxy.set_mode(Mode::Open);
-        met
     }
 }
 

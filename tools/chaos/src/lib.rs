@@ -49,6 +49,7 @@ mod idle_connections;
 mod monitor;
 mod people;
 mod postgres;
+mod postgres_faults;
 mod processes;
 mod programs;
 mod proxy;
