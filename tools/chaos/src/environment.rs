@@ -11,6 +11,7 @@ use super::{
     args::{Args, Defect},
     automation_plans::FIRED_BY_FILES,
     blocking::blocking,
+    database::Database,
     faketime,
     faults::FaultTargets,
     folder_instance::{FolderInstance, RuntimeConfig},
@@ -133,7 +134,11 @@ impl Environment {
             .collect();
         let instances =
             start_runtimes(args, root, &programs, &canary, &servers, (&folders, &world)).await?;
-        let field = FaultTargets::new(root.to_owned(), postgres, replicas, proxy, instances);
+        let database = Database::Postgres {
+            server: postgres,
+            proxy,
+        };
+        let field = FaultTargets::new(root.to_owned(), database, replicas, instances);
         Ok(Self {
             targets: Arc::new(field),
             workload: world,

@@ -20,12 +20,11 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    database::Database,
     folder_faults::{self, FOLDER_FAULTS, FolderFault, RUNTIME_FAULTS},
     folder_instance::FolderInstance,
-    postgres::Postgres,
     postgres_faults::{self, POSTGRES_FAULTS, PostgresFault},
     processes::{self, Process},
-    proxy::Proxy,
     replica::{BEYOND_LEASE, Replica},
     rng::Rng,
 };
@@ -97,10 +96,8 @@ pub(crate) struct FaultCount {
 /// The targets of the faults, and the record of the injected faults.
 pub(crate) struct FaultTargets {
     pub(crate) root: PathBuf,
-    pub(crate) postgres: Arc<Postgres>,
+    pub(crate) database: Database,
     pub(crate) replicas: Vec<Replica>,
-    /// The proxy between one replica and the database.
-    pub(crate) proxy: Proxy,
     /// The instances in folders.
     pub(crate) folders: Vec<FolderInstance>,
     /// The statistics by the name of the fault kind.
@@ -112,16 +109,14 @@ pub(crate) struct FaultTargets {
 impl FaultTargets {
     pub(crate) fn new(
         root: PathBuf,
-        postgres: Arc<Postgres>,
+        database: Database,
         replicas: Vec<Replica>,
-        proxy: Proxy,
         folders: Vec<FolderInstance>,
     ) -> Self {
         Self {
             root,
-            postgres,
+            database,
             replicas,
-            proxy,
             folders,
             counts: Mutex::default(),
             problems: Mutex::default(),
@@ -283,8 +278,8 @@ impl FaultInjector {
     /// Injects a fault into PostgreSQL or the connections to it.
     async fn inject_into_postgres(&mut self, fault: PostgresFault) -> bool {
         let field = Arc::clone(&self.targets);
-        let done =
-            postgres_faults::inject(fault, &field.postgres, &field.proxy, &mut self.rng).await;
+        let Database::Postgres { server, proxy } = &field.database;
+        let done = postgres_faults::inject(fault, server, proxy, &mut self.rng).await;
         field.note_reaction(done)
     }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use anyhow::Result;
 use serde::Deserialize;
 
-use super::postgres::Postgres;
+use super::{database::Database, queries};
 
 /// The records of the instances in folders.
 #[derive(Debug, Clone, Default)]
@@ -49,11 +49,11 @@ struct FolderRow {
 
 impl FolderHistory {
     /// Reads the rows of the database. The other fields stay empty.
-    pub(crate) fn read(postgres: &Postgres) -> Result<Self> {
-        let instances: Vec<FolderRow> = postgres.rows(include_str!("sql/folder_instances.sql"))?;
+    pub(crate) async fn read(database: &Database) -> Result<Self> {
+        let instances: Vec<FolderRow> = database.rows(queries::FOLDER_INSTANCES).await?;
         Ok(Self {
             instances: instances.into_iter().map(|row| row.id).collect(),
-            payloads: postgres.rows(include_str!("sql/payloads.sql"))?,
+            payloads: database.rows(queries::PAYLOADS).await?,
             ..Self::default()
         })
     }

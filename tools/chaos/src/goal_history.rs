@@ -4,8 +4,9 @@ use anyhow::Result;
 use serde::Deserialize;
 
 use super::{
+    database::Database,
     goal_plan::{PlannedTask, planned_tasks},
-    postgres::Postgres,
+    queries,
 };
 
 /// The records of the goals.
@@ -49,11 +50,11 @@ impl GoalTask {
 
 impl GoalHistory {
     /// Reads the tasks of the database.
-    pub(crate) fn read(postgres: &Postgres, ends: Vec<GoalEnd>) -> Result<Self> {
+    pub(crate) async fn read(database: &Database, ends: Vec<GoalEnd>) -> Result<Self> {
         Ok(Self {
             plan: planned_tasks(),
             ends,
-            tasks: postgres.rows(include_str!("sql/tasks.sql"))?,
+            tasks: database.rows(queries::TASKS).await?,
         })
     }
 }

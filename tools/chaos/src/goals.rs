@@ -18,11 +18,11 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    blocking::blocking,
     faults::FaultTargets,
     goal_history::GoalEnd,
     goal_plan::{GOAL_AGENT, team},
     http::Api,
+    queries,
     workload::Workload,
 };
 
@@ -206,9 +206,8 @@ async fn help(api: &Api, id: &str, goal: &Value) {
 /// The defect of `--break goals`: makes finished tasks ready again, once.
 pub(crate) async fn reopen_task(field: Arc<FaultTargets>, stop: CancellationToken) {
     while !stop.is_cancelled() {
-        let postgres = Arc::clone(&field.postgres);
-        let reopened = blocking(move || postgres.sql(include_str!("sql/reopen_tasks.sql"))).await;
-        if reopened.is_ok_and(|count| count.trim() != "0") {
+        let reopened = field.database.execute(queries::REOPEN_TASKS).await;
+        if reopened.is_ok_and(|count| count > 0) {
             return;
         }
         sleep(POLL_INTERVAL / 3).await;

@@ -9,8 +9,8 @@ use serde_json::Value;
 use testkit::scripted::PromptLog;
 
 use super::{
-    folder_history::FolderHistory, goal_history::GoalHistory, postgres::Postgres,
-    processes::Process,
+    database::Database, folder_history::FolderHistory, goal_history::GoalHistory,
+    processes::Process, queries,
 };
 
 /// An instant in microseconds since 1970-01-01 UTC.
@@ -250,15 +250,15 @@ pub(crate) struct History {
 
 impl History {
     /// Reads the rows of the database and the prompt logs of the agents. The other fields stay empty.
-    pub(crate) fn read(postgres: &Postgres, homes: &[impl AsRef<Path>]) -> Result<Self> {
+    pub(crate) async fn read(database: &Database, homes: &[impl AsRef<Path>]) -> Result<Self> {
         Ok(Self {
-            runs: postgres.rows(include_str!("sql/runs.sql"))?,
-            triggers: postgres.rows(include_str!("sql/triggers.sql"))?,
-            automations: postgres.rows(include_str!("sql/automations.sql"))?,
-            sessions: postgres.rows(include_str!("sql/sessions.sql"))?,
-            events: postgres.rows(include_str!("sql/events.sql"))?,
-            automation_events: postgres.rows(include_str!("sql/automation_events.sql"))?,
-            messages: postgres.rows(include_str!("sql/messages.sql"))?,
+            runs: database.rows(queries::RUNS).await?,
+            triggers: database.rows(queries::TRIGGERS).await?,
+            automations: database.rows(queries::AUTOMATIONS).await?,
+            sessions: database.rows(queries::SESSIONS).await?,
+            events: database.rows(queries::EVENTS).await?,
+            automation_events: database.rows(queries::AUTOMATION_EVENTS).await?,
+            messages: database.rows(queries::MESSAGES).await?,
             prompt_log: read_prompt_logs(homes)?,
             ..Self::default()
         })

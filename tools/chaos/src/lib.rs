@@ -33,6 +33,7 @@ mod args;
 mod automation_plans;
 mod blocking;
 mod check;
+mod database;
 mod environment;
 mod faketime;
 mod faults;
@@ -53,6 +54,7 @@ mod postgres_faults;
 mod processes;
 mod programs;
 mod proxy;
+mod queries;
 mod recorder;
 mod recovery;
 mod replica;
@@ -219,7 +221,7 @@ async fn run_phases(args: &Args, root: &Path, minutes: Duration, seed: u64) -> R
     // 5. Stop everything, collect the records, and check them.
     let mut history = collect_history(&stage, root, witnesses, &mut complaints).await?;
     if goal_count > 0 {
-        history.goals = Some(GoalHistory::read(&field.postgres, goal_ends)?);
+        history.goals = Some(GoalHistory::read(&field.database, goal_ends).await?);
     }
     history.due_until = until;
     if let Some(folders) = &mut history.folders {
@@ -295,15 +297,14 @@ async fn collect_history(
         measurements: measured,
         survivors,
         server_count: field.replicas.len() + field.folders.len(),
-        folders: collect_folders(stage, &witnesses.foreign_files)?,
-        ..History::read(&field.postgres, &world.agent_homes)?
+        folders: collect_folders(stage, &witnesses.foreign_files).await?,
+        ..History::read(&field.database, &world.agent_homes).await?
     };
-    let mut secrets = vec![
-        ("the canary", stage.canary.as_str()),
-        ("the database's password", field.postgres.password.as_str()),
-    ];
+    let mut secrets = vec![("the canary", stage.canary.as_str())];
+    let password = field.database.password();
+    secrets.extend(password.map(|password| ("the database's password", password)));
     secrets.extend(world.tokens.iter().map(|token| ("a token", token.as_str())));
-    recovery::search_secrets(&mut history, root, &field.postgres, &secrets)?;
+    recovery::search_secrets(&mut history, root, &field.database, &secrets).await?;
     for replica in &field.replicas {
         recovery::scan_log(&mut history, &replica.config.log)?;
     }
@@ -314,12 +315,15 @@ async fn collect_history(
 }
 
 /// Returns the records of the instances in folders. Returns `None` if the test has none.
-fn collect_folders(stage: &Environment, files: &ForeignFileLog) -> Result<Option<FolderHistory>> {
+async fn collect_folders(
+    stage: &Environment,
+    files: &ForeignFileLog,
+) -> Result<Option<FolderHistory>> {
     let field = &stage.targets;
     if field.folders.is_empty() {
         return Ok(None);
     }
-    let mut folders = FolderHistory::read(&field.postgres)?;
+    let mut folders = FolderHistory::read(&field.database).await?;
     folders.foreign_files = files.all();
     for instance in &field.folders {
         folders.runtime_pids.extend(instance.runtime.pids());

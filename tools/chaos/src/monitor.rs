@@ -12,11 +12,10 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    blocking::blocking,
     faults::FaultTargets,
     history::{Measurements, Probe},
     http::{Api, ApiResponse},
-    processes,
+    processes, queries,
     rng::Rng,
     workload::Workload,
 };
@@ -40,11 +39,8 @@ pub(crate) async fn measure(field: Arc<FaultTargets>, stop: CancellationToken) -
     while !stop.is_cancelled() {
         let agents = processes::find_agents(&field.root).len();
         measured.max_processes = measured.max_processes.max(agents);
-        let postgres = Arc::clone(&field.postgres);
-        let queues =
-            blocking(move || postgres.rows::<QueueLength>(include_str!("sql/queue_lengths.sql")))
-                .await;
-        if let Ok(queues) = queues {
+        let queues = field.database.rows::<QueueLength>(queries::QUEUE_LENGTHS);
+        if let Ok(queues) = queues.await {
             measured.queue_samples += 1;
             for queue in queues {
                 let most = measured.max_waiting.entry(queue.automation).or_default();

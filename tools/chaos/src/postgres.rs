@@ -136,6 +136,15 @@ impl Postgres {
         serde_json::from_str(&rows).with_context(|| format!("cannot parse the rows of {query}"))
     }
 
+    /// Executes a statement as superuser and returns the number of changed rows.
+    pub(crate) fn execute(&self, statement: &str) -> Result<u64> {
+        let changed = self.sql(&format!(
+            "with changed as (\n{statement}\nreturning 1) select count(*) from changed"
+        ))?;
+        let count = changed.trim().parse();
+        count.with_context(|| format!("psql printed no number of rows for {statement}"))
+    }
+
     /// Returns a dump of the whole database as text.
     pub(crate) fn dump(&self) -> Result<String> {
         let output = run(&mut self.client_command("pg_dump", DATABASE))?;

@@ -1,7 +1,7 @@
 //! The recovery after the last fault: waits until the triggers have caught up, pauses the automations, waits until no
 //! run is open, and collects the logs, survivors and leaked secrets.
 
-use std::{collections::HashMap, fs, path::Path, sync::Arc, time::Duration};
+use std::{collections::HashMap, fs, path::Path, time::Duration};
 
 use anyhow::{Context as _, Result, bail};
 use reqwest::Method;
@@ -9,12 +9,12 @@ use serde::Deserialize;
 use tokio::time::{Instant, sleep};
 
 use super::{
-    blocking::blocking,
     check::{find_secrets, is_suspicious},
+    database::Database,
     faults::{FaultTargets, RECOVERY_TIMEOUT},
     history::{History, Session},
-    postgres::Postgres,
     processes::{self, Process},
+    queries,
     workload::Workload,
 };
 
@@ -60,9 +60,7 @@ pub(crate) async fn wait_for_recovery(
         .api;
     api.get("/whoami", RECOVERY_TIMEOUT).await?;
     loop {
-        let postgres = Arc::clone(&field.postgres);
-        let next =
-            blocking(move || postgres.rows::<NextInstant>(include_str!("sql/behind.sql"))).await?;
+        let next: Vec<NextInstant> = field.database.rows(queries::BEHIND).await?;
         let behind = next.iter().filter(|trigger| trigger.next <= until).count();
         if behind == 0 {
             return Ok(());
@@ -88,8 +86,7 @@ pub(crate) async fn quiesce(field: &FaultTargets, world: &Workload) -> Result<Ve
     }
     let deadline = Instant::now() + OPEN_RUNS_TIMEOUT;
     loop {
-        let postgres = Arc::clone(&field.postgres);
-        let open = blocking(move || postgres.rows::<OpenRun>(include_str!("sql/open.sql"))).await?;
+        let open: Vec<OpenRun> = field.database.rows(queries::OPEN).await?;
         if open.is_empty() || Instant::now() > deadline {
             let describe = |run: &OpenRun| {
                 let OpenRun {
@@ -122,8 +119,7 @@ pub(crate) async fn wait_for_files(field: &FaultTargets) -> Result<Vec<String>> 
 
 /// Returns the last sequence number of each session's log, by the ID of the session.
 pub(crate) async fn last_seqs(field: &FaultTargets) -> Result<HashMap<String, i64>> {
-    let postgres = Arc::clone(&field.postgres);
-    let rows = blocking(move || postgres.rows::<Session>(include_str!("sql/sessions.sql"))).await?;
+    let rows: Vec<Session> = field.database.rows(queries::SESSIONS).await?;
     let ends = rows
         .into_iter()
         .map(|session| (session.id, session.last_seq));
@@ -156,19 +152,13 @@ pub(crate) fn scan_log(history: &mut History, log: &Path) -> Result<()> {
 
 /// Searches the database, all logs and all files of the test for secrets, and notes each leak in `history`. `secrets`
 /// has pairs of a description and the secret.
-pub(crate) fn search_secrets(
+pub(crate) async fn search_secrets(
     history: &mut History,
     root: &Path,
-    postgres: &Postgres,
+    database: &Database,
     secrets: &[(&str, &str)],
 ) -> Result<()> {
-    let mut places = vec![
-        ("the database".to_owned(), postgres.dump()?),
-        (
-            "PostgreSQL's log".to_owned(),
-            fs::read_to_string(postgres.log_path())?,
-        ),
-    ];
+    let mut places = database.texts().await?;
     // Walk through the logs of the servers, the recordings of the readers, the prompt logs of the agents and the
     // folders of the replicas. Skip the data of PostgreSQL, because the dump covers it, and the files named `token`,
     // because the first server stores the first token there on purpose.
