@@ -44,9 +44,9 @@ const FAILPOINT: &str = "failpoint";
 
 /// External dependencies, each with the only crates that may have it.
 const RESTRICTED_DEPENDENCIES: [(&str, &[&str]); 12] = [
-    // `bench` compares the store with bare statements, and inspects the databases that it has filled. `testkit` creates
-    // and drops databases.
-    ("sqlx", &["db", "bench", TESTKIT]),
+    // `bench` compares the store with bare statements, and inspects the databases that it has filled. `chaos` reads the
+    // SQLite file of a server without the store. `testkit` creates and drops databases.
+    ("sqlx", &["db", "bench", "chaos", TESTKIT]),
     ("riverqueue", &["bench"]),
     ("clap", &["cli", "bench", "chaos", "xtask"]),
     ("anstream", &["cli"]),

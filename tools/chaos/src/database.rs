@@ -5,12 +5,16 @@ use std::{fs, sync::Arc};
 use anyhow::Result;
 use serde::de::DeserializeOwned;
 
-use super::{blocking::blocking, postgres::Postgres, proxy::Proxy, queries::Query};
+use super::{
+    blocking::blocking, postgres::Postgres, proxy::Proxy, queries::Query, sqlite::SqliteFile,
+};
 
 /// The database of the servers.
 pub(crate) enum Database {
     /// A PostgreSQL server, with the proxy between it and one of the servers of Matins.
     Postgres { server: Arc<Postgres>, proxy: Proxy },
+    /// The file of the only server of Matins.
+    Sqlite(SqliteFile),
 }
 
 impl Database {
@@ -24,6 +28,7 @@ impl Database {
                 let server = Arc::clone(server);
                 blocking(move || server.rows(query.postgres)).await
             }
+            Self::Sqlite(file) => file.rows(query.sqlite).await,
         }
     }
 
@@ -34,6 +39,7 @@ impl Database {
                 let server = Arc::clone(server);
                 blocking(move || server.execute(statement.postgres)).await
             }
+            Self::Sqlite(file) => file.execute(statement.sqlite).await,
         }
     }
 
@@ -51,6 +57,7 @@ impl Database {
                 })
                 .await
             }
+            Self::Sqlite(file) => Ok(vec![("the database".to_owned(), file.dump().await?)]),
         }
     }
 
@@ -58,6 +65,7 @@ impl Database {
     pub(crate) fn password(&self) -> Option<&str> {
         match self {
             Self::Postgres { server, .. } => Some(&server.password),
+            Self::Sqlite(_) => None,
         }
     }
 }

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use tokio::time::{Instant, sleep};
 
 use super::{
-    args::{Args, Defect},
+    args::{Args, DatabaseKind, Defect},
     automation_plans::FIRED_BY_FILES,
     blocking::blocking,
     database::Database,
@@ -20,8 +20,9 @@ use super::{
     postgres::Postgres,
     programs::Programs,
     proxy::Proxy,
-    replica::{Replica, ReplicaConfig},
+    replica::{MAX_WORKERS_ALONE, Replica, ReplicaConfig},
     rng::Rng,
+    sqlite::SqliteFile,
     trigger_folder::TriggerFolder,
     workload::Workload,
 };
@@ -45,44 +46,26 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    /// Starts PostgreSQL and all servers, and creates the tenants with their data.
+    /// Starts the database and all servers, and creates the tenants with their data.
     pub(crate) async fn build(args: &Args, root: &Path, dice: &Rng) -> Result<Self> {
-        // 1. Find the programs, and start the database and its proxy.
+        // 1. Find the programs.
         let (programs, earlier) = (args.programs.clone(), args.earlier.clone());
         let find = move || Programs::find(programs.as_deref(), earlier.as_deref());
         let programs = blocking(find).await?;
         let programs = Arc::new(programs);
-        // PostgreSQL may run as another user (see `Postgres`), which must be able to reach its folder below `root`.
-        fs::set_permissions(root, fs::Permissions::from_mode(0o711))?;
+        ensure!(
+            args.clock_off == 0 || faketime::find_with_offset(args.clock_off).is_some(),
+            "cannot offset the clock: libfaketime is not installed; install it (Debian: apt install \
+             faketime) or pass `--clock-off 0`"
+        );
         let mut secrets = dice.derive("secrets");
         let password = secrets.hex_string();
         let canary = format!("canary-{}", secrets.hex_string());
-        let folder = root.to_owned();
-        let postgres = blocking(move || Postgres::create(&folder, &password)).await?;
-        let postgres = Arc::new(postgres);
-        let proxy = Proxy::start(vec![local_address(postgres.port)]).await?;
-
-        // 2. Plan the servers: one behind the proxy, and the last one with a wrong clock.
-        let mut plans = Vec::new();
-        for number in 0..args.replicas {
-            // The second server connects through the proxy. If there is only one server, that one does.
-            let by_proxy = number == 1.min(args.replicas - 1);
-            let port = if by_proxy { proxy.port } else { postgres.port };
-            plans.push(ReplicaConfig::new(
-                root,
-                number,
-                postgres.url(port),
-                &canary,
-            )?);
-        }
-        if let Some(last) = plans.last_mut().filter(|_| args.clock_off != 0) {
-            last.faketime = faketime::find_with_offset(args.clock_off);
-            ensure!(
-                last.faketime.is_some(),
-                "cannot offset the clock: libfaketime is not installed; install it (Debian: apt install \
-                 faketime) or pass `--clock-off 0`"
-            );
-        }
+        // 2. Plan the servers, and start the database if it is a server of its own.
+        let (database, plans) = match args.database {
+            DatabaseKind::Postgres => start_postgres(args, root, password, &canary).await?,
+            DatabaseKind::Sqlite => plan_on_sqlite(root, &canary)?,
+        };
         // 3. Start the servers.
         let mut replicas = Vec::new();
         let mut addresses = Vec::new();
@@ -107,7 +90,7 @@ impl Environment {
             server.get("/whoami", START_TIMEOUT).await?;
             last = Some(server);
         }
-        if let Some(last) = last {
+        if let Some(last) = last.filter(|_| args.database == DatabaseKind::Postgres) {
             check_clock_offset(&last, args.clock_off).await?;
         }
         // 5. Create the data.
@@ -134,10 +117,6 @@ impl Environment {
             .collect();
         let instances =
             start_runtimes(args, root, &programs, &canary, &servers, (&folders, &world)).await?;
-        let database = Database::Postgres {
-            server: postgres,
-            proxy,
-        };
         let field = FaultTargets::new(root.to_owned(), database, replicas, instances);
         Ok(Self {
             targets: Arc::new(field),
@@ -175,6 +154,43 @@ impl Environment {
         }
         Ok(())
     }
+}
+
+/// Starts PostgreSQL, and plans the servers: one connects through a proxy, and the last one has a wrong clock.
+async fn start_postgres(
+    args: &Args,
+    root: &Path,
+    password: String,
+    canary: &str,
+) -> Result<(Database, Vec<ReplicaConfig>)> {
+    // PostgreSQL may run as another user (see `Postgres`), which must be able to reach its folder below `root`.
+    fs::set_permissions(root, fs::Permissions::from_mode(0o711))?;
+    let folder = root.to_owned();
+    let server = blocking(move || Postgres::create(&folder, &password)).await?;
+    let proxy = Proxy::start(vec![local_address(server.port)]).await?;
+    let count = args.replica_count()?;
+    let mut plans = Vec::new();
+    for number in 0..count {
+        // The second server connects through the proxy. If there is only one server, that one does.
+        let by_proxy = number == 1.min(count - 1);
+        let port = if by_proxy { proxy.port } else { server.port };
+        let mut plan = ReplicaConfig::new(root, number, canary)?;
+        plan.database = Some(server.url(port));
+        plans.push(plan);
+    }
+    if let Some(last) = plans.last_mut().filter(|_| args.clock_off != 0) {
+        last.faketime = faketime::find_with_offset(args.clock_off);
+    }
+    let server = Arc::new(server);
+    Ok((Database::Postgres { server, proxy }, plans))
+}
+
+/// Plans the only server of a SQLite file. Its clock is right, because the server has no other clock than the machine's.
+fn plan_on_sqlite(root: &Path, canary: &str) -> Result<(Database, Vec<ReplicaConfig>)> {
+    let mut plan = ReplicaConfig::new(root, 0, canary)?;
+    plan.max_workers = MAX_WORKERS_ALONE;
+    let file = SqliteFile::in_data_folder(&plan.folder);
+    Ok((Database::Sqlite(file), vec![plan]))
 }
 
 /// Returns an address of this machine.

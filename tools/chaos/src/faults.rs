@@ -160,6 +160,18 @@ impl FaultTargets {
     }
 }
 
+/// Returns the names of the faults that the database does not permit. The clock of a server on SQLite is that of its
+/// database, so that it cannot be wrong.
+pub(crate) fn left_out(database: &Database) -> Vec<&'static str> {
+    match database {
+        Database::Postgres { .. } => Vec::new(),
+        Database::Sqlite(_) => {
+            let names = POSTGRES_FAULTS.iter().map(|fault| fault.name());
+            names.chain(["clock of a server wrong"]).collect()
+        }
+    }
+}
+
 /// Starts all injectors. After `stop` is cancelled, each injector finishes and repairs its current fault, then its
 /// task ends.
 pub(crate) fn start(
@@ -169,10 +181,10 @@ pub(crate) fn start(
     stop: &CancellationToken,
 ) -> JoinSet<()> {
     let mut injectors = JoinSet::new();
-    let mut decks = vec![
-        ("processes", PROCESS_FAULTS.to_vec()),
-        ("database", POSTGRES_FAULTS.map(Fault::InPostgres).to_vec()),
-    ];
+    let mut decks = vec![("processes", PROCESS_FAULTS.to_vec())];
+    if matches!(field.database, Database::Postgres { .. }) {
+        decks.push(("database", POSTGRES_FAULTS.map(Fault::InPostgres).to_vec()));
+    }
     if !field.folders.is_empty() {
         let in_folders =
             |faults: &[FolderFault]| faults.iter().copied().map(Fault::InFolder).collect();
@@ -275,10 +287,12 @@ impl FaultInjector {
         }
     }
 
-    /// Injects a fault into PostgreSQL or the connections to it.
+    /// Injects a fault into PostgreSQL or the connections to it. Returns `false` if the database is another one.
     async fn inject_into_postgres(&mut self, fault: PostgresFault) -> bool {
         let field = Arc::clone(&self.targets);
-        let Database::Postgres { server, proxy } = &field.database;
+        let Database::Postgres { server, proxy } = &field.database else {
+            return false;
+        };
         let done = postgres_faults::inject(fault, server, proxy, &mut self.rng).await;
         field.note_reaction(done)
     }
@@ -327,3 +341,19 @@ fn kill(process: &Process) -> bool {
 
 /// The maximum time from the last fault until the servers answer and no trigger is behind.
 pub(crate) const RECOVERY_TIMEOUT: Duration = Duration::from_mins(1);
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{super::sqlite::SqliteFile, *};
+
+    #[test]
+    fn faults_of_postgres_and_wrong_clock_are_left_out_on_sqlite() {
+        let database = Database::Sqlite(SqliteFile::in_data_folder(Path::new("data")));
+        let names = left_out(&database);
+        assert_eq!(names.len(), POSTGRES_FAULTS.len() + 1);
+        assert!(names.contains(&"database crashed"), "{names:?}");
+        assert!(names.contains(&"clock of a server wrong"), "{names:?}");
+    }
+}

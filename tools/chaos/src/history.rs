@@ -105,7 +105,8 @@ pub(crate) struct Event {
     /// have no prefix here.
     pub(crate) reference: String,
     pub(crate) body: Value,
-    /// The instant of the commit by the database's clock, so that a server with a wrong clock cannot distort it.
+    /// The instant of the commit by the database's clock, so that a server with a wrong clock cannot distort it. SQLite
+    /// records no commits, so that this is the instant that the server has written into the event.
     pub(crate) committed_at: Option<UnixMicros>,
 }
 

@@ -1,6 +1,6 @@
-//! `cargo xtask chaos`: a fault injection test. It starts real servers on a real PostgreSQL, with real processes of
-//! scripted agents. Simulated people send requests, and readers follow the sessions. Meanwhile, a seed selects the
-//! faults. At the end, a checker that shares no code with the product compares the records of all participants.
+//! `cargo xtask chaos`: a fault injection test. It starts real servers on a real PostgreSQL, or one on a SQLite file, with
+//! real processes of scripted agents. Simulated people send requests, and readers follow the sessions. Meanwhile, a seed
+//! selects the faults. At the end, a checker that shares no code with the product compares the records of all participants.
 //!
 //! A test has three phases: faults (`faults`), recovery until no run is open (`recovery`), and the checks of the
 //! recorded history (`check`):
@@ -19,7 +19,7 @@
 //!
 //! Read `run_phases` in this file first, then `faults` and `check`.
 //!
-//! One temporary folder holds all files: the data and logs of PostgreSQL and of each replica, the agents' prompt
+//! One temporary folder holds all files: the data and logs of the database and of each replica, the agents' prompt
 //! logs and the events that the readers received. The folder is kept if the test fails. The same seed gives the same
 //! faults, messages and pauses, but their relative timing depends on the machine.
 
@@ -60,6 +60,7 @@ mod recovery;
 mod replica;
 mod report;
 mod rng;
+mod sqlite;
 mod supervised;
 mod trigger_folder;
 mod workload;
@@ -100,10 +101,7 @@ use self::{
 /// Returns an error if a check finds a violation, if a run or server does not end in time, if a fault kind never
 /// finds a target, if the test environment cannot be built, or if the process receives SIGINT or SIGTERM.
 pub async fn run(args: &Args) -> Result<()> {
-    ensure!(
-        args.replicas > 0,
-        "invalid `--replicas` 0: at least one replica is needed"
-    );
+    args.replica_count()?;
     let minutes = Duration::try_from_secs_f64(args.minutes * 60.0).with_context(|| {
         format!(
             "invalid `--minutes` {}: use a number such as 0.5",
@@ -118,7 +116,8 @@ pub async fn run(args: &Args) -> Result<()> {
         u32::from_ne_bytes(random).into()
     };
     println!(
-        "Chaos test: {} minutes of faults with seed {seed}.",
+        "Chaos test on {}: {} minutes of faults with seed {seed}.",
+        args.database.name(),
         args.minutes
     );
     let folder = tempfile::Builder::new().prefix("matins-chaos-").tempdir()?;

@@ -1,16 +1,19 @@
 //! The queries with which the test reads the rows of the servers, without any code of the product.
 
-/// A query, or a statement that changes rows.
+/// A query, or a statement that changes rows, in the words of each database. A query for SQLite returns each row as a JSON
+/// object.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Query {
     pub(crate) postgres: &'static str,
+    pub(crate) sqlite: &'static str,
 }
 
-/// Returns the query with a name, from the folder `sql`.
+/// Returns the query with a name, from the folders of both databases.
 macro_rules! query {
     ($name:literal) => {
         Query {
             postgres: include_str!(concat!("sql/postgres/", $name, ".sql")),
+            sqlite: include_str!(concat!("sql/sqlite/", $name, ".sql")),
         }
     };
 }

@@ -25,8 +25,11 @@ pub(crate) const STOP_SECONDS: &str = "2";
 /// A time longer than [`STALE_HEARTBEAT_SECONDS`] and than a lease, which is three quarters of that. After it, the
 /// other servers have given up the runs of a frozen server.
 pub(crate) const BEYOND_LEASE: Duration = Duration::from_secs(8);
-/// The maximum number of concurrent turns of one server.
-const MAX_WORKERS: &str = "6";
+
+/// The maximum number of concurrent turns of one of several servers.
+const MAX_WORKERS_OF_REPLICA: usize = 6;
+/// The maximum number of concurrent turns of the only server, which has the work of three.
+pub(crate) const MAX_WORKERS_ALONE: usize = 18;
 
 /// The variable with a secret that servers pass to agents. The secret must appear in no log, row or prompt.
 pub(crate) const CANARY_VARIABLE: &str = "CHAOS_CANARY";
@@ -38,8 +41,10 @@ pub(crate) struct ReplicaConfig {
     pub(crate) folder: PathBuf,
     pub(crate) log: PathBuf,
     pub(crate) address: SocketAddr,
-    /// The database's URL, password included.
-    pub(crate) database: String,
+    /// The database's URL, password included. `None` for a SQLite file in the data folder.
+    pub(crate) database: Option<String>,
+    /// The maximum number of concurrent turns.
+    pub(crate) max_workers: usize,
     /// The secret in [`CANARY_VARIABLE`].
     pub(crate) canary: String,
     /// The path of `libfaketime` and its offset, if the server's clock is wrong.
@@ -54,7 +59,7 @@ pub(crate) struct Replica {
 
 impl ReplicaConfig {
     /// Creates the folder of a server below `root` and selects a free address.
-    pub(crate) fn new(root: &Path, number: usize, database: String, canary: &str) -> Result<Self> {
+    pub(crate) fn new(root: &Path, number: usize, canary: &str) -> Result<Self> {
         let folder = root.join(format!("replica-{number}"));
         fs::create_dir(&folder)?;
         // The port is free now, but another process may take it before the server starts. The server then ends with
@@ -65,7 +70,8 @@ impl ReplicaConfig {
             log: root.join(format!("replica-{number}.log")),
             folder,
             address,
-            database,
+            database: None,
+            max_workers: MAX_WORKERS_OF_REPLICA,
             canary: canary.to_owned(),
             faketime: None,
         })
@@ -85,16 +91,18 @@ impl ReplicaConfig {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", &self.folder)
             .env(CANARY_VARIABLE, &self.canary)
-            // Pass the URL in the environment, because any user can read the arguments of a process, and the URL has
-            // the password.
-            .env("MATINS_DATABASE", &self.database)
             .env("MATINS_HEARTBEAT_SECONDS", HEARTBEAT_SECONDS)
             .env("MATINS_HEARTBEAT_STALE", STALE_HEARTBEAT_SECONDS)
             .env("MATINS_WATCHDOG_SECONDS", POLL_SECONDS)
             .env("MATINS_TICK_SECONDS", POLL_SECONDS)
             .env("MATINS_STOP_SECONDS", STOP_SECONDS)
-            .env("MATINS_WORKERS", MAX_WORKERS)
+            .env("MATINS_WORKERS", self.max_workers.to_string())
             .env("MATINS_LOG", "info,sqlx=warn");
+        if let Some(url) = &self.database {
+            // Pass the URL in the environment, because any user can read the arguments of a process, and the URL has
+            // the password.
+            command.env("MATINS_DATABASE", url);
+        }
         if let Some((library, offset)) = &self.faketime {
             command
                 .env("LD_PRELOAD", library)

@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{check, faults::FaultTargets, history::History};
+use super::{
+    check,
+    faults::{FaultTargets, left_out},
+    history::History,
+};
 
 /// The number of draws after which a fault kind that never found a target breaks the test. A test of a minute draws
 /// each kind about three times, and a target may be missing at three moments by chance.
@@ -32,6 +36,11 @@ pub(crate) fn print(
             let number = instance.config.number;
             println!("  {ended:4} times runtime {number} ended by itself and was started again");
         }
+    }
+
+    let left_out = left_out(&field.database);
+    if !left_out.is_empty() {
+        println!("  left out on this database: {}", left_out.join(", "));
     }
 
     println!("Runs");

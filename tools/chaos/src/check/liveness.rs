@@ -52,10 +52,10 @@ fn format_late_success(run: &Run) -> String {
     format!("{}: it ended only after a retry", run.format_attempt())
 }
 
-/// `true` if a log line reports a panic, or a violated constraint of the database. The server's locks must prevent
-/// such violations.
+/// `true` if a log line reports a panic, or a violated constraint in the words of PostgreSQL or SQLite. The server's locks
+/// must prevent such violations.
 pub(crate) fn is_suspicious(line: &str) -> bool {
-    let constraint = ["_fkey", "violates ", "_check)"];
+    let constraint = ["_fkey", "violates ", "_check)", "constraint failed"];
     line.contains("panicked at")
         || (line.contains("ERROR") && constraint.iter().any(|word| line.contains(word)))
 }
@@ -106,6 +106,9 @@ mod tests {
         assert!(is_suspicious("thread 'main' panicked at crates/x.rs:1"));
         assert!(is_suspicious(
             "ERROR a row does not exist (agent_runs_tenant_id_instance_id_fkey)"
+        ));
+        assert!(is_suspicious(
+            "ERROR CHECK constraint failed: agent_runs_status_known"
         ));
         assert!(!is_suspicious(
             "ERROR cannot claim runs, will retry: cannot reach the database"

@@ -141,8 +141,8 @@ pub(super) fn check(history: &History) -> Check {
     check
 }
 
-/// Returns the commit of the first event of each run, by the database's clock. This is the instant from which the row
-/// exists.
+/// Returns the commit of the first event of each run, by the database's clock, or on SQLite the instant in that event. This
+/// is the instant from which the row exists.
 fn first_commits(history: &History) -> HashMap<&str, UnixMicros> {
     let mut fired = HashMap::new();
     for event in history.events.iter().chain(&history.automation_events) {
