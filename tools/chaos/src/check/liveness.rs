@@ -55,7 +55,14 @@ fn format_late_success(run: &Run) -> String {
 /// `true` if a log line reports a panic, or a violated constraint in the words of PostgreSQL or SQLite. The server's locks
 /// must prevent such violations.
 pub(crate) fn is_suspicious(line: &str) -> bool {
-    let constraint = ["_fkey", "violates ", "_check)", "constraint failed"];
+    let constraint = [
+        "_fkey",
+        "violates ",
+        "_check)",
+        // SQLite names no foreign keys.
+        "a referenced row does not exist",
+        "constraint failed",
+    ];
     line.contains("panicked at")
         || (line.contains("ERROR") && constraint.iter().any(|word| line.contains(word)))
 }
@@ -107,9 +114,12 @@ mod tests {
         assert!(is_suspicious(
             "ERROR a row does not exist (agent_runs_tenant_id_instance_id_fkey)"
         ));
-        assert!(is_suspicious(
-            "ERROR CHECK constraint failed: agent_runs_status_known"
-        ));
+        for message in [
+            "ERROR cannot end a run: NOT NULL constraint failed: agent_runs.content",
+            "ERROR cannot end a run: a referenced row does not exist: `foreign key` (during `runs/end`)",
+        ] {
+            assert!(is_suspicious(message), "{message}");
+        }
         assert!(!is_suspicious(
             "ERROR cannot claim runs, will retry: cannot reach the database"
         ));
