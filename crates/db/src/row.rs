@@ -1,6 +1,6 @@
 //! Values that a statement returns.
 
-use std::str::FromStr;
+use std::{borrow::Cow, str::FromStr};
 
 use model::{
     AcpSessionId, AgentId, ApprovalId, ArtifactId, AutomationId, DeliveryId, EndpointId, InputId,
@@ -20,6 +20,8 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Debug)]
 pub struct Row {
     statement: &'static str,
+    /// The beginning of the names of the columns that are read.
+    prefix: &'static str,
     columns: Columns,
 }
 
@@ -33,6 +35,7 @@ impl Row {
     pub(crate) fn postgres(statement: &'static str, row: PgRow) -> Self {
         Self {
             statement,
+            prefix: "",
             columns: Columns::Postgres(row),
         }
     }
@@ -40,8 +43,17 @@ impl Row {
     pub(crate) fn sqlite(statement: &'static str, row: SqliteRow) -> Self {
         Self {
             statement,
+            prefix: "",
             columns: Columns::Sqlite(row),
         }
+    }
+
+    /// Adds a prefix, in place of an earlier one, to the name of each column that is read from now on. With the prefix
+    /// `seat_`, for example, the value of `id` is that of the column `seat_id`. So one function reads the columns of a
+    /// table, whether a statement returns them alone or beside those of other tables.
+    pub fn set_prefix(&mut self, prefix: &'static str) -> &Self {
+        self.prefix = prefix;
+        self
     }
 
     /// Returns the value of a column that is never null.
@@ -52,7 +64,16 @@ impl Row {
 
     /// Returns the value of a column. Returns `None` if it is null.
     pub fn optional<T: FromColumn>(&self, column: &'static str) -> Result<Option<T>, Error> {
-        T::read(self, column).map_err(|source| self.corrupt_value(column, source))
+        T::read(self, &self.full_name(column)).map_err(|source| self.corrupt_value(column, source))
+    }
+
+    /// Returns the name of a column with the prefix.
+    fn full_name(&self, column: &'static str) -> Cow<'static, str> {
+        if self.prefix.is_empty() {
+            column.into()
+        } else {
+            format!("{}{column}", self.prefix).into()
+        }
     }
 
     /// Returns the parsed value of a text column that is never null, such as a state.
@@ -96,7 +117,7 @@ impl Row {
     pub fn corrupt_value(&self, column: &'static str, source: BoxError) -> Error {
         let id = ["id", "run_id", "session_id"]
             .into_iter()
-            .find_map(|name| Uuid::read(self, name).ok().flatten());
+            .find_map(|name| Uuid::read(self, &self.full_name(name)).ok().flatten());
         Error::CorruptValue {
             statement: self.statement,
             column,

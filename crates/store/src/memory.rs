@@ -271,7 +271,7 @@ pub(crate) async fn write(
     // 2. Write.
     let size = i64::try_from(new.key.len() + new.value.len()).unwrap_or(i64::MAX);
     let present = find(tx, owner, &new.key, now).await?;
-    if let Some(present) = &present {
+    let written = if let Some(present) = &present {
         let is_same =
             present.value == new.value && present.confidence.total_cmp(&new.confidence).is_eq();
         let params = params! { "memory/update";
@@ -285,7 +285,7 @@ pub(crate) async fn write(
             expires_at: new.expires_at,
             now: now,
         };
-        tx.execute(sql!("memory/update"), params).await?;
+        tx.fetch_one(sql!("memory/update"), params).await?
     } else {
         let params = params! { "memory/insert";
             id: MemoryEntryId::generate(now, store.ids()),
@@ -301,12 +301,11 @@ pub(crate) async fn write(
             expires_at: new.expires_at,
             now: now,
         };
-        tx.execute(sql!("memory/insert"), params).await?;
-    }
+        tx.fetch_one(sql!("memory/insert"), params).await?
+    };
     // 3. Count with the entry, because an update may lengthen it. An error takes everything back.
     check_limits(tx, owner, author.run()).await?;
-    let written = find(tx, owner, &new.key, now).await?;
-    written.ok_or_else(|| not_found(&new.key))
+    rows::memory_entry(&written)
 }
 
 async fn check_limits(tx: &mut Tx, owner: MemoryOwner, run: Option<RunId>) -> Result<(), Error> {

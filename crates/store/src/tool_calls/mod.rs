@@ -16,7 +16,7 @@ mod tasks;
 use std::time::Duration;
 
 use model::{
-    AutomationId, InputId, RunId, SeatId, SessionId, TaskId, TenantId, Timestamp, WorkerId,
+    AutomationId, InputId, RunId, TaskId, TenantId, Timestamp, WorkerId,
     agent::Agent,
     entity::{Automation, Seat, Session},
     lifecycle::{InvalidTransition, Lifecycle as _},
@@ -37,7 +37,7 @@ pub use tasks::{
 
 use crate::{
     Error, Scope, boxed,
-    database::{Param, Row, Tx},
+    database::{Param, Tx},
     locks, rows,
     store::Store,
 };
@@ -197,53 +197,27 @@ fn check_session(session: &Session, event: &str) -> Result<(), Error> {
     Ok(())
 }
 
+/// Reads the turn whose agent calls a tool, with all that belongs to it.
 async fn read_turn(tx: &mut Tx, caller: &ToolCaller, now: Timestamp) -> Result<CallingTurn, Error> {
-    let row = fetch_turn(tx, caller, now).await?;
-    let tenant: TenantId = row.get("tenant_id")?;
-    let session: SessionId = row.get("session_id")?;
-    let session = tx
-        .fetch_one(sql!("sessions/by_id"), params![tenant, session])
+    let found = tx
+        .fetch_optional(sql!("tool_calls/turn"), turn_params(caller, now))
         .await?;
-    let seat: SeatId = row.get("seat_id")?;
-    let seats = tx
-        .fetch_rows(sql!("seats/by_ids"), vec![params![seat]], params![])
-        .await?;
-    let seat = rows::seat(
-        seats
-            .first()
-            .ok_or_else(|| Error::not_found("seat", seat))?,
-    )?;
-    let agents = vec![params![seat.agent_id]];
-    let agents = tx
-        .fetch_rows(sql!("harnesses/by_ids"), agents, params![])
-        .await?;
-    let agent = agents
-        .first()
-        .ok_or_else(|| Error::not_found("agent", seat.agent_id))?;
-    let automation = match row.optional::<AutomationId>("automation_id")? {
-        Some(id) => Some(
-            tx.fetch_one(sql!("automations/by_id"), params![tenant, id])
-                .await?,
-        ),
-        None => None,
-    };
+    let mut row = found.ok_or(Error::RunOver { run: caller.run })?;
+    // The columns of the run come first, because they have no prefix.
     Ok(CallingTurn {
         run: row.get("id")?,
         input: row.get("input_id")?,
         origin: row.parse("origin")?,
         is_cancelled: row.optional::<Timestamp>("cancel_requested_at")?.is_some(),
         task: row.optional("task_id")?,
-        tenant,
-        session: rows::session(&session)?,
-        seat,
-        agent: rows::agent(agent)?,
-        automation: automation.as_ref().map(rows::automation).transpose()?,
+        tenant: row.get("tenant_id")?,
+        session: rows::session(row.set_prefix("session_"))?,
+        seat: rows::seat(row.set_prefix("seat_"))?,
+        agent: rows::agent(row.set_prefix("agent_"))?,
+        automation: {
+            let row = row.set_prefix("automation_");
+            let id: Option<AutomationId> = row.optional("id")?;
+            id.map(|_| rows::automation(row)).transpose()?
+        },
     })
-}
-
-async fn fetch_turn(tx: &mut Tx, caller: &ToolCaller, now: Timestamp) -> Result<Row, Error> {
-    let found = tx
-        .fetch_optional(sql!("tool_calls/turn"), turn_params(caller, now))
-        .await?;
-    found.ok_or(Error::RunOver { run: caller.run })
 }
