@@ -2,7 +2,8 @@
 //! as `If-Match`, and its edit is refused if the resource has changed.
 //!
 //! **Invariant:** a tag covers the part of a resource that a request can change, and nothing else, so that the
-//! progress of a run does not make an edit fail.
+//! progress of a run does not make an edit fail. The tag of a memory entry covers its ID, too, because an agent may delete
+//! the entry and write another one under the same key.
 
 use api_types::BudgetRequest;
 use axum::extract::FromRequestParts;

@@ -88,12 +88,16 @@ impl Service {
     ///
     /// Returns an error if the owner or the entry does not exist.
     #[boxed]
-    pub async fn memory_entry(&self, of: &MemoryOf, key: &str) -> Result<MemoryEntry, Error> {
+    pub async fn memory_entry(
+        &self,
+        of: &MemoryOf,
+        key: &str,
+    ) -> Result<memory::MemoryEntry, Error> {
         let owner = self.memory_owner(of).await?;
         let found = self
             .store
             .memory_entry(self.scope(), owner, key, self.now());
-        Ok(found.await?.into())
+        Ok(found.await?)
     }
 
     /// Writes a memory entry of an owner for a person. `author` is the name of the person's token.
@@ -109,8 +113,8 @@ impl Service {
         key: &str,
         request: &MemoryEntryRequest,
         author: &str,
-        seen: Option<&MemoryEntry>,
-    ) -> Result<MemoryEntry, Error> {
+        seen: Option<&memory::MemoryEntry>,
+    ) -> Result<memory::MemoryEntry, Error> {
         let now = self.now();
         let new = NewMemoryEntry {
             key: validate_key(key)?,
@@ -131,7 +135,7 @@ impl Service {
             seen.map(version_of),
             now,
         );
-        Ok(written.await?.into())
+        Ok(written.await?)
     }
 
     /// Deletes a memory entry of an owner, and returns it.
@@ -144,8 +148,8 @@ impl Service {
         &self,
         of: &MemoryOf,
         key: &str,
-        seen: Option<&MemoryEntry>,
-    ) -> Result<MemoryEntry, Error> {
+        seen: Option<&memory::MemoryEntry>,
+    ) -> Result<memory::MemoryEntry, Error> {
         let owner = self.memory_owner(of).await?;
         let deleted = self.store.delete_memory_entry(
             self.tenant,
@@ -154,7 +158,7 @@ impl Service {
             seen.map(version_of),
             self.now(),
         );
-        Ok(deleted.await?.into())
+        Ok(deleted.await?)
     }
 
     async fn memory_owner(&self, of: &MemoryOf) -> Result<MemoryOwner, Error> {
@@ -168,8 +172,9 @@ impl Service {
 }
 
 /// Returns the version of an entry that a person has read.
-const fn version_of(entry: &MemoryEntry) -> MemoryVersion {
+const fn version_of(entry: &memory::MemoryEntry) -> MemoryVersion {
     MemoryVersion {
+        id: entry.id,
         version: entry.version,
         expires_at: entry.expires_at,
     }

@@ -20,6 +20,8 @@ const MAX_TRIMMED_ENTRIES: u32 = 500;
 /// The version of an entry that a person has read, with the end that raises no version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryVersion {
+    /// The ID of the entry. An entry that was deleted and written again under its key begins with the first version, too.
+    pub id: MemoryEntryId,
     /// The number of the content.
     pub version: i64,
     /// The instant from which the entry is no longer returned.
@@ -189,6 +191,7 @@ fn check_version(
     seen: Option<MemoryVersion>,
 ) -> Result<(), Error> {
     let present = present.map(|entry| MemoryVersion {
+        id: entry.id,
         version: entry.version,
         expires_at: entry.expires_at,
     });

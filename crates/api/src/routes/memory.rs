@@ -2,7 +2,7 @@
 
 use api_types::{MemoryEntry, MemoryEntryRequest, Page};
 use axum::Json as Answer;
-use model::{Timestamp, access::Permission};
+use model::{MemoryEntryId, Timestamp, access::Permission, memory};
 use serde::{Deserialize, Serialize};
 use service::{MemoryOf, MemoryQuery, Service};
 use utoipa::IntoParams;
@@ -64,6 +64,8 @@ fn query(filter: ListMemoryParams) -> Result<MemoryQuery, ApiError> {
 /// The part of an entry from which the entity tag is computed.
 #[derive(Serialize)]
 struct EntryVersion<'a> {
+    /// An entry that was deleted and written again under its key is another one.
+    id: MemoryEntryId,
     version: i64,
     value: &'a str,
     confidence: f64,
@@ -71,8 +73,9 @@ struct EntryVersion<'a> {
 }
 
 /// Returns the part of an entry from which the entity tag is computed.
-fn version_of(entry: &MemoryEntry) -> EntryVersion<'_> {
+fn version_of(entry: &memory::MemoryEntry) -> EntryVersion<'_> {
     EntryVersion {
+        id: entry.id,
         version: entry.version,
         value: &entry.value,
         confidence: entry.confidence,
@@ -91,7 +94,7 @@ async fn check_seen(
     of: &MemoryOf,
     key: &str,
     seen: &IfMatch,
-) -> Result<Option<MemoryEntry>, ApiError> {
+) -> Result<Option<memory::MemoryEntry>, ApiError> {
     if !seen.is_given() {
         return Ok(None);
     }
@@ -157,7 +160,7 @@ async fn show_automation_memory_entry(
     let found = service
         .memory_entry(&MemoryOf::Automation(automation), &key)
         .await?;
-    Ok((etag::header(&version_of(&found)), Answer(found)))
+    Ok((etag::header(&version_of(&found)), Answer(found.into())))
 }
 
 /// Set a memory entry of an automation
@@ -194,7 +197,7 @@ async fn set_automation_memory_entry(
     let author = caller.name();
     let written = service.set_memory_entry(&of, &key, &request.value, author, seen.as_ref());
     let written = written.await?;
-    Ok((etag::header(&version_of(&written)), Answer(written)))
+    Ok((etag::header(&version_of(&written)), Answer(written.into())))
 }
 
 /// Delete a memory entry of an automation
@@ -222,7 +225,7 @@ async fn delete_automation_memory_entry(
     let of = MemoryOf::Automation(automation);
     let seen = check_seen(&service, &of, &key, &seen).await?;
     let deleted = service.delete_memory_entry(&of, &key, seen.as_ref());
-    Ok(Answer(deleted.await?))
+    Ok(Answer(deleted.await?.into()))
 }
 
 /// List the memory of a session
@@ -272,7 +275,7 @@ async fn show_session_memory_entry(
     let found = service
         .memory_entry(&MemoryOf::Session(session), &key)
         .await?;
-    Ok((etag::header(&version_of(&found)), Answer(found)))
+    Ok((etag::header(&version_of(&found)), Answer(found.into())))
 }
 
 /// Set a memory entry of a session
@@ -309,7 +312,7 @@ async fn set_session_memory_entry(
     let author = caller.name();
     let written = service.set_memory_entry(&of, &key, &request.value, author, seen.as_ref());
     let written = written.await?;
-    Ok((etag::header(&version_of(&written)), Answer(written)))
+    Ok((etag::header(&version_of(&written)), Answer(written.into())))
 }
 
 /// Delete a memory entry of a session
@@ -337,5 +340,5 @@ async fn delete_session_memory_entry(
     let of = MemoryOf::Session(session);
     let seen = check_seen(&service, &of, &key, &seen).await?;
     let deleted = service.delete_memory_entry(&of, &key, seen.as_ref());
-    Ok(Answer(deleted.await?))
+    Ok(Answer(deleted.await?.into()))
 }

@@ -102,6 +102,14 @@ pub(crate) async fn memory_edit_with_stale_etag_is_refused(world: &World) {
         let third = set.header("etag").to_owned();
         send("DELETE", None, &third).await.expect(200);
         world.get(&entry).await.expect(404);
+        // Another entry under the same key has another tag, although its content and its version are those of the first.
+        let again = world.put(&entry, json!({ "value": "green" })).await;
+        assert_eq!(again.expect(200)["version"], 1);
+        assert_ne!(again.header("etag"), first);
+        let refused = send("PUT", value("late"), &first).await;
+        assert!(refused.problem(412).contains("If-Match"));
+        let fourth = again.header("etag").to_owned();
+        send("PUT", value("red"), &fourth).await.expect(200);
     }
 }
 

@@ -400,10 +400,10 @@ behaviours! {
             webhook_after_lifetime_of_agent_automation_is_skipped, tools_of_turn_are_at_most_those_of_its_automation,
         ]
         memory: [
-            memory_belongs_to_automation_of_run_or_to_session, memory_entry_is_replaced_and_counts_versions,
-            memory_of_run_that_is_over_is_unchanged, expired_memory_is_never_returned, memory_is_limited_for_turn_and_owner,
-            recall_selects_by_key_prefix_text_and_confidence, memory_of_failed_run_is_unconfirmed,
-            people_read_and_edit_memory, memory_is_deleted_with_its_owner, stale_memory_edit_is_refused,
+            memory_belongs_to_automation_of_run_or_to_session, recall_selects_by_key_prefix_text_and_confidence,
+            memory_entry_is_replaced_and_counts_versions, edit_of_replaced_memory_entry_is_refused, people_read_and_edit_memory,
+            memory_of_run_that_is_over_is_unchanged, memory_is_limited_for_turn_and_owner, memory_of_failed_run_is_unconfirmed,
+            expired_memory_is_never_returned, memory_is_deleted_with_its_owner, stale_memory_edit_is_refused,
         ]
         questions: [
             question_is_asked_once_and_only_while_its_run_runs, unanswered_question_takes_its_default_at_deadline,

@@ -1,5 +1,7 @@
 //! Memory entries, as agents and people write and read them.
 
+mod edits;
+
 use std::time::Duration;
 
 use model::{
@@ -8,13 +10,15 @@ use model::{
     outcome::FailureKind,
     policy::SessionMode,
 };
-use store::{Error, MemoryPage, MemorySearch, MemoryVersion, NewMemoryEntry, ToolCaller};
+use store::{Error, MemoryPage, MemorySearch, NewMemoryEntry, ToolCaller};
 
 use crate::{
     fixtures::TestStore,
     stage::{Stage, store_over},
     tool_calls::{start, start_message},
 };
+
+pub(crate) use edits::{edit_of_replaced_memory_entry_is_refused, stale_memory_edit_is_refused};
 
 fn entry(key: &str, value: &str) -> NewMemoryEntry {
     NewMemoryEntry {
@@ -408,57 +412,6 @@ pub(crate) async fn people_read_and_edit_memory(db: &TestStore) {
         .memory_entries(other.scope(), owner, &page, other.now());
     assert!(matches!(listed.await, Err(Error::NotFound { .. })));
     assert_eq!(list(None, None).await, ["b", "c"]);
-}
-
-pub(crate) async fn stale_memory_edit_is_refused(db: &TestStore) {
-    let stage = Stage::setup(db).await;
-    let owner = MemoryOwner::Session(stage.session().await);
-    let set = async |new: NewMemoryEntry, seen: Option<MemoryVersion>| {
-        let written =
-            stage
-                .store
-                .set_memory_entry(stage.tenant, owner, &new, "ann", seen, stage.now());
-        written.await
-    };
-    let delete = async |seen: MemoryVersion| {
-        let deleted =
-            stage
-                .store
-                .delete_memory_entry(stage.tenant, owner, "a", Some(seen), stage.now());
-        deleted.await
-    };
-    let version_of = |entry: memory::MemoryEntry| MemoryVersion {
-        version: entry.version,
-        expires_at: entry.expires_at,
-    };
-    let first = version_of(set(entry("a", "one"), None).await.unwrap());
-    let second = version_of(set(entry("a", "two"), Some(first)).await.unwrap());
-    // An end of its own makes another entry, although its version stays.
-    let with_end = NewMemoryEntry {
-        expires_at: Some(stage.now() + Duration::from_hours(1)),
-        ..entry("a", "two")
-    };
-    let third = version_of(set(with_end, Some(second)).await.unwrap());
-    assert_eq!(third.version, second.version);
-    for stale in [first, second] {
-        let refused = set(entry("a", "late"), Some(stale)).await;
-        assert!(
-            matches!(refused, Err(Error::StaleVersion { .. })),
-            "{refused:?}"
-        );
-        let refused = delete(stale).await;
-        assert!(
-            matches!(refused, Err(Error::StaleVersion { .. })),
-            "{refused:?}"
-        );
-    }
-    assert_eq!(delete(third).await.unwrap().value, "two");
-    // An entry that is no longer there is not written again.
-    let refused = set(entry("a", "late"), Some(third)).await;
-    assert!(
-        matches!(refused, Err(Error::StaleVersion { .. })),
-        "{refused:?}"
-    );
 }
 
 pub(crate) async fn memory_is_deleted_with_its_owner(db: &TestStore) {
