@@ -14,7 +14,7 @@ use model::{
         Reviews, TaskKind, TaskRole, TaskStatus, WORKER,
     },
     run::RunStatus,
-    team::{SeatDefinition, TeamDefinition, TeamLimits},
+    team::{CheckDefinition, SeatDefinition, TeamDefinition, TeamLimits},
     turn::{StartReply, WriteOutcome},
 };
 use serde::{Deserialize, Serialize};
@@ -105,7 +105,7 @@ impl GoalTransition {
             seats.push(judge);
         }
         let checks = match self {
-            Self::EndChecks => BTreeMap::from([("tests".to_owned(), "true".to_owned())]),
+            Self::EndChecks => BTreeMap::from([("tests".to_owned(), CheckDefinition::new("true"))]),
             _ => BTreeMap::new(),
         };
         TeamDefinition {

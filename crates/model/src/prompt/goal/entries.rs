@@ -240,6 +240,10 @@ impl Listed {
     pub(super) fn proposals(proposals: &[ProposalEntry<'_>]) -> Option<String> {
         Self::of(proposals, ProposalEntry::line).lines
     }
+
+    pub(super) fn texts(texts: &[&str]) -> Option<String> {
+        Self::of(texts, |text| escape_line(text).into_owned()).lines
+    }
 }
 
 /// Returns the lines of the first open tasks.
