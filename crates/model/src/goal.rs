@@ -82,6 +82,8 @@ mod tests_reviews;
 #[cfg(test)]
 mod tests_rules;
 #[cfg(test)]
+mod tests_seats;
+#[cfg(test)]
 mod tests_support;
 
 pub use advance::advance;

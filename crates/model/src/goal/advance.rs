@@ -150,7 +150,10 @@ impl Mover<'_> {
             });
         }
         let is_current = self.task(no).activity() == Some(&Activity::Checks);
-        if !is_current {
+        if is_current {
+            // Checks that waited for a lost server may end after the report.
+            self.graph.reported = false;
+        } else {
             self.release_writes(no);
         }
         Ok(is_current)

@@ -19,10 +19,13 @@ impl Mover<'_> {
             // 1. Start turns.
             self.open_plan();
             self.dispatch();
-            if self.graph.has_turn_or_check() {
+            if self.graph.is_under_way() {
                 return;
             }
-            // 2. Nothing is under way. Find out why.
+            // 2. Nothing is under way, apart from what waits for servers that are away. Find out why.
+            if self.graph.has_turn_or_check() && self.may_wait_for_seats() {
+                return;
+            }
             let is_done = self.graph.is_complete() && self.is_accepted();
             if !is_done && self.graph.stop.is_none() {
                 if self.graph.has_question() || self.waits_for_seats() {
@@ -61,22 +64,26 @@ impl Mover<'_> {
 
     /// Returns `true` if a task can run on a seat that is offline, and the deadline for such seats has not passed. Sets the
     /// deadline.
-    ///
-    /// A server that restarts must not stop a goal and notify a person. A server that stays away must.
     fn waits_for_seats(&mut self) -> bool {
-        let graph = &mut *self.graph;
+        let graph = &*self.graph;
         let mut offline = graph
             .seats
             .iter()
             .filter(|seat| seat.presence == Presence::Offline);
-        if !offline.any(|seat| !seat.queue.is_empty() || !graph.ready[seat.role].is_empty()) {
-            return false;
-        }
-        match graph.seats_wait {
+        offline.any(|seat| !seat.queue.is_empty() || !graph.ready[seat.role].is_empty())
+            && self.may_wait_for_seats()
+    }
+
+    /// Returns `true` if the deadline for seats that are offline has not passed. Sets the deadline.
+    ///
+    /// A server that restarts must not stop a goal and notify a person. A server that stays away must. The turns and checks
+    /// that wait for it outlive the pause, so that they go on when it is back.
+    fn may_wait_for_seats(&mut self) -> bool {
+        match self.graph.seats_wait {
             SeatsWait::Expired => false,
             SeatsWait::UntilDeadline => true,
             SeatsWait::None => {
-                graph.seats_wait = SeatsWait::UntilDeadline;
+                self.graph.seats_wait = SeatsWait::UntilDeadline;
                 self.effects.push(Effect::SetDeadline(Deadline::Seats));
                 true
             }

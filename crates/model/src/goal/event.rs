@@ -147,7 +147,7 @@ impl GoalState {
 text_enum! {
     /// A deadline that the caller sets and reports by an event.
     Deadline, "a deadline of a goal" {
-        /// Tasks can run only on seats that are offline.
+        /// Tasks can run only on seats that are offline, or their turns and checks wait there.
         Seats = "seats",
         /// The goal is stuck.
         GiveUp = "give_up",

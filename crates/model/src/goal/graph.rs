@@ -80,7 +80,7 @@ pub struct Graph {
     pub(super) failed_checks: u32,
     /// The judge's counters of the whole goal, which each check continues.
     pub(super) check_progress: Progress,
-    /// `true` if the prose of the report was written, or cannot be written, since the last turn of a task.
+    /// `true` if the prose of the report was written, or cannot be written, since the last turn or check of a task.
     pub(super) reported: bool,
     pub(super) stop: Option<Stop>,
     pub(super) budget: BudgetLevel,
@@ -189,6 +189,19 @@ impl Graph {
         !self.checking.is_empty() || self.seats.iter().any(|seat| seat.turn.is_some())
     }
 
+    /// Returns `true` if a turn or a check is under way, apart from those that wait for a seat which is offline.
+    pub(super) fn is_under_way(&self) -> bool {
+        let is_here = |seat: &Seat| seat.presence != Presence::Offline;
+        let mut turns = self.seats.iter().filter(|seat| seat.turn.is_some());
+        // Checks run in the directory of the seat that did the work. Those of a removed seat end by themselves.
+        let homes = self
+            .checking
+            .iter()
+            .map(|no| self.tasks[no.0].progress.home);
+        let mut homes = homes.map(|home| home.map(|seat| &self.seats[seat.0]));
+        turns.any(is_here) || homes.any(|home| home.is_none_or(is_here))
+    }
+
     /// Returns `true` if a question to a person is open.
     pub fn has_question(&self) -> bool {
         self.running.iter().any(|no| {
@@ -197,11 +210,12 @@ impl Graph {
         })
     }
 
-    /// Returns `true` if the goal is not active, or has an open turn, check, question or deadline. A sweep counts `false` as
-    /// a fault, because nothing would ever move such a goal.
+    /// Returns `true` if the goal is not active, or has an open turn, check, question or deadline. Turns and checks that wait
+    /// for seats which are offline do not count. A sweep counts `false` as a fault, because nothing would ever move such a
+    /// goal.
     pub fn is_alive(&self) -> bool {
         self.goal != GoalState::Active
-            || self.has_turn_or_check()
+            || self.is_under_way()
             || self.has_question()
             || self.seats_wait == SeatsWait::UntilDeadline
     }

@@ -343,44 +343,6 @@ fn task_of_removed_seat_goes_on_at_another_one_with_new_memory() {
 }
 
 #[test]
-fn offline_seat_is_awaited_until_its_deadline() {
-    let mut game = Game::planned(team(1, None), vec![work("a", &[]), work("b", &["a"])]);
-    let worker = game.seat_no("worker-1");
-    game.go(Event::SeatPresence(worker, Presence::Offline));
-    game.end("worker-1", TurnEnd::Reported);
-    assert_eq!(
-        game.effects.last(),
-        Some(&Effect::SetDeadline(Deadline::Seats))
-    );
-    assert_eq!(game.waits_for("b"), "the seat worker-1, which is offline");
-    game.go(Event::DeadlinePassed(Deadline::Seats));
-    game.end("planner-1", SILENT);
-    assert_eq!(game.graph.goal(), GoalState::Stuck(StuckCause::Idle));
-    game.go(Event::SeatPresence(worker, Presence::Online));
-    assert_eq!(game.turn("worker-1"), "work b");
-}
-
-#[test]
-fn one_check_of_the_goal_waits_for_a_judge_that_stays_away() {
-    let mut game = Game::planned(team(1, Some(Reviews::Goal)), vec![work("a", &[])]);
-    let judge = game.seat_no("judge-1");
-    game.go(Event::SeatPresence(judge, Presence::Offline));
-    game.end("worker-1", TurnEnd::Reported);
-    assert_eq!(
-        game.waits_for("check#1"),
-        "the seat judge-1, which is offline"
-    );
-    game.go(Event::DeadlinePassed(Deadline::Seats));
-    game.end("planner-1", SILENT);
-    assert_eq!(game.graph.goal(), GoalState::Stuck(StuckCause::Idle));
-    let checks = game.graph.tasks.iter();
-    let checks = checks.filter(|task| task.kind == TaskKind::Check);
-    assert_eq!(checks.count(), 1);
-    game.go(Event::SeatPresence(judge, Presence::Online));
-    assert_eq!(game.turn("judge-1"), "check check#1");
-}
-
-#[test]
 fn paused_goal_lets_turns_end_and_starts_none() {
     let mut game = Game::planned(team(1, None), vec![work("a", &[]), work("b", &["a"])]);
     game.go(Event::Pause);

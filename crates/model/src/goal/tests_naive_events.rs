@@ -146,6 +146,7 @@ impl Naive {
             | Event::CheckBroken { task: no, .. } => {
                 self.tasks[no.0].checks.pop();
                 if self.activity(no.0) == Some(Activity::Checks) {
+                    self.reported = false;
                     self.end_checks(no.0, event);
                 } else {
                     self.tasks[no.0].occupies = None;

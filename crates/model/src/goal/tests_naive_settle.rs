@@ -101,6 +101,15 @@ impl Naive {
         }
     }
 
+    /// Returns the seat of each turn and of each check under way. Checks whose seat was removed have none.
+    fn places(&self) -> Vec<Option<usize>> {
+        let seats = (0..self.seats.len()).filter(|no| self.seats[*no].turn.is_some());
+        let checks = self.tasks.iter();
+        let checks = checks.filter(|task| task.checks.last().is_some_and(|it| it == "running"));
+        let homes = checks.map(|task| task.home);
+        seats.map(Some).chain(homes).collect()
+    }
+
     pub(super) fn settle(&mut self) {
         while self.goal == GoalState::Active {
             self.release();
@@ -120,8 +129,13 @@ impl Naive {
                 };
                 self.start(seat, input);
             }
-            let process = |task: &NaiveTask| task.checks.last().is_some_and(|it| it == "running");
-            if self.seats.iter().any(|seat| seat.turn.is_some()) || self.tasks.iter().any(process) {
+            let places = self.places();
+            let here = |seat: usize| self.seats[seat].presence != Presence::Offline;
+            if places.iter().any(|seat| seat.is_none_or(here)) {
+                return;
+            }
+            if !places.is_empty() && self.seat_deadline != Some(true) {
+                self.seat_deadline = Some(false);
                 return;
             }
             let question = self

@@ -29,6 +29,7 @@ impl Naive {
             }
             return self.note_idle(counts);
         };
+        self.reported &= self.tasks[no].kind == TaskKind::Report;
         let of_judge = matches!(self.activity(no), Some(Activity::Review { .. }));
         match (end, self.tasks[no].kind) {
             (TurnEnd::Questions(open), _) if *open > 0 => {

@@ -8,6 +8,12 @@ impl Naive {
         let task = &self.tasks[no];
         let under_way =
             |seat: SeatNo| self.seats[seat.0].turn.and_then(Input::task) == Some(TaskNo(no));
+        let away = |seat: Option<usize>| match seat.map(|seat| &self.seats[seat]) {
+            Some(seat) if seat.presence == Presence::Offline => {
+                WaitsFor::OfflineSeat(seat.spec.name.clone())
+            }
+            _ => WaitsFor::Nothing,
+        };
         let keys = |all: Vec<usize>| -> Vec<_> {
             all.into_iter()
                 .map(|it| self.tasks[it].key.clone())
@@ -29,11 +35,11 @@ impl Naive {
             TaskState::Running(Activity::BrokenCheck { check }) => {
                 *wait == WaitsFor::BrokenCheck(check.clone())
             }
-            TaskState::Running(Activity::Checks) => *wait == WaitsFor::Nothing,
+            TaskState::Running(Activity::Checks) => *wait == away(task.home),
             TaskState::Running(Activity::Work { seat } | Activity::Review { seat })
                 if under_way(*seat) =>
             {
-                *wait == WaitsFor::Nothing
+                *wait == away(Some(seat.0))
             }
             TaskState::Ready | TaskState::Running(_) => match wait {
                 WaitsFor::Goal(goal) => *goal == self.goal && *goal != GoalState::Active,

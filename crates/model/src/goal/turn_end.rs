@@ -59,6 +59,10 @@ impl Mover<'_> {
         if follow_up {
             self.request_plan();
         }
+        // A turn that waited for a lost server may end after the report.
+        if current.is_some_and(|no| self.graph.kind(no) != TaskKind::Report) {
+            self.graph.reported = false;
+        }
         match (current, kind, end) {
             (Some(no), _, TurnEnd::Questions(open)) if open > 0 => {
                 let of_judge = kind == TurnKind::Judge;

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::goal::{
     event::{GoalState, PauseReason, StuckCause},
     graph::{Graph, Stop},
-    seat::{Input, Presence, SeatNo},
+    seat::{Input, Presence, Seat, SeatNo},
     task::{Activity, TaskNo, TaskState, TaskStatus},
 };
 
@@ -20,7 +20,7 @@ pub enum WaitsFor {
     Paths(String),
     /// A seat that takes another turn, or from whose turn the one of this task follows.
     Seat(String),
-    /// A seat that is offline.
+    /// A seat that is offline, also if the turn or the checks of the task are under way there.
     OfflineSeat(String),
     /// A free seat of the role.
     Role(String),
@@ -176,7 +176,7 @@ impl Graph {
 
     fn waits_within(&self, no: TaskNo, activity: &Activity) -> WaitsFor {
         let seat = match activity {
-            Activity::Checks => return WaitsFor::Nothing,
+            Activity::Checks => return self.waits_for_checks(no),
             Activity::Question { open, .. } => return WaitsFor::Questions(*open),
             Activity::BrokenCheck { check } => return WaitsFor::BrokenCheck(check.clone()),
             Activity::BrokenJudge => return WaitsFor::BrokenJudge,
@@ -184,7 +184,7 @@ impl Graph {
         };
         let row = &self.seats[seat.0];
         if row.turn.and_then(Input::task) == Some(no) {
-            return WaitsFor::Nothing;
+            return waits_for_server(Some(row));
         }
         if let Some(prevented) = self.prevented_turn() {
             return prevented;
@@ -203,11 +203,24 @@ impl Graph {
             .unwrap_or_else(|| WaitsFor::Seat(row.name.clone()))
     }
 
+    fn waits_for_checks(&self, no: TaskNo) -> WaitsFor {
+        let home = self.tasks[no.0].progress.home;
+        waits_for_server(home.map(|seat| &self.seats[seat.0]))
+    }
+
     /// Returns the cause for which the goal is stuck.
     pub const fn stuck_cause(&self) -> Option<StuckCause> {
         match self.goal {
             GoalState::Stuck(cause) => Some(cause),
             _ => None,
         }
+    }
+}
+
+/// Returns the wait of a turn or a check that is under way on a seat: it goes on if a server serves the instance.
+fn waits_for_server(seat: Option<&Seat>) -> WaitsFor {
+    match seat.filter(|seat| seat.presence == Presence::Offline) {
+        Some(seat) => WaitsFor::OfflineSeat(seat.name.clone()),
+        None => WaitsFor::Nothing,
     }
 }

@@ -48,6 +48,7 @@ pub(crate) use checks::{
     broken_check_waits_for_person_and_is_repeated, cancelled_goal_stops_its_checks,
     checks_of_lost_server_are_claimed_after_its_lease, checks_of_removed_instance_are_broken,
     failed_check_reaches_worker_and_next_round_is_fenced,
+    goal_whose_check_waits_for_lost_server_pauses_and_goes_on,
     lost_checks_of_corrupt_and_later_goals_do_not_block_others,
     passed_checks_complete_task_and_keep_evidence, requeued_checks_are_claimed_at_once,
     servers_without_locks_claim_checks_once,
@@ -79,8 +80,9 @@ pub(crate) use notifications::{
     question_is_delivered_once_with_its_goal, stuck_goal_is_delivered_as_stuck_and_later_as_failed,
 };
 pub(crate) use presence::{
-    seat_that_takes_task_over_gets_its_text, task_of_removed_instance_moves_to_another_seat,
-    task_waits_for_seat_whose_server_is_offline,
+    goal_whose_retry_waits_for_lost_server_pauses_and_goes_on,
+    goal_with_lost_server_pauses_after_end_of_its_time, seat_that_takes_task_over_gets_its_text,
+    task_of_removed_instance_moves_to_another_seat, task_waits_for_seat_whose_server_is_offline,
 };
 pub(crate) use reports::{
     agent_without_tools_fails_as_unavailable,
@@ -144,6 +146,9 @@ behaviours! {
             lost_checks_of_corrupt_and_later_goals_do_not_block_others,
             task_waits_for_seat_whose_server_is_offline, task_of_removed_instance_moves_to_another_seat,
             seat_that_takes_task_over_gets_its_text,
+            goal_whose_check_waits_for_lost_server_pauses_and_goes_on,
+            goal_whose_retry_waits_for_lost_server_pauses_and_goes_on,
+            goal_with_lost_server_pauses_after_end_of_its_time,
             goals_are_listed_with_their_tasks_and_usage, task_has_texts_findings_and_runs,
             report_has_verdicts_and_text_of_planner, budget_and_time_of_goal_are_changed,
             moved_task_keeps_unknown_keys, edited_budget_keeps_unknown_keys,

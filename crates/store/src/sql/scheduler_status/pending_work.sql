@@ -52,7 +52,16 @@ select
         from goals g
         join agent_definitions d on d.session_id = g.session_id
         left join instances i on i.tenant_id = d.tenant_id and i.id = d.instance_id
-        left join servers v on v.instance_id = i.id
+        left join agent_runs r on r.seat_id = d.id and r.status in ('queued', 'delivered', 'running')
+        left join servers v on v.instance_id = case
+            when r.id is not null then r.instance_id
+            else coalesce((
+                select c.instance_id from task_checks c
+                where c.seat_id = d.id and c.status in ('waiting', 'running')
+                order by c.created_at, c.task_id
+                limit 1
+            ), d.instance_id)
+        end
         where g.state in ('active', 'paused') and g.needs_format <= $2 and d.presence <> 'removed'
           and d.presence <> case
               when i.state = 'gone' then 'removed'

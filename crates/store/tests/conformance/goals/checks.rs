@@ -15,10 +15,16 @@ use model::{
 use store::{DOCUMENT_FORMAT, Error, GoalChange, Scope, params};
 use tokio::time::Instant;
 
-use super::stage::{done, team, work};
+use super::{
+    presence::{SEATS_TIMEOUT, WAITS_FOR_SERVER},
+    stage::{done, team, work},
+};
 use crate::{
     fixtures::{TestStore, id},
-    stage::{Stage, instance},
+    stage::{
+        Stage, instance,
+        servers::{presence, serve},
+    },
     without_locks::{patiently, without_locks},
 };
 
@@ -361,6 +367,37 @@ pub(crate) async fn checks_of_removed_instance_are_broken(db: &TestStore) {
     let retry = GoalChange::Retry("a".into());
     stage.change(session, retry).await.unwrap();
     assert_eq!(stage.checks_status(task).await.0, "broken");
+}
+
+pub(crate) async fn goal_whose_check_waits_for_lost_server_pauses_and_goes_on(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let host = serve(&stage, "host").await;
+    let (session, task) = stage.goal_in_checks(db).await;
+    // 1. The server is lost while it runs the checks, and no other server has the directory.
+    assert!(stage.claim_checks(task, &host).await.is_some());
+    stage.advance_seconds(LEASE + 1);
+    let status = stage.store.scheduler_status(stage.now()).await.unwrap();
+    assert!(status.has_seat_change);
+    assert_eq!(stage.note_presence().await, 1);
+    assert_eq!(stage.goal_state(session).await, GoalState::Active);
+    assert_eq!(stage.tasks(session).await[1], WAITS_FOR_SERVER);
+    // 2. The goal waits for it until the deadline.
+    stage.advance_seconds(SEATS_TIMEOUT);
+    assert_eq!(stage.pass_goal_deadlines().await, 1);
+    let stuck = GoalState::Stuck(StuckCause::Idle);
+    assert_eq!(stage.goal_state(session).await, stuck);
+    assert_eq!(stage.tasks(session).await[1], WAITS_FOR_SERVER);
+    // 3. It is back, and runs the checks again.
+    presence(&stage, &host).await;
+    assert_eq!(stage.note_presence().await, 1);
+    assert_eq!(stage.goal_state(session).await, GoalState::Active);
+    let job = stage.claim_checks(task, &host).await.unwrap();
+    assert_eq!(
+        stage.finish_checks(&job, &host, &ChecksEnd::Passed).await,
+        WriteOutcome::Committed
+    );
+    let view = stage.store.goal(stage.scope(), session).await.unwrap();
+    assert_eq!((view.tasks[1].status, view.tasks[1].round), (Done, 0));
 }
 
 pub(crate) async fn lost_checks_of_corrupt_and_later_goals_do_not_block_others(db: &TestStore) {
