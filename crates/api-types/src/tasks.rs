@@ -102,6 +102,9 @@ pub struct TaskDetails {
     pub findings: Vec<TaskFinding>,
     /// The evidence of the judge that accepted the task.
     pub evidence: Vec<String>,
+    /// The end and the last lines of each check of the last round that ran, or the reason for which none could run.
+    #[serde(default)]
+    pub check_output: Vec<String>,
     /// The number of tool calls of the work on the task, without the calls that report its result. A result without any call
     /// may be invented. Null if the server does not count them.
     #[serde(default)]

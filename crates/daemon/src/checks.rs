@@ -9,10 +9,10 @@ mod runner;
 use std::sync::Arc;
 
 use model::{Timestamp, goal::ChecksJob};
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{Error, Host, loop_runner::LoopBody};
+use crate::{Error, Host, LoopSignals, loop_runner::LoopBody};
 
 pub use runner::run_claimed;
 
@@ -42,8 +42,8 @@ pub(crate) struct ChecksRunner {
     /// Ends the commands when cancelled, and gives their checks back.
     stop: CancellationToken,
     slots: Arc<Semaphore>,
-    /// Notified when a slot is free, because the next checks may be due.
-    freed: Arc<Notify>,
+    /// Woken when checks have ended: a slot is free, and the goal may have started turns.
+    signals: LoopSignals,
 }
 
 impl ChecksRunner {
@@ -51,14 +51,14 @@ impl ChecksRunner {
         host: Host,
         tasks: TaskTracker,
         stop: CancellationToken,
-        freed: Arc<Notify>,
+        signals: LoopSignals,
     ) -> Self {
         Self {
             host,
             tasks,
             stop,
             slots: Arc::new(Semaphore::new(MAX_RUNNING_CHECKS)),
-            freed,
+            signals,
         }
     }
 
@@ -69,7 +69,7 @@ impl ChecksRunner {
         slot: OwnedSemaphorePermit,
     ) {
         let (host, stop) = (self.host.clone(), self.stop.clone());
-        let freed = Arc::clone(&self.freed);
+        let signals = self.signals.clone();
         self.tasks.spawn(async move {
             let task = job.task;
             if let Err(error) = run_claimed(&host, &job, claim_sent_at, &stop).await {
@@ -77,7 +77,7 @@ impl ChecksRunner {
                 log_error(&format!("run the checks of {task}"), &error);
             }
             drop(slot);
-            freed.notify_one();
+            signals.wake();
         });
     }
 }

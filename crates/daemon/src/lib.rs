@@ -164,7 +164,7 @@ impl Daemon {
             host.clone(),
             delivery_tasks.clone(),
             stop.clone(),
-            Arc::clone(&signals.checks),
+            signals.clone(),
         );
         // Nothing notifies `never`: the watchdog polls, because a missing heartbeat produces no event, and
         // housekeeping is never urgent.

@@ -30,8 +30,11 @@ pub(crate) const LARGE_GOAL_TASKS: usize = LARGE_GOAL_GROUPS * GROUP_TASKS;
 /// below the limit of 10,000, too.
 const LARGE_GOAL_GROUPS: usize = 20;
 const GROUP_TASKS: usize = 499;
-/// The number of turns of each chain and of each seat before the measured ones.
-const WARM_UP_TURNS: usize = 5;
+/// The number of turns of the chain before the measured ones. Each connection of the server plans a statement anew in its
+/// first uses, and the first turns spread over all connections.
+const WARM_UP_TURNS: usize = 60;
+/// The number of turns of each seat before the measured ones.
+const FIRST_TURNS_OF_SEAT: usize = 5;
 /// The answer of the workers.
 const DONE: &str =
     "--answer=```json\n{\"status\": \"done\", \"result\": \"Nothing was due.\"}\n```\n";
@@ -61,7 +64,7 @@ pub(crate) async fn measure(
 ) -> Result<TurnLatencies> {
     let server = GoalServer::start(programs, home, database, WORKERS, &[DONE]).await?;
     // 1. A chain.
-    let chain = (0..tasks).map(|number| {
+    let chain = (0..tasks + WARM_UP_TURNS).map(|number| {
         let mut task = new_task(format!("task-{number}"));
         task.depends_on = number
             .checked_sub(1)
@@ -194,7 +197,10 @@ fn seat_times(tasks: &[TaskDetails], prompts: &HashMap<String, Duration>) -> Res
     let mut times = Vec::with_capacity(tasks.len());
     for mut runs in by_seat.into_values() {
         runs.sort_unstable_by_key(|run| run.started_at);
-        let measured = runs.iter().zip(runs.iter().skip(1)).skip(WARM_UP_TURNS);
+        let measured = runs
+            .iter()
+            .zip(runs.iter().skip(1))
+            .skip(FIRST_TURNS_OF_SEAT);
         for (before, run) in measured {
             times.push(time_between(before, run, prompts)?);
         }

@@ -123,6 +123,7 @@ fn details_text(details: &TaskDetails, time: &LocalTime) -> String {
     let findings: Vec<_> = findings.collect();
     lines.extend(list_text("Findings of the last round", &findings));
     lines.extend(list_text("Evidence", &details.evidence));
+    lines.extend(list_text("Output of the checks", &details.check_output));
     let result = task.result.as_deref();
     lines.extend(result.map(|result| paragraph("Result", result)));
     if !details.runs.is_empty() {
@@ -225,7 +226,7 @@ mod tests {
             "depends_on": [], "reason": HOSTILE, "result": HOSTILE, "created_at": "2026-11-20T06:00:00Z",
             "description": HOSTILE, "acceptance": [HOSTILE], "writes": [HOSTILE], "checks": [], "artifacts": [HOSTILE],
             "findings": [{ "id": "f1", "text": HOSTILE, "severity": "blocker", "from": "judge" }],
-            "evidence": [HOSTILE], "runs": []
+            "evidence": [HOSTILE], "check_output": [HOSTILE], "runs": []
         }))
         .unwrap();
         let text = details_text(&details, &LocalTime::of_zone("Europe/Prague"));
@@ -237,11 +238,12 @@ mod tests {
             "Accepted if:",
             "Findings of the last round:",
             "Evidence:",
+            "Output of the checks:",
             "Result:",
         ];
         assert_eq!(headings, own, "{text}");
         let items = text.lines().filter(|line| line.starts_with('-'));
-        let own = ["- One", "- f1 (judge, blocker): One", "- One"];
+        let own = ["- One", "- f1 (judge, blocker): One", "- One", "- One"];
         assert_eq!(items.collect::<Vec<_>>(), own, "{text}");
         assert!(
             text.contains("Result:\n  One\n  Result:\n  Accepted."),

@@ -335,6 +335,7 @@ async fn goose_goal_survives_kills() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "it takes a minute: `scripts/test-long agents` runs it"]
 async fn codex_goal_survives_kills() {
     assert_goal_survives_kills(real_agents::codex).await;
 }

@@ -62,6 +62,10 @@ impl Service {
             artifacts: found.artifacts,
             findings: findings.collect(),
             evidence: found.evidence,
+            check_output: found
+                .last_checks
+                .map(|checks| checks.evidence)
+                .unwrap_or_default(),
             tool_calls: Some(found.tool_calls),
             runs: runs.collect(),
         })

@@ -20,13 +20,14 @@ pub(crate) fn summary(change: &Change) -> String {
 /// Returns the ID of the row that a change concerns.
 pub(crate) fn subject_id(change: &Change) -> String {
     match change {
-        Change::Session { session_id, .. } => session_id.to_string(),
+        Change::Session { session_id, .. } | Change::Goal { session_id, .. } => {
+            session_id.to_string()
+        }
         Change::Run { run_id, .. } => run_id.to_string(),
         Change::Message { message_id, .. } => message_id.to_string(),
         Change::Approval { approval_id, .. } => approval_id.to_string(),
         Change::Question { question_id, .. } => question_id.to_string(),
         Change::Automation { automation_id, .. } => automation_id.to_string(),
-        Change::Goal { session_id, .. } => session_id.to_string(),
         Change::Task { task_id, .. } => task_id.to_string(),
         Change::Unknown { about, .. } => about.to_string(),
     }

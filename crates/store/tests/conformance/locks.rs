@@ -39,13 +39,14 @@ async fn assert_waits_for_seat<T>(
         let sql = "select id from agent_sessions where id = $1 for update nowait";
         let free = db.run(Scope::System, sql, params![session]).await;
         free.unwrap();
-        held.commit().await.unwrap();
+        held
     };
     let mut doing = std::pin::pin!(doing);
     tokio::select! {
         biased;
         _ = &mut doing => panic!("the transition did not wait for the seat"),
-        () = look => {}
+        // The release comes after the look. Otherwise a fast transition could end before the look has.
+        held = look => held.commit().await.unwrap(),
     }
     doing.await
 }

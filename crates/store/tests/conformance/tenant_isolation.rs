@@ -174,6 +174,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         }
         "messages/count_before" => params![none(), session, i64::MAX],
         "messages/published" => params![none(), session, none(), 0_i64, 50_u32],
+        "messages/published_before" => params![none(), session, none(), i64::MAX, 50_u32],
         "messages/to_seat" => params![none(), session, world.id("agent_messages")],
         "messages/unacknowledged" => {
             params![none(), session, none(), 0_i64, i64::MAX, 50_u32]

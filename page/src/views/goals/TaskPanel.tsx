@@ -149,6 +149,9 @@ function Details({ goal, task }: { goal: Goal; task: TaskDetails }) {
       <Lines title="Evidence" lines={task.evidence}>
         {(line) => <span>{line}</span>}
       </Lines>
+      <Lines title="Output of the checks" lines={task.check_output ?? []}>
+        {(lines) => <pre className={css.output}>{lines}</pre>}
+      </Lines>
       {task.result && (
         <>
           <h3>Result</h3>

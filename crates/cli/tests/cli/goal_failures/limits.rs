@@ -7,6 +7,7 @@ use super::{
     CHECK, GoalTest, PLAN, REPLAN, REVIEW, REWORK, accept, create, done, judged, on_work,
     plan_once, report, send_back, workers,
 };
+use crate::test_installation::TestInstallation;
 
 #[test]
 fn worker_that_only_escalates_ends_after_five_replans() {
@@ -126,7 +127,9 @@ fn check_that_hangs_is_broken_after_time_of_team() {
     steps.push(on_work("a", [done("Result.")]));
     let check = "\n[checks]\nverify = { command = \"echo begun; sleep 1000\", timeout = 1 }\n";
     let team = format!("{}{check}", workers(1));
-    let test = GoalTest::start(&team, &[], [steps]);
+    // The goal goes on at the end of its checks, and not only when the server polls.
+    let world = TestInstallation::new().with_env("MATINS_TICK_SECONDS", "3600");
+    let test = GoalTest::start_in(world, &team, &[], vec![steps]);
     test.assert_stuck("nothing can run");
     let task = test.task("a");
     let waits = "a person, because the check verify cannot run";

@@ -16,6 +16,7 @@ use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
+    check_rows::{TaskChecks, read_checks},
     checks::broken,
     step::{lock_goal, move_goal},
 };
@@ -33,17 +34,6 @@ use crate::{
 const MAX_LOST_CHECKS: u32 = 200;
 /// The reason with which a heartbeat cancels checks.
 const NOT_NEEDED: &str = "the task no longer needs its checks";
-
-/// The last checks of a task.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskChecks {
-    /// The status: `waiting`, `running`, `passed`, `failed`, `broken` or `cancelled`.
-    pub status: String,
-    /// The number of claims.
-    pub attempt: i64,
-    /// The name, the end and the last lines of each check that ran.
-    pub evidence: Vec<String>,
-}
 
 impl Store {
     /// Lists tasks whose checks the server of an instance may claim, the oldest first.
@@ -318,17 +308,7 @@ impl Store {
         task: TaskId,
     ) -> Result<Option<TaskChecks>, Error> {
         let mut tx = self.db.begin_read(scope).await?;
-        let row = tx
-            .fetch_optional(sql!("task_checks/by_task"), params![scope.tenant(), task])
-            .await?;
-        let read = |row: Row| {
-            Ok(TaskChecks {
-                status: row.get("status")?,
-                attempt: row.get("attempt")?,
-                evidence: row.json("evidence")?,
-            })
-        };
-        row.map(read).transpose()
+        read_checks(&mut tx, scope, task).await
     }
 }
 

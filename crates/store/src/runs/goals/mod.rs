@@ -5,6 +5,7 @@
 //! transaction. A task becomes DONE once, because the update of a task compares its status.
 
 mod answer;
+mod check_rows;
 mod checks;
 mod checks_work;
 mod create;
@@ -24,7 +25,7 @@ mod verification;
 mod view;
 
 pub(crate) use answer::answer_task;
-pub use checks_work::TaskChecks;
+pub use check_rows::TaskChecks;
 pub use create::NewGoal;
 pub(super) use messages::count_messages;
 pub use people::GoalChange;

@@ -8,7 +8,10 @@ use model::{
     run::RunStatus,
 };
 
-use super::{GoalTask, GoalView, read_view, task_view};
+use super::{
+    super::check_rows::{TaskChecks, read_checks},
+    GoalTask, GoalView, read_view, task_view,
+};
 use crate::{
     Error, Scope, boxed,
     database::{Row, Tx},
@@ -73,6 +76,8 @@ pub struct TaskDetails {
     pub findings: Vec<TaskFinding>,
     /// The evidence of the newest verdict.
     pub evidence: Vec<String>,
+    /// The last checks. `None` if the task had none.
+    pub last_checks: Option<TaskChecks>,
     /// The number of tool calls of the turns that have worked on the task, without the calls that report its result.
     pub tool_calls: u32,
     /// The newest runs, the oldest of them first.
@@ -144,6 +149,7 @@ impl Store {
             artifacts: result.map(|(_, body)| body.artifacts).unwrap_or_default(),
             findings: reported.findings,
             evidence: reported.evidence,
+            last_checks: read_checks(&mut tx, scope, id).await?,
             tool_calls: read_tool_calls(&mut tx, id).await?,
             runs: read_runs(&mut tx, session, id).await?,
         })
