@@ -26,7 +26,7 @@ impl Mover<'_> {
 
     /// Notes the presence of a seat. Tasks of a removed seat go on elsewhere, with a new memory. That is no failed attempt.
     ///
-    /// A seat that comes back ends the wait for seats, and the pause of a goal that was stuck without it.
+    /// A seat that comes back or is removed ends the wait for seats, and the pause of a goal that was stuck without it.
     ///
     /// # Errors
     ///
@@ -34,15 +34,14 @@ impl Mover<'_> {
     pub(super) fn set_presence(&mut self, seat: SeatNo, presence: Presence) -> Result<(), Refusal> {
         self.check_seat(seat)?;
         self.graph.seats[seat.0].presence = presence;
-        match presence {
-            Presence::Offline => {}
-            Presence::Online => {
-                self.graph.seats_wait = SeatsWait::None;
-                if self.is_stuck_idle() {
-                    self.leave_stuck();
-                }
+        if presence == Presence::Removed {
+            self.remove_seat(seat);
+        }
+        if presence != Presence::Offline {
+            self.graph.seats_wait = SeatsWait::None;
+            if self.is_stuck_idle() {
+                self.leave_stuck();
             }
-            Presence::Removed => self.remove_seat(seat),
         }
         Ok(())
     }
@@ -209,14 +208,18 @@ impl Mover<'_> {
         Ok(())
     }
 
-    /// Counts a message turn if it continues those that two seats take alternately.
+    /// Counts a message turn if it continues those that two seats take alternately. A second turn of the same seat changes
+    /// nothing: it neither continues the talk nor begins it anew, so that two messages in one turn do not evade the limit.
     fn note_alternation(&mut self, seat: SeatNo) {
         let Alternation {
             last,
             before,
             turns,
         } = self.graph.alternation;
-        let turns = if last == Some(seat) || last.is_none() {
+        if last == Some(seat) {
+            return;
+        }
+        let turns = if last.is_none() {
             1
         } else if before == Some(seat) {
             turns + 1

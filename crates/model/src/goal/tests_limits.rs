@@ -154,6 +154,22 @@ fn two_seats_that_only_talk_wait_for_next_task_turn() {
 }
 
 #[test]
+fn two_turns_of_one_seat_begin_no_new_talk() {
+    let limits = Limits {
+        alternating_turns: 3,
+        ..Limits::default()
+    };
+    let mut game = Game::with_limits(team(2, None), limits);
+    game.plan(vec![work("a", &[])]);
+    game.end("worker-1", TurnEnd::Questions(1));
+    for seat in ["worker-1", "worker-1", "worker-2", "worker-2", "worker-1"] {
+        assert_eq!(message_turn(&mut game, seat), None);
+    }
+    let limit = message_turn(&mut game, "worker-2");
+    assert_eq!(limit, Some(MessageLimit::AlternatingTurns));
+}
+
+#[test]
 fn messages_are_refused_and_delayed_at_their_limits() {
     let limits = Limits {
         messages: 3,

@@ -228,7 +228,9 @@ impl Naive {
         let alternates = self.alternating() >= self.limits.alternating_turns as usize
             && last_two.contains(&seat);
         if !alternates && self.mail_turns < self.limits.message_turns {
-            self.talk.push(seat);
+            if self.talk.last() != Some(&seat) {
+                self.talk.push(seat);
+            }
             self.turns += 1;
             self.mail_turns += 1;
             self.idle += 1;
@@ -363,7 +365,7 @@ impl Naive {
 
     fn presence(&mut self, no: usize, presence: Presence) {
         self.seats[no].presence = presence;
-        if presence == Presence::Online {
+        if presence != Presence::Offline {
             self.seat_deadline = None;
             let idle = GoalState::Stuck(StuckCause::Idle);
             if self.goal == idle || self.stop == Some(idle) {

@@ -69,6 +69,20 @@ fn turn_on_offline_seat_is_awaited_until_deadline_and_goes_on() {
 }
 
 #[test]
+fn removed_seat_ends_pause_of_goal_that_waited_for_it() {
+    let mut game = Game::planned(team(2, None), vec![work("a", &[]), work("b", &[])]);
+    let lost = game.seat_no("worker-1");
+    game.go(Event::SeatPresence(lost, Presence::Offline));
+    game.end("worker-2", TurnEnd::Reported);
+    game.go(Event::DeadlinePassed(Deadline::Seats));
+    game.end("planner-1", SILENT);
+    assert_eq!(game.graph.goal(), GoalState::Stuck(StuckCause::Idle));
+    game.go(Event::SeatPresence(lost, Presence::Removed));
+    assert_eq!(game.graph.goal(), GoalState::Active);
+    assert_eq!(game.turn("worker-2"), "work a");
+}
+
+#[test]
 fn check_on_offline_seat_is_awaited_until_deadline_and_goes_on() {
     let checked = NewTask {
         checks: vec!["tests".to_owned()],
