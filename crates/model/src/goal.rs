@@ -90,7 +90,7 @@ pub use advance::advance;
 pub use budget::GoalBudget;
 pub use checks::{ChecksEnd, ChecksJob, EVIDENCE_LINES, NamedCheck, last_lines};
 pub use event::{
-    BudgetLevel, Deadline, Effect, Event, Finding, GoalEvent, GoalState, GoalStatus, MessageLimit,
+    BudgetLevel, Deadline, Effect, Event, Finding, GoalEvent, GoalState, GoalStatus, MessageDelay,
     PauseReason, Plan, Refusal, Severity, StuckCause, TurnEnd, Verdict,
 };
 pub use graph::{Alternation, Graph, SeatsWait, Stop};

@@ -14,6 +14,7 @@
 pub mod acp_lines;
 pub mod clock;
 pub mod databases;
+pub mod goal_tasks;
 pub mod invariants;
 pub mod model_server;
 pub mod processes;

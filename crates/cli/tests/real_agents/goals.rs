@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 use testkit::{
+    goal_tasks::{TWENTY_TASKS, Task},
     model_server::{ModelServer, ScriptRule, ScriptStep},
     processes::processes_with_marker,
     real_agents,
@@ -21,9 +22,6 @@ use super::{
     tool_user::ToolOffer,
 };
 
-/// A task with the keys of those that it depends on.
-type Task = (&'static str, &'static [&'static str]);
-
 /// Five tasks: a fan and a join.
 const FEW_TASKS: [Task; 5] = [
     ("t1", &[]),
@@ -32,30 +30,6 @@ const FEW_TASKS: [Task; 5] = [
     ("t4", &["t1"]),
     ("t5", &["t2", "t3", "t4"]),
 ];
-/// Twenty tasks: chains, a fan and a join.
-const MANY_TASKS: [Task; 20] = [
-    ("t01", &[]),
-    ("t02", &[]),
-    ("t03", &[]),
-    ("t04", &["t01"]),
-    ("t05", &["t01"]),
-    ("t06", &["t02"]),
-    ("t07", &["t02", "t03"]),
-    ("t08", &["t04"]),
-    ("t09", &["t05", "t06"]),
-    ("t10", &["t07"]),
-    ("t11", &["t08", "t09", "t10"]),
-    ("t12", &["t11"]),
-    ("t13", &["t11"]),
-    ("t14", &["t11"]),
-    ("t15", &["t11"]),
-    ("t16", &["t11"]),
-    ("t17", &["t12", "t13"]),
-    ("t18", &["t14", "t15", "t16"]),
-    ("t19", &["t17"]),
-    ("t20", &["t18", "t19"]),
-];
-
 /// A goal whose seats are all one agent.
 #[derive(Clone, Copy)]
 struct Play {
@@ -69,6 +43,26 @@ struct Play {
 }
 
 impl Play {
+    const fn few_tasks(start: LaunchAgent, kills: &'static [usize]) -> Self {
+        Self {
+            start,
+            workers: 2,
+            tasks: &FEW_TASKS,
+            sent_back: "t2",
+            kills,
+        }
+    }
+
+    const fn many_tasks(start: LaunchAgent) -> Self {
+        Self {
+            start,
+            workers: 3,
+            tasks: &TWENTY_TASKS,
+            sent_back: "t05",
+            kills: &[1, 4, 9, 15, 24, 33, 41],
+        }
+    }
+
     /// Returns the rules of the model. The first one that covers the newest prompt counts.
     fn script(&self) -> Vec<ScriptRule> {
         let rule = |texts: &[&str], calls: &[(&str, Value)]| rule(texts, ToolOffer::Direct, calls);
@@ -286,68 +280,35 @@ async fn assert_goal_is_played(play: Play) {
     }
 }
 
-async fn assert_agent_plays_goal(start: LaunchAgent) {
-    assert_goal_is_played(Play {
-        start,
-        workers: 2,
-        tasks: &FEW_TASKS,
-        sent_back: "t2",
-        kills: &[],
-    })
-    .await;
-}
-
-async fn assert_goal_survives_kills(start: LaunchAgent) {
-    assert_goal_is_played(Play {
-        start,
-        workers: 2,
-        tasks: &FEW_TASKS,
-        sent_back: "t2",
-        kills: &[2, 6],
-    })
-    .await;
-}
-
-async fn assert_goal_of_twenty_tasks_survives_kills(start: LaunchAgent) {
-    assert_goal_is_played(Play {
-        start,
-        workers: 3,
-        tasks: &MANY_TASKS,
-        sent_back: "t05",
-        kills: &[1, 4, 9, 15, 24, 33, 41],
-    })
-    .await;
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn goose_plays_goal() {
-    assert_agent_plays_goal(real_agents::goose).await;
+    assert_goal_is_played(Play::few_tasks(real_agents::goose, &[])).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn codex_plays_goal() {
-    assert_agent_plays_goal(real_agents::codex).await;
+    assert_goal_is_played(Play::few_tasks(real_agents::codex, &[])).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn goose_goal_survives_kills() {
-    assert_goal_survives_kills(real_agents::goose).await;
+    assert_goal_is_played(Play::few_tasks(real_agents::goose, &[2, 6])).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "it takes a minute: `scripts/test-long agents` runs it"]
 async fn codex_goal_survives_kills() {
-    assert_goal_survives_kills(real_agents::codex).await;
+    assert_goal_is_played(Play::few_tasks(real_agents::codex, &[2, 6])).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "it takes minutes: `scripts/test-long agents` runs it"]
 async fn goose_goal_of_twenty_tasks_survives_kills() {
-    assert_goal_of_twenty_tasks_survives_kills(real_agents::goose).await;
+    assert_goal_is_played(Play::many_tasks(real_agents::goose)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "it takes minutes: `scripts/test-long agents` runs it"]
 async fn codex_goal_of_twenty_tasks_survives_kills() {
-    assert_goal_of_twenty_tasks_survives_kills(real_agents::codex).await;
+    assert_goal_is_played(Play::many_tasks(real_agents::codex)).await;
 }

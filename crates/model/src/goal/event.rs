@@ -303,22 +303,14 @@ pub enum Event {
 }
 
 text_enum! {
-    /// A limit for which messages between seats start no turn.
-    MessageLimit, "a limit of message turns" {
+    /// The reason for which messages between seats start no turn.
+    MessageDelay, "a reason of messages that wait" {
+        /// The goal starts no turn now: it is paused, or out of budget or time.
+        NotActive = "not_active",
         /// Two seats took too many message turns alternately.
         AlternatingTurns = "alternating_turns",
         /// The goal has had too many message turns.
         MessageTurns = "message_turns",
-    }
-}
-
-impl MessageLimit {
-    /// Returns the value of the limit.
-    pub const fn value(self, limits: &Limits) -> u32 {
-        match self {
-            Self::AlternatingTurns => limits.alternating_turns,
-            Self::MessageTurns => limits.message_turns,
-        }
     }
 }
 
@@ -377,13 +369,13 @@ pub enum Effect {
         /// The memory.
         memory: Memory,
     },
-    /// A turn for messages of other seats was requested. It starts unless a limit delays it: then the next turn of a task on
-    /// the seat carries the messages.
+    /// A turn for messages of other seats was requested. It starts unless it is delayed: then the next turn of a task on the
+    /// seat carries the messages.
     MessageTurn {
         /// The seat.
         seat: SeatNo,
-        /// The limit.
-        delayed_by: Option<MessageLimit>,
+        /// The reason for which the turn does not start.
+        delayed_by: Option<MessageDelay>,
     },
     /// The turn under way on the seat is cancelled. Its end is an event, as every end is.
     StopTurn(SeatNo),

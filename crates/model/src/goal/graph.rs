@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::{
     goal::{
-        event::{BudgetLevel, GoalState, MessageLimit, StuckCause},
+        event::{BudgetLevel, GoalState, MessageDelay, StuckCause},
         limits::{Limits, MAX_TASKS},
         seat::{Directory, Input, Presence, Seat, SeatNo},
         task::{Progress, Step, Task, TaskKind, TaskNo},
@@ -256,19 +256,21 @@ impl Graph {
             .occupant(task, directory, &self.tasks[task.0].writes)
     }
 
-    /// Returns the limit for which messages to a seat have to wait for a turn of a task. Returns `None` if they may start a
-    /// turn of their own.
-    pub(super) fn message_limit(&self, seat: SeatNo) -> Option<MessageLimit> {
+    /// Returns the reason for which messages to a seat wait for a turn of a task. Returns `None` if they may start a turn of
+    /// their own.
+    pub(super) fn message_delay(&self, seat: SeatNo) -> Option<MessageDelay> {
         let Alternation {
             last,
             before,
             turns,
         } = self.alternation;
         let alternates = last == Some(seat) || before == Some(seat);
-        if self.message_turns >= self.limits.message_turns {
-            Some(MessageLimit::MessageTurns)
+        if self.goal != GoalState::Active || self.stop.is_some() {
+            Some(MessageDelay::NotActive)
+        } else if self.message_turns >= self.limits.message_turns {
+            Some(MessageDelay::MessageTurns)
         } else if alternates && turns >= self.limits.alternating_turns {
-            Some(MessageLimit::AlternatingTurns)
+            Some(MessageDelay::AlternatingTurns)
         } else {
             None
         }

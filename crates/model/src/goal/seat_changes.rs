@@ -193,7 +193,7 @@ impl Mover<'_> {
     /// Refuses a seat that is unknown or removed.
     pub(super) fn request_message_turn(&mut self, seat: SeatNo) -> Result<(), Refusal> {
         self.check_seat(seat)?;
-        let delayed_by = self.graph.message_limit(seat);
+        let delayed_by = self.graph.message_delay(seat);
         self.effects.push(Effect::MessageTurn { seat, delayed_by });
         if delayed_by.is_some() {
             return Ok(());

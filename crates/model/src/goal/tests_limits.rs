@@ -107,7 +107,7 @@ fn turns_without_progress_are_stuck() {
 }
 
 /// Requests a turn for messages of a seat, and returns the limit that delays it.
-fn message_turn(game: &mut Game, seat: &str) -> Option<MessageLimit> {
+fn message_turn(game: &mut Game, seat: &str) -> Option<MessageDelay> {
     let seat = game.seat_no(seat);
     game.go(Event::MessageTurn(seat));
     let decided = game.effects.iter().find_map(|effect| match effect {
@@ -126,7 +126,7 @@ fn two_seats_that_only_talk_wait_for_next_task_turn() {
         alternating_turns: 3,
         ..Limits::default()
     };
-    let mut game = Game::with_limits(team(2, None), limits.clone());
+    let mut game = Game::with_limits(team(2, None), limits);
     game.plan(vec![work("a", &[])]);
     game.end("worker-1", TurnEnd::Questions(1));
     for seat in ["worker-1", "worker-2", "worker-1"] {
@@ -134,12 +134,9 @@ fn two_seats_that_only_talk_wait_for_next_task_turn() {
     }
     let turns = game.graph.turns();
     for seat in ["worker-1", "worker-2"] {
-        let limit = message_turn(&mut game, seat).unwrap();
-        assert_eq!(limit, MessageLimit::AlternatingTurns);
-        assert_eq!(
-            (limit.as_str(), limit.value(&limits)),
-            ("alternating_turns", 3)
-        );
+        let delay = message_turn(&mut game, seat).unwrap();
+        assert_eq!(delay, MessageDelay::AlternatingTurns);
+        assert_eq!(delay.as_str(), "alternating_turns");
     }
     assert_eq!(game.graph.turns(), turns, "a delayed turn is none");
     // A third seat talks with them, and the turn of a task ends the talk.
@@ -150,6 +147,27 @@ fn two_seats_that_only_talk_wait_for_next_task_turn() {
     }
     assert!(message_turn(&mut game, "planner-1").is_some());
     game.go(Event::Answered(game.no("a")));
+    assert_eq!(message_turn(&mut game, "planner-1"), None);
+}
+
+#[test]
+fn messages_start_no_turn_while_goal_starts_none() {
+    let mut game = Game::planned(team(1, None), vec![work("a", &[]), work("b", &[])]);
+    let turns = game.graph.turns();
+    game.go(Event::Pause);
+    assert_eq!(
+        message_turn(&mut game, "planner-1"),
+        Some(MessageDelay::NotActive)
+    );
+    game.go(Event::Resume);
+    game.go(Event::Budget(BudgetLevel::UsedUp));
+    assert_eq!(game.graph.goal(), GoalState::Active, "a turn is under way");
+    assert_eq!(
+        message_turn(&mut game, "planner-1"),
+        Some(MessageDelay::NotActive)
+    );
+    assert_eq!(game.graph.turns(), turns);
+    game.go(Event::Budget(BudgetLevel::Enough));
     assert_eq!(message_turn(&mut game, "planner-1"), None);
 }
 
@@ -166,7 +184,7 @@ fn two_turns_of_one_seat_begin_no_new_talk() {
         assert_eq!(message_turn(&mut game, seat), None);
     }
     let limit = message_turn(&mut game, "worker-2");
-    assert_eq!(limit, Some(MessageLimit::AlternatingTurns));
+    assert_eq!(limit, Some(MessageDelay::AlternatingTurns));
 }
 
 #[test]
@@ -189,7 +207,7 @@ fn messages_are_refused_and_delayed_at_their_limits() {
     assert_eq!(message_turn(&mut game, "worker-1"), None);
     for seat in ["worker-1", "planner-1"] {
         let limit = message_turn(&mut game, seat);
-        assert_eq!(limit, Some(MessageLimit::MessageTurns));
+        assert_eq!(limit, Some(MessageDelay::MessageTurns));
     }
     // The turn of a task brings no further turns of messages.
     game.end("worker-1", TurnEnd::Reported);
@@ -209,6 +227,8 @@ fn message_turns_without_progress_are_stuck() {
     for seat in ["worker-2", "planner-1", "worker-2"] {
         assert_eq!(message_turn(&mut game, seat), None);
     }
+    let stuck = Stop::Stuck(StuckCause::NoProgress);
+    assert_eq!(game.graph.stop, Some(stuck), "before a turn of a task ends");
     game.end("worker-1", TurnEnd::Questions(1));
     game.end("planner-1", SILENT);
     assert_eq!(game.graph.goal(), GoalState::Stuck(StuckCause::NoProgress));

@@ -222,8 +222,12 @@ impl Naive {
         true
     }
 
-    /// Counts a turn for messages of other seats, unless the two last seats of a long talk or too many such turns delay it.
+    /// Counts a turn for messages of other seats, unless the goal starts none, or the two last seats of a long talk or too many
+    /// such turns delay it.
     fn message_turn(&mut self, seat: usize) {
+        if self.goal != GoalState::Active || self.stop.is_some() {
+            return;
+        }
         let last_two = &self.talk[self.talk.len().saturating_sub(2)..];
         let alternates = self.alternating() >= self.limits.alternating_turns as usize
             && last_two.contains(&seat);

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{
     InputId, SeatId, SessionId, Timestamp,
     entity::Run,
-    goal::MessageLimit,
+    goal::MessageDelay,
     run::Origin,
     seat_message::{INPUT_CONTENT, LONGEST_CHAIN},
 };
@@ -81,7 +81,7 @@ pub(crate) async fn wake_seats(
 }
 
 /// Counts a message that a seat of a goal has sent to `receivers`, and creates an input for each of them that has none for
-/// its messages. Returns the receivers whose messages wait for a turn of a task, each with its limit. The caller must hold
+/// its messages. Returns the receivers whose messages wait for a turn of a task, each with the reason. The caller must hold
 /// the locks of all seats of the session, and of the session.
 ///
 /// # Errors
@@ -94,7 +94,7 @@ pub(crate) async fn wake_receivers(
     goal: &mut Goal,
     receivers: &BTreeSet<SeatId>,
     now: Timestamp,
-) -> Result<BTreeMap<SeatId, MessageLimit>, Error> {
+) -> Result<BTreeMap<SeatId, MessageDelay>, Error> {
     let causes = receivers.iter().map(|seat| (*seat, WakeCause::Message));
     let causes: BTreeMap<SeatId, WakeCause> = causes.collect();
     let found = find_seats(tx, &causes).await?;
@@ -128,7 +128,7 @@ async fn insert_inputs(
     found: &[Row],
     (causes, delayed): (
         &BTreeMap<SeatId, WakeCause>,
-        &BTreeMap<SeatId, MessageLimit>,
+        &BTreeMap<SeatId, MessageDelay>,
     ),
     now: Timestamp,
 ) -> Result<(), Error> {

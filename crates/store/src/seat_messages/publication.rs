@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{
     MessageId, RunId, SeatId, SessionId, TenantId, Timestamp,
     entity::Session,
-    goal::MessageLimit,
+    goal::MessageDelay,
     lifecycle::{InvalidTransition, Lifecycle as _},
     seat_message::{LONGEST_CHAIN, MAX_UNDELIVERED, NamedSeat, Sender},
     session::{Admission, SessionStatus},
@@ -143,11 +143,11 @@ pub(crate) async fn publish(
             let woken = wake_receivers(store, tx, &mut log, &mut goal, &receivers, now);
             let delayed = woken.await?;
             block_messages(tx, &mut published, &delayed).await?;
-            for limit in MessageLimit::ALL {
-                let is_delayed = |seat: &&NamedSeat| delayed.get(&seat.id) == Some(limit);
+            for delay in MessageDelay::ALL {
+                let is_delayed = |seat: &&NamedSeat| delayed.get(&seat.id) == Some(delay);
                 let waiting: Vec<NamedSeat> = to.iter().filter(is_delayed).cloned().collect();
                 if !waiting.is_empty() {
-                    let text = describe_delay(*limit, &goal, &waiting);
+                    let text = describe_delay(*delay, &goal, &waiting);
                     add_waiting_notice(store, &mut log, publication, text, now);
                 }
             }
@@ -170,7 +170,7 @@ pub(crate) async fn publish(
 async fn block_messages(
     tx: &mut Tx,
     published: &mut [SeatMessage],
-    delayed: &BTreeMap<SeatId, MessageLimit>,
+    delayed: &BTreeMap<SeatId, MessageDelay>,
 ) -> Result<(), Error> {
     let blocked = LONGEST_CHAIN + 1;
     let mut rows = Vec::new();
@@ -184,20 +184,22 @@ async fn block_messages(
 }
 
 /// Returns the reason for which a message to seats of a goal starts no turn, for its transcript.
-fn describe_delay(limit: MessageLimit, goal: &Goal, waiting: &[NamedSeat]) -> String {
-    let value = limit.value(goal.graph.limits());
-    let cause = match limit {
-        MessageLimit::AlternatingTurns => {
-            format!("Two seats have only written to each other in {value} turns")
-        }
-        MessageLimit::MessageTurns => {
-            format!("The seats of the goal have had {value} turns for messages")
-        }
+fn describe_delay(delay: MessageDelay, goal: &Goal, waiting: &[NamedSeat]) -> String {
+    let (limits, session) = (goal.graph.limits(), goal.session);
+    let cause = match delay {
+        MessageDelay::NotActive => format!("The goal `{session}` starts no turn now"),
+        MessageDelay::AlternatingTurns => format!(
+            "Two seats have only written to each other in {} turns, which is the limit `{delay}` of the goal `{session}`",
+            limits.alternating_turns
+        ),
+        MessageDelay::MessageTurns => format!(
+            "The seats of the goal have had {} turns for messages, which is the limit `{delay}` of the goal `{session}`",
+            limits.message_turns
+        ),
     };
     format!(
-        "{cause}, which is the limit `{limit}` of the goal `{}`. This message to {} starts no turn. The next turn of a task on \
-         the seat brings the message with it, and so does a message of a person.",
-        goal.session,
+        "{cause}. This message to {} starts no turn. The next turn of a task on the seat brings the message with it, and so \
+         does a message of a person.",
         names_of(waiting)
     )
 }

@@ -70,8 +70,8 @@ pub(crate) use memories::{
     memory_of_removed_instance_is_replaced_and_named, retry_of_task_resumes_its_memory,
 };
 pub(crate) use messages::{
-    message_beyond_turns_of_goal_waits_for_task, messages_of_goal_are_refused_at_limit,
-    talk_of_two_seats_ends_by_limit_of_goal,
+    message_beyond_turns_of_goal_waits_for_task, message_of_paused_goal_starts_no_turn,
+    messages_of_goal_are_refused_at_limit, talk_of_two_seats_ends_by_limit_of_goal,
 };
 pub(crate) use moves::each_move_of_goal_is_in_its_log_once;
 pub(crate) use notifications::{
@@ -153,7 +153,7 @@ behaviours! {
             report_has_verdicts_and_text_of_planner, budget_and_time_of_goal_are_changed,
             moved_task_keeps_unknown_keys, edited_budget_keeps_unknown_keys,
             talk_of_two_seats_ends_by_limit_of_goal, messages_of_goal_are_refused_at_limit,
-            message_beyond_turns_of_goal_waits_for_task,
+            message_beyond_turns_of_goal_waits_for_task, message_of_paused_goal_starts_no_turn,
             each_move_of_goal_is_in_its_log_once,
             pause_and_end_of_goal_are_delivered_once_to_each_endpoint,
             stuck_goal_is_delivered_as_stuck_and_later_as_failed, question_is_delivered_once_with_its_goal,

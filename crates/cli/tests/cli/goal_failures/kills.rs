@@ -6,46 +6,25 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use testkit::{
     databases::TestDatabase,
+    goal_tasks::TWENTY_TASKS,
     scripted::{Event, LogEntry, PromptLog, Script, Step},
 };
 
 use super::{CHECK, REVIEW, accept, create, done, on_work, plan_once, send_back, workers};
 use crate::test_installation::TestInstallation;
 
-/// The tasks with their dependencies: chains, a fan and a join.
-const TASKS: [(&str, &[&str]); 20] = [
-    ("t01", &[]),
-    ("t02", &[]),
-    ("t03", &[]),
-    ("t04", &["t01"]),
-    ("t05", &["t01"]),
-    ("t06", &["t02"]),
-    ("t07", &["t02", "t03"]),
-    ("t08", &["t04"]),
-    ("t09", &["t05", "t06"]),
-    ("t10", &["t07"]),
-    ("t11", &["t08", "t09", "t10"]),
-    ("t12", &["t11"]),
-    ("t13", &["t11"]),
-    ("t14", &["t11"]),
-    ("t15", &["t11"]),
-    ("t16", &["t11"]),
-    ("t17", &["t12", "t13"]),
-    ("t18", &["t14", "t15", "t16"]),
-    ("t19", &["t17"]),
-    ("t20", &["t18", "t19"]),
-];
 /// The tasks whose first result the judge sends back.
 const SENT_BACK: [&str; 2] = ["t05", "t11"];
 /// The numbers of prompts of a goal after which processes are killed: the server at each, and at every
 /// second one the agent of the newest prompt before it.
 const KILLS: [usize; 7] = [1, 4, 9, 15, 24, 33, 41];
+
 /// Returns the steps for the first prompt in a memory, and for the later ones.
 fn prompts() -> [Vec<Step>; 2] {
     let work = |least, most| Step::Work { least, most };
-    let plan = TASKS.map(|(key, depends_on)| create(key, depends_on));
+    let plan = TWENTY_TASKS.map(|(key, depends_on)| create(key, depends_on));
     let mut steps: Vec<Step> = plan_once(plan).into();
-    for (key, _) in TASKS {
+    for (key, _) in TWENTY_TASKS {
         steps.push(on_work(
             key,
             [work(5, 60), done(&format!("Result of {key}."))],
@@ -64,7 +43,7 @@ fn prompts() -> [Vec<Step>; 2] {
         Step::when(&format!("{REVIEW} `{key}`:"), [work(5, 40), verdict])
     };
     let mut later = steps.clone();
-    for (key, _) in TASKS {
+    for (key, _) in TWENTY_TASKS {
         let first = if SENT_BACK.contains(&key) {
             send_back(&["source"], false)
         } else {
@@ -132,7 +111,7 @@ fn assert_done_once(world: &TestInstallation, goal: &str, entries: &[LogEntry]) 
         }
     }
     trace.kill();
-    for (key, depends_on) in TASKS {
+    for (key, depends_on) in TWENTY_TASKS {
         for needed in depends_on {
             assert!(done[*needed] < done[key], "{needed} before {key}: {done:?}");
         }
@@ -144,7 +123,7 @@ fn assert_done_once(world: &TestInstallation, goal: &str, entries: &[LogEntry]) 
         entries.iter().position(is_begin)
     };
     let mut prompts: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (key, _) in TASKS {
+    for (key, _) in TWENTY_TASKS {
         let task = world.json(&["task", "show", goal, key]);
         let runs = task["runs"].as_array().unwrap();
         let is_work = |run: &&Value| run["prompt"] == "work" || run["prompt"] == "rework";
@@ -155,7 +134,7 @@ fn assert_done_once(world: &TestInstallation, goal: &str, entries: &[LogEntry]) 
         let prompted = work.filter_map(|run| begin(run["id"].as_str().unwrap()));
         prompts.insert(key, prompted.collect());
     }
-    for (key, depends_on) in TASKS {
+    for (key, depends_on) in TWENTY_TASKS {
         let first = prompts[key].iter().min();
         assert!(first.is_some(), "{key} got no prompt");
         for needed in depends_on {
@@ -170,7 +149,7 @@ fn assert_done_once(world: &TestInstallation, goal: &str, entries: &[LogEntry]) 
     assert_eq!(plan.filter(|run| run["status"] == "succeeded").count(), 1);
     // 3. The report.
     let report = world.run(&["goal", "report", goal]).expect_success();
-    for (key, _) in TASKS {
+    for (key, _) in TWENTY_TASKS {
         assert!(report.contains(key), "{key}: {report}");
     }
 }

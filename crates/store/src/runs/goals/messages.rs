@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     SeatId, Timestamp,
-    goal::{Event, MessageLimit, Presence, Refusal},
+    goal::{Event, MessageDelay, Presence, Refusal},
 };
 
 use super::step::move_goal;
 use crate::{Error, database::Tx, goals::Goal, session_log::SessionLogWriter, store::Store};
 
 /// Counts a message of a seat to each of `sent`, and a turn for messages of each of `due`. Returns the seats of `due` that
-/// get no such turn, each with the limit for which their messages wait. The caller must hold the locks of all seats of the
+/// get no such turn, each with the reason for which its messages wait. The caller must hold the locks of all seats of the
 /// session, and of the session. The caller writes `log`.
 ///
 /// # Errors
@@ -25,7 +25,7 @@ pub(in crate::runs) async fn count_messages(
     sent: &BTreeSet<SeatId>,
     due: &BTreeSet<SeatId>,
     now: Timestamp,
-) -> Result<BTreeMap<SeatId, MessageLimit>, Error> {
+) -> Result<BTreeMap<SeatId, MessageDelay>, Error> {
     // The session of a goal that is over takes no input.
     if goal.graph.goal().is_over() {
         return Ok(BTreeMap::new());
@@ -51,6 +51,6 @@ pub(in crate::runs) async fn count_messages(
         moved => moved?,
     };
     let delayed = delayed.into_iter();
-    let delayed = delayed.filter_map(|(no, limit)| Some((goal.seat(no)?, limit)));
+    let delayed = delayed.filter_map(|(no, delay)| Some((goal.seat(no)?, delay)));
     Ok(delayed.collect())
 }

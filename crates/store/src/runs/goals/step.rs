@@ -9,7 +9,7 @@ use model::{
     SeatId, SessionId, Timestamp,
     event::Change,
     goal::{
-        Activity, Effect, Event, GoalState, Graph, Input, MessageLimit, SeatNo, Task, TaskNo,
+        Activity, Effect, Event, GoalState, Graph, Input, MessageDelay, SeatNo, Task, TaskNo,
         TurnEnd, advance,
     },
 };
@@ -91,11 +91,11 @@ struct Consequences {
     drop_staged: bool,
     /// The seats whose waiting runs were cancelled.
     freed: BTreeSet<SeatId>,
-    /// The seats whose messages start no turn, each with the limit for which they wait.
-    delayed: Vec<(SeatNo, MessageLimit)>,
+    /// The seats whose messages start no turn, each with the reason.
+    delayed: Vec<(SeatNo, MessageDelay)>,
 }
 
-/// Moves a goal by events, and writes the result. Returns the seats whose requested message turns wait, each with its limit.
+/// Moves a goal by events, and writes the result. Returns the seats whose requested message turns wait, each with the reason.
 /// The caller must hold the locks of all seats of the session, and of the session. The caller writes `log`.
 pub(super) async fn move_goal(
     store: &Store,
@@ -104,7 +104,7 @@ pub(super) async fn move_goal(
     goal: &mut Goal,
     events: Vec<Event>,
     now: Timestamp,
-) -> Result<Vec<(SeatNo, MessageLimit)>, Error> {
+) -> Result<Vec<(SeatNo, MessageDelay)>, Error> {
     // 1. Decide. The usage of a turn that ended counts before the next turn starts.
     let tasks_before = goal.graph.tasks().to_vec();
     let state_before = goal.graph.goal();
@@ -165,7 +165,7 @@ pub(super) async fn move_goal(
                     goal.deadline = Some((deadline, deadline_after(deadline, limits, now)));
                 }
                 Effect::MessageTurn { seat, delayed_by } => {
-                    found.delayed.extend(delayed_by.map(|limit| (seat, limit)));
+                    found.delayed.extend(delayed_by.map(|delay| (seat, delay)));
                 }
                 _ => {}
             }

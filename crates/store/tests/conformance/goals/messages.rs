@@ -186,3 +186,22 @@ pub(crate) async fn message_beyond_turns_of_goal_waits_for_task(db: &TestStore) 
     assert_eq!(stage.state_of(&answer).await, SeatMessageStatus::Delivered);
     assert_eq!(stage.message_counts(session).await.1, 1);
 }
+
+pub(crate) async fn message_of_paused_goal_starts_no_turn(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let plan = [work("a", &[]), work("b", &["a"])];
+    let session = stage.planned_goal(db, limited(1, 6, 200, 40), &plan).await;
+    let worker = stage.turn(db, session, "worker-1").await;
+    stage.change(session, GoalChange::Pause).await.unwrap();
+    let sent = stage
+        .write_to(session, &worker, "planner", "Which tone?")
+        .await;
+    let sent = sent.unwrap();
+    assert_eq!(sent.status(), SeatMessageStatus::Blocked);
+    stage.succeed(worker.run).await;
+    assert_eq!(stage.open_run(db, session, "planner").await, None);
+    assert_eq!(stage.message_counts(session).await, (1, 0, 0));
+    let shown = stage.transcript(session).await;
+    let says = format!("The goal `{session}` starts no turn now.");
+    assert!(shown.iter().any(|line| line.contains(&says)), "{shown:#?}");
+}
