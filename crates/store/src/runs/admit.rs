@@ -418,7 +418,8 @@ pub(crate) async fn defer_run(
     automation: Option<AutomationId>,
     now: Timestamp,
 ) -> Result<(), Error> {
-    if tx.execute(sql!("runs/defer"), params![run]).await? == 0 {
+    let own = Origin::Message.priority();
+    if tx.execute(sql!("runs/defer"), params![run, own]).await? == 0 {
         return Ok(());
     }
     // A worker may have claimed the run. Without this, later claims would count its heartbeat as a run in progress of

@@ -7,6 +7,7 @@ use model::{
     WorkerId,
     policy::SessionMode,
     run::RunStatus::{Deferred, Delivered, Queued},
+    session::SessionEvent,
 };
 
 use crate::{
@@ -148,6 +149,13 @@ pub(crate) async fn claim_takes_messages_of_seats_last(db: &TestStore) {
     assert_eq!(stage.claim().await, Some(of_seat));
     assert_eq!(stage.claim().await, Some(fired));
     assert_eq!(stage.statuses([behind]).await, [Deferred]);
+    // A pause takes the seat, and with it the priority, from a message that nobody has begun.
+    let session = stage.session().await;
+    let of_seat = stage.send_seat_message(session).await;
+    let behind = stage.send_message(session, "hello").await.run_id;
+    stage.move_on(session, SessionEvent::Pause).await;
+    stage.move_on(session, SessionEvent::Resume).await;
+    assert_eq!(stage.statuses([of_seat, behind]).await, [Deferred, Queued]);
 }
 
 pub(crate) async fn claim_of_named_run_claims_no_other(db: &TestStore) {
