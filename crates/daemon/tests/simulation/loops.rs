@@ -160,8 +160,10 @@ impl World {
                 1..8 => self.rng.below(10 * SECOND),
                 _ => self.rng.below(SECOND / 5),
             };
+            let secret = self.turn_secret();
             self.servers[index].turns.push(SimulatedTurn {
                 run,
+                secret,
                 automation: None,
                 stage: TurnStage::Claimed,
                 lease_until,
@@ -179,7 +181,7 @@ impl World {
     async fn begin_turn(&mut self, index: usize, turn: usize) -> anyhow::Result<()> {
         let server = &self.servers[index];
         let instance = server.host.instance;
-        let run = server.turns[turn].run;
+        let (run, secret) = (server.turns[turn].run, Some(server.turns[turn].secret));
         // The run may have begun without a reply: in this turn, or in an earlier turn of this run that was deferred and
         // claimed again.
         let mut of_run = server.turns.iter().filter(|turn| turn.run == run);
@@ -192,7 +194,10 @@ impl World {
         } else {
             sql::writes(&self.store).await?
         };
-        let begun = self.store.begin(run, &worker, instance, now, None).await?;
+        let begun = self
+            .store
+            .begin(run, &worker, instance, now, secret)
+            .await?;
         self.record_call("begin", || format!("{worker} {run} {}", begin_name(&begun)));
         if !own {
             anyhow::ensure!(
@@ -201,12 +206,8 @@ impl World {
                 begin_name(&begun)
             );
         }
-        let unlucky = if matches!(begun, StartReply::Deferred) {
-            2
-        } else {
-            25
-        };
-        if !self.calm && self.rng.one_in(unlucky) {
+        let deferred = matches!(begun, StartReply::Deferred);
+        if !self.calm && self.rng.one_in(if deferred { 2 } else { 25 }) {
             return self.lose_begin_reply(index, turn, &begun).await;
         }
         match begun {

@@ -37,6 +37,7 @@ pub(crate) enum TurnStage {
 #[derive(Debug, Clone)]
 pub(crate) struct SimulatedTurn {
     pub(crate) run: RunId,
+    pub(crate) secret: [u8; 32],
     pub(crate) automation: Option<AutomationId>,
     pub(crate) stage: TurnStage,
     /// The time at which the guard kills the agent, unless a heartbeat succeeds.

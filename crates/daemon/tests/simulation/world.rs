@@ -71,15 +71,15 @@ pub(crate) struct World {
     /// The number of calls of each transition and tick, by name.
     pub(crate) call_counts: BTreeMap<&'static str, u64>,
     pub(crate) steps: u64,
-    /// The trace of all events, if requested.
-    pub(crate) trace: Option<Vec<String>>,
+    /// The trace of all events.
+    pub(crate) trace: Vec<String>,
     entropy: Arc<SeededEntropy>,
     /// The folders with the lock files of the servers.
     folders: TempDir,
 }
 
 impl World {
-    pub(crate) async fn new(seed: u64, broken: Defect, traced: bool) -> anyhow::Result<Self> {
+    pub(crate) async fn new(seed: u64, broken: Defect) -> anyhow::Result<Self> {
         let mut chance = Rng::new(seed);
         let database = store::open(&Location::SqliteMemory).await?;
         let entropy = Arc::new(SeededEntropy::new(seed));
@@ -120,7 +120,7 @@ impl World {
             defect: broken,
             call_counts: BTreeMap::new(),
             steps: 0,
-            trace: traced.then(Vec::new),
+            trace: Vec::new(),
             entropy,
             folders: tempfile::tempdir()?,
         };
@@ -148,11 +148,15 @@ impl World {
 
     /// Adds an event that is no call to the trace.
     pub(crate) fn trace_event(&mut self, what: impl FnOnce() -> String) {
-        let now = self.time.now;
-        if let Some(trace) = &mut self.trace {
-            let seconds = Duration::from_micros(now.unsigned_abs());
-            trace.push(format!("{seconds:?}: {}", what()));
-        }
+        let seconds = Duration::from_micros(self.time.now.unsigned_abs());
+        self.trace.push(format!("{seconds:?}: {}", what()));
+    }
+
+    /// Returns a new secret of a turn. A turn's begin is recognised by it when it is repeated.
+    pub(crate) fn turn_secret(&self) -> [u8; 32] {
+        let mut secret = [0; 32];
+        self.entropy.fill(&mut secret);
+        secret
     }
 
     /// Returns a new ID of a session.
