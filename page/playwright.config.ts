@@ -5,6 +5,8 @@ export default defineConfig({
   outputDir: "test-results",
   // Each has a server and a browser of its own. Two suit a machine of two cores, because both often wait.
   workers: 2,
+  // The build server has one try for a change. The summary names a flaky test, which is mended next.
+  retries: process.env.CI === "true" ? 1 : 0,
   timeout: 120_000,
   expect: { timeout: 15_000 },
   reporter: "line",
