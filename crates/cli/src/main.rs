@@ -101,6 +101,7 @@ fn run(cli: Cli, output: Output) -> Result<Exit, CliError> {
     }
     match command {
         Command::Demo(args) => {
+            commands::demo::refuse_other_places(&global.flags)?;
             let config = load_config(&global, "warn")?;
             block_on(commands::demo::run(args, &config, output))
         }

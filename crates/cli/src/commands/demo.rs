@@ -31,6 +31,7 @@ use crate::{
     conversation::Transcript,
     environment,
     error::{CliError, Exit},
+    global::Flags,
     output::{ATTENTION, BOLD, Output, clean, paint},
     signals::Signals,
 };
@@ -80,6 +81,21 @@ fn parse_positive(text: &str) -> Result<usize, String> {
         Ok(number) if number > 0 => Ok(number),
         _ => Err("expected a whole number from 1".into()),
     }
+}
+
+/// Refuses flags that name a place for data, which the demonstration would ignore.
+pub(crate) fn refuse_other_places(flags: &Flags) -> Result<(), CliError> {
+    for flag in ["data", "database"] {
+        if let Some(value) = flags.0.get(flag) {
+            let value = clean(&value.to_string_lossy()).into_owned();
+            return Err(CliError::message(
+                Exit::Usage,
+                format!("invalid `--{flag}` `{value}`: the demonstration keeps its data elsewhere"),
+            )
+            .with_hint("choose the folder with `matins demo --dir DIR`"));
+        }
+    }
+    Ok(())
 }
 
 pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<Exit, CliError> {

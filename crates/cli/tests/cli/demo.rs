@@ -42,6 +42,19 @@ fn demo_remembers_across_turns_and_restarts() {
 }
 
 #[test]
+fn demo_refuses_places_that_it_would_ignore() {
+    let world = TestInstallation::new();
+    for (flag, value) in [("--data", "here"), ("--database", "sqlite:other.db")] {
+        let refused = world.run(&["demo", "--turns", "1", flag, value]);
+        assert_eq!(refused.code, 2, "{refused:#?}");
+        let expected = format!("invalid `{flag}` `{value}`");
+        assert!(refused.stderr.contains(&expected), "{refused:#?}");
+        assert!(refused.stderr.contains("--dir DIR"), "{refused:#?}");
+    }
+    assert!(!world.data_folder().exists());
+}
+
+#[test]
 fn ctrl_c_stops_demo_and_prints_next_steps() {
     let world = TestInstallation::new();
     let mut demo = world.start(&["demo", "--every", "1s"]);
