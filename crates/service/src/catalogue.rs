@@ -7,7 +7,10 @@ use std::{
 };
 
 use api_types::AgentInstallation;
-use model::agent::{AgentConfig, RestoreBy};
+use model::{
+    agent::{AgentConfig, RestoreBy},
+    permission::{PermissionRule, PermissionRules, Verdict},
+};
 use serde::Deserialize;
 
 const CATALOG_TOML: &str = include_str!("agents.toml");
@@ -34,6 +37,26 @@ struct CatalogEntry {
     mode: Option<String>,
     #[serde(default)]
     own_tools: Vec<String>,
+    #[serde(default)]
+    allow: Vec<AllowedRequest>,
+}
+
+/// A rule of an agent that allows permission requests.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AllowedRequest {
+    kind: String,
+    title: String,
+}
+
+impl From<AllowedRequest> for PermissionRule {
+    fn from(AllowedRequest { kind, title }: AllowedRequest) -> Self {
+        Self {
+            tool: kind,
+            title: Some(title),
+            verdict: Verdict::Allow,
+        }
+    }
 }
 
 /// Returns the catalogue by agent name. The file is part of the program, and a test reads it, so that it always
@@ -67,6 +90,8 @@ pub(crate) fn agents() -> Vec<(String, AgentConfig)> {
         config.restore_seconds = entry.restore_seconds.unwrap_or(config.restore_seconds);
         config.mode = entry.mode;
         config.own_tools = entry.own_tools;
+        let rules = entry.allow.into_iter().map(PermissionRule::from);
+        config.permissions = PermissionRules(rules.collect());
         (name, config)
     };
     catalog_entries().into_iter().map(agent).collect()
@@ -133,6 +158,11 @@ fn find_program(program: &str, search: Option<&String>) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use model::{
+        permission::{CallHistory, OwnTools, PermissionRequest, TOOL_NAMES},
+        tools::ToolAccess,
+    };
+
     use super::*;
 
     #[test]
@@ -165,6 +195,55 @@ mod tests {
             let mut once = config.pass_env.clone();
             once.dedup();
             assert_eq!(once, config.pass_env, "{name}");
+        }
+    }
+
+    /// Returns the kind that fast-agent 0.10.46 derives from a tool's name, by whole words.
+    fn kind_by_name(tool: &str) -> &'static str {
+        let has = |words: &[&str]| tool.split('_').any(|word| words.contains(&word));
+        if has(&["get", "list", "read"]) {
+            "read"
+        } else if has(&["create", "edit", "modify", "patch", "update", "write"]) {
+            "edit"
+        } else {
+            "other"
+        }
+    }
+
+    #[test]
+    fn fast_agent_may_use_tools_that_it_calls_edits_by_their_names() {
+        let (_, config) = agents()
+            .into_iter()
+            .find(|(name, _)| name == "fast-agent")
+            .unwrap();
+        let own = OwnTools::of(&config.own_tools, ToolAccess::All);
+        let is_allowed = |kind: &str, title: &str| {
+            let mut history = CallHistory::default();
+            history.record(Some(kind), Some(title), None);
+            let request = PermissionRequest {
+                tool_kind: kind.into(),
+                title: title.into(),
+                history,
+            };
+            let verdict = config.permissions.verdict(&request);
+            verdict == Some(Verdict::Allow) || own.cover(&request)
+        };
+        for tool in TOOL_NAMES {
+            let kind = kind_by_name(tool);
+            assert!(
+                is_allowed(kind, &format!("matins/{tool}")),
+                "{kind}: {tool}"
+            );
+        }
+        for (kind, title) in [
+            ("edit", "matins/create_file"),
+            ("edit", "matins/create_task; notes.md"),
+            ("edit", "files/update_task"),
+            ("edit", "update_task"),
+            ("execute", "matins/create_task"),
+            ("delete", "matins/update_task"),
+        ] {
+            assert!(!is_allowed(kind, title), "{kind}: {title}");
         }
     }
 

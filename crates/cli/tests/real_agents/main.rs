@@ -370,7 +370,14 @@ mod more_agents {
     async fn fast_agent_calls_each_tool() {
         assert_agent_calls_each_tool(ToolUser {
             start: real_agents::fast_agent,
-            options: &["--own-tools", "matins/{tool}"],
+            options: &[
+                "--own-tools",
+                "matins/{tool}",
+                "--allow",
+                "edit:matins/create_task",
+                "--allow",
+                "edit:matins/update_task",
+            ],
             offer: ToolOffer::Direct,
         })
         .await;
