@@ -143,6 +143,7 @@ mod tests {
             "runtime --folder f --server http://127.0.0.1:1 --token-file t --agents a,b --turns 7",
             "runtime --json --allow-http --folder=f --log-format=json",
             "mcp",
+            "mcp run_0199a5f0000070008000000000000001",
         ] {
             LongRunningCli::try_parse_from(arguments(line)).unwrap();
             assert_parsed_as_by_whole_grammar(line);
@@ -161,7 +162,7 @@ mod tests {
             "runtime",
             "runtime --folder f --turns 0",
             "runtimes --folder f",
-            "mcp more",
+            "mcp run more",
         ] {
             assert_parsed_as_by_whole_grammar(line);
         }

@@ -131,7 +131,7 @@ fn run(cli: Cli, output: Output) -> Result<Exit, CliError> {
         Command::Completions(args) => commands::completions::run(&args, Cli::command(), output),
         Command::Man(args) => commands::man::run(args, Cli::command(), output),
         Command::DemoAgent(args) => commands::demo_agent::run(args),
-        Command::Mcp(args) => commands::mcp::run(&args),
+        Command::Mcp(_) => commands::mcp::run(),
     }
 }
 

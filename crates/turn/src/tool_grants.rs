@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 pub const TOOL_SERVER_NAME: &str = "matins";
 /// The variable that names the file of a run.
 pub const RUN_FILE_VARIABLE: &str = "MATINS_RUN_FILE";
-/// The argument of the program that an agent starts to reach its tools.
+/// The command of the program that an agent starts to reach its tools.
 pub const MCP_ARGUMENT: &str = "mcp";
 
 /// The way of agents to the tools that this process serves.
@@ -175,12 +175,15 @@ pub(crate) struct ToolGrant {
 
 impl ToolGrant {
     /// Returns the MCP server that the agent starts.
+    ///
+    /// The run is an argument, so that no two turns share a server: the list of tools depends on the turn, and vibe 3.0.2
+    /// keeps it for a day by the command, the arguments and the names of the variables.
     pub(crate) fn server(&self) -> McpServer {
         let path = self.path.to_string_lossy().into_owned();
         McpServer {
             name: TOOL_SERVER_NAME.into(),
             command: self.inner.program.clone(),
-            args: vec![MCP_ARGUMENT.into()],
+            args: vec![MCP_ARGUMENT.into(), self.run.to_string()],
             env: BTreeMap::from([(RUN_FILE_VARIABLE.into(), path)]),
         }
     }
@@ -245,6 +248,22 @@ mod tests {
         assert!(!path.exists() && grants.granted(run).is_none());
         drop(grants);
         assert!(!folder.exists());
+    }
+
+    #[test]
+    fn servers_of_two_runs_differ_in_their_arguments() {
+        let parent = tempfile::tempdir().unwrap();
+        let socket = parent.path().join("tools.sock");
+        let folder = parent.path().join("worker");
+        let grants = ToolGrants::new("/bin/matins".into(), socket, folder).unwrap();
+        let args = [1, 2].map(|id| {
+            let run = RunId::from_uuid(Uuid::from_u128(id));
+            let grant = grants.grant(run, &test_secret(), "/work").unwrap();
+            let args = grant.server().args;
+            assert_eq!(args, [MCP_ARGUMENT.to_owned(), run.to_string()]);
+            args
+        });
+        assert_ne!(args[0], args[1]);
     }
 
     #[test]

@@ -7,9 +7,13 @@ use crate::{
 
 /// Serves the tools of Matins to the agent of a running turn, over MCP
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// The run; ignored, because the file that `MATINS_RUN_FILE` names has the run
+    // Agents keep lists of tools by the command line of the server, and the list depends on the run.
+    run: Option<String>,
+}
 
-pub(crate) fn run(Args {}: &Args) -> Result<Exit, CliError> {
+pub(crate) fn run() -> Result<Exit, CliError> {
     let Some(run_file) = environment::run_file() else {
         return Err(CliError::message(
             Exit::Usage,
