@@ -20,7 +20,7 @@ pub(crate) const SAVE: Tool = Tool {
     description: |offer| {
         if offer.task.is_some() {
             return "Hands in a result: a file (`path`), a `text` or an address (`uri`). Other content under a name makes its \
-                    next version. Limits: 100 MiB for each file, 50 in one turn.";
+                    next version. Limits: 100 MiB a file, 50 in one turn.";
         }
         "Hands in a result for people and later turns: a file (`path`), a `text` or an address (`uri`). Other content \
          under a name makes its next version; the same content changes nothing. Limits: 100 MiB for each file, 50 in \
@@ -49,7 +49,7 @@ pub(crate) const SAVE: Tool = Tool {
 pub(crate) const LIST: Tool = Tool {
     name: "list_artifacts",
     title: "List artifacts",
-    description: |_| "Lists the artifacts of this session, each version, the newest first.",
+    description: |_| "Lists this session's artifacts, each version, newest first.",
     input: |_| {
         json!({
             "type": "object",
@@ -69,7 +69,7 @@ pub(crate) const LIST: Tool = Tool {
 pub(crate) const GET: Tool = Tool {
     name: "get_artifact",
     title: "Get an artifact",
-    description: |_| "Returns an artifact of this session. Text up to 64 KiB is in the answer.",
+    description: |_| "Returns an artifact. Text up to 64 KiB is in the answer.",
     input: |offer| {
         let mut input = json!({
             "type": "object",
@@ -84,7 +84,7 @@ pub(crate) const GET: Tool = Tool {
         if offer.access == ToolAccess::All {
             input["properties"]["path"] = json!({
                 "type": "string",
-                "description": "A new file in the working directory for the content.",
+                "description": "A new file in the working directory.",
             });
         }
         input

@@ -28,8 +28,8 @@ pub(crate) const ASK_PERSON: Tool = Tool {
 
 fn description(offer: ToolOffer) -> &'static str {
     if offer.task.is_some() {
-        "Asks a person. The call returns at once: then end your turn without a report. The answer, or your `default` at the \
-         deadline, starts a later turn of your task. Limit: 3 questions in one turn."
+        "Asks a person. Then end your turn without a report: the answer, or your `default` at the deadline, starts a later \
+         turn of your task. Limit: 3 questions in one turn."
     } else {
         "Asks a person. The call returns at once: end your turn if you need the answer. The answer comes as your next \
          message; without an answer until the deadline, your `default` comes instead. Repeating the same question in a \
@@ -44,24 +44,24 @@ fn input(_: ToolOffer) -> Value {
             "question": {
                 "type": "string",
                 "maxLength": TEXT_BYTES,
-                "description": "The question. The person may know nothing but this text.",
+                "description": "The person may know nothing but this text.",
             },
             "options": {
                 "type": "array",
                 "maxItems": MAX_OPTIONS,
                 "items": { "type": "string", "maxLength": OPTION_BYTES },
-                "description": "Answers that you propose. The person may answer otherwise.",
+                "description": "Proposed answers. The person may answer otherwise.",
             },
             "default": {
                 "type": "string",
                 "maxLength": OPTION_BYTES,
-                "description": "The answer that counts if nobody answers.",
+                "description": "Counts if nobody answers.",
             },
             "hours": {
                 "type": "integer",
                 "minimum": 1,
                 "maximum": LONGEST_HOURS,
-                "description": format!("The time for an answer, in hours. Default: {DEFAULT_HOURS}."),
+                "description": format!("Hours for an answer. Default: {DEFAULT_HOURS}."),
             },
         },
         "required": ["question", "default"],

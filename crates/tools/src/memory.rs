@@ -18,7 +18,7 @@ pub(crate) const REMEMBER: Tool = Tool {
     description: |offer| {
         if offer.task.is_some() {
             return "Keeps a fact for all later turns of this goal. Writing a key again replaces its value. Keep results and \
-                    decisions, not whole documents. Limit: 50 entries in one turn.";
+                    decisions, not documents. Limit: 50 in one turn.";
         }
         "Keeps a fact for later turns, of other sessions of this automation too. Writing a key again replaces its value. \
          Keep results, decisions and preferences, not whole documents. Limits: 50 entries in one turn, 1,000 in all."
@@ -30,7 +30,7 @@ pub(crate) const REMEMBER: Tool = Tool {
                 "key": {
                     "type": "string",
                     "maxLength": 200,
-                    "description": "The name of the fact, such as build.last_failure.",
+                    "description": "Such as build.last_failure.",
                 },
                 "value": { "type": "string", "maxLength": 16384, "description": "The fact." },
                 "confidence": {
@@ -43,7 +43,7 @@ pub(crate) const REMEMBER: Tool = Tool {
                     "type": "integer",
                     "minimum": 1,
                     "maximum": 8760,
-                    "description": "The hours after which the fact is forgotten. Default: never.",
+                    "description": "Hours until it is forgotten. Default: never.",
                 },
             },
             "required": ["key", "value"],
@@ -61,7 +61,7 @@ pub(crate) const RECALL: Tool = Tool {
     title: "Recall facts",
     description: |offer| {
         if offer.task.is_some() {
-            return "Returns facts of this goal, the newest first; without input, the last 20. `unconfirmed` marks a fact of a \
+            return "Returns facts of this goal, newest first; without input, the last 20. `unconfirmed` marks a fact of a \
                     run that has not succeeded.";
         }
         "Returns facts that were remembered for this session and for the automations that run in it, the newest first. \
@@ -73,7 +73,7 @@ pub(crate) const RECALL: Tool = Tool {
             "properties": {
                 "key": { "type": "string", "description": "Only this key." },
                 "prefix": { "type": "string", "description": "Only keys that begin so." },
-                "text": { "type": "string", "description": "Only keys or values that contain this text." },
+                "text": { "type": "string", "description": "Only keys or values with this text." },
                 "min_confidence": {
                     "type": "number",
                     "minimum": 0,
@@ -84,7 +84,7 @@ pub(crate) const RECALL: Tool = Tool {
                     "type": "integer",
                     "minimum": 1,
                     "maximum": 50,
-                    "description": "The highest number of facts. Default: 20.",
+                    "description": "Default: 20.",
                 },
             },
             "additionalProperties": false,
@@ -99,7 +99,7 @@ pub(crate) const RECALL: Tool = Tool {
 pub(crate) const FORGET: Tool = Tool {
     name: "forget",
     title: "Forget a fact",
-    description: |_| "Deletes a fact that is wrong or of no use any more.",
+    description: |_| "Deletes a fact that is wrong or useless.",
     input: |_| {
         json!({
             "type": "object",

@@ -16,11 +16,11 @@ use crate::{
 
 pub(crate) const SEND: Tool = Tool {
     name: "send_message",
-    title: "Send a message to another agent",
+    title: "Send a message",
     description: |offer| {
         if offer.task.is_some() {
             return "Sends a message to other seats of the goal. It starts a turn of each; an answer comes in a later turn of \
-                    yours. Repeating it in a turn changes nothing. Limit: 20 messages in one turn.";
+                    yours. Limit: 20 messages in one turn.";
         }
         "Sends a message to other seats of this session. It starts a turn of each of them; do not wait for an answer: it comes \
          as your next message. Repeating the same message in a turn changes nothing. Limit: 20 messages in one turn."
@@ -31,12 +31,12 @@ pub(crate) const SEND: Tool = Tool {
             "properties": {
                 "to": {
                     "type": "string",
-                    "description": "The name of a seat, or `all` for all other seats.",
+                    "description": "A seat's name, or `all` for all other seats.",
                 },
                 "text": {
                     "type": "string",
                     "maxLength": TEXT_BYTES,
-                    "description": "The message. The other agent knows nothing but this text.",
+                    "description": "The other agent knows nothing but this text.",
                 },
             },
             "required": ["to", "text"],
@@ -51,22 +51,15 @@ pub(crate) const SEND: Tool = Tool {
 
 pub(crate) const READ: Tool = Tool {
     name: "read_messages",
-    title: "Read messages of other agents",
-    description: |offer| {
-        if offer.access == ToolAccess::All {
-            "Returns messages to your seat, in order: those that wait, or those after `since`. `ack` takes the IDs of messages \
-             that no later turn shall bring."
-        } else {
-            "Returns messages to your seat, in order: those that wait, or those after `since`."
-        }
-    },
+    title: "Read messages",
+    description: |_| "Returns messages to your seat, in order: those that wait, or those after `since`.",
     input: |offer| {
         let mut input = json!({
             "type": "object",
             "properties": {
                 "since": {
                     "type": "string",
-                    "description": "The ID of a message, or `next` of the answer before.",
+                    "description": "A message's ID, or `next` of the answer before.",
                 },
             },
             "additionalProperties": false,
@@ -76,7 +69,7 @@ pub(crate) const READ: Tool = Tool {
                 "type": "array",
                 "maxItems": CARRIED_PER_TURN,
                 "items": { "type": "string" },
-                "description": "The IDs of messages to acknowledge.",
+                "description": "IDs of messages that no later turn shall bring.",
             });
         }
         input

@@ -24,10 +24,7 @@ use crate::{
 pub(crate) const CREATE: Tool = Tool {
     name: "create_task",
     title: "Create a task",
-    description: |_| {
-        "Adds a task to the plan, or replaces the one of this turn with the same `key`. The tasks start when your turn has ended \
-         with success."
-    },
+    description: |_| "Adds a task to the plan, or replaces this turn's with the same `key`. The tasks start once your turn has succeeded.",
     input: |_| {
         json!({
             "type": "object",
@@ -35,7 +32,7 @@ pub(crate) const CREATE: Tool = Tool {
                 "key": {
                     "type": "string",
                     "maxLength": KEY_BYTES,
-                    "description": "A short new name: letters, digits, `-`, `_` and `.`.",
+                    "description": "A new name: letters, digits, `-`, `_` and `.`.",
                 },
                 "title": { "type": "string", "maxLength": TITLE_BYTES, "description": "One line for lists." },
                 "description": {
@@ -44,7 +41,7 @@ pub(crate) const CREATE: Tool = Tool {
                     "description": "Objective, output, sources and boundary. The seat knows only this and the results of \
                                     `depends_on`.",
                 },
-                "role": { "type": "string", "description": "The role that does it, such as `worker`." },
+                "role": { "type": "string", "description": "Such as `worker`." },
                 "depends_on": {
                     "type": "array",
                     "maxItems": MAX_DEPENDS_ON,
@@ -67,13 +64,13 @@ pub(crate) const CREATE: Tool = Tool {
                     "type": "array",
                     "maxItems": MAX_WRITES,
                     "items": { "type": "string" },
-                    "description": "Paths that it writes. Tasks with common paths run one by one.",
+                    "description": "Paths. Tasks with common paths run one by one.",
                 },
                 "replaces": {
                     "type": "array",
                     "maxItems": MAX_REPLACES,
                     "items": { "type": "string" },
-                    "description": "Keys of open or failed tasks that it replaces.",
+                    "description": "Keys of open or failed tasks.",
                 },
                 "priority": {
                     "type": "integer",

@@ -15,7 +15,7 @@ use crate::{
 pub(crate) const LIST: Tool = Tool {
     name: "list_tasks",
     title: "List tasks",
-    description: |_| "Lists the tasks of the goal with status, seat, result and the cause of waiting. `task` returns one whole.",
+    description: |_| "Lists the goal's tasks with status, seat, result and cause of waiting. `task` returns one whole.",
     input: |_| {
         json!({
             "type": "object",

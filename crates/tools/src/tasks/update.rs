@@ -24,7 +24,7 @@ pub(crate) const UPDATE: Tool = Tool {
     title: "Report a task",
     description: |offer| {
         if is_planner(offer) {
-            "Cancels a task and those behind it when your turn has ended with success, or withdraws a task of this turn."
+            "Cancels a task and those behind it once your turn has succeeded, or withdraws a task of this turn."
         } else {
             "Reports the end of your task. The newest report counts when your turn ends, so end it then. Without this call, \
              your task has no result."
