@@ -134,6 +134,12 @@ pub(crate) async fn foreign_keys(db: &TestStore) -> Vec<ForeignKey> {
     keys.into_values().collect()
 }
 
+/// Returns the options with which SQLite was built.
+pub(crate) async fn compile_options(db: &TestStore) -> BTreeSet<String> {
+    let sql = "select compile_options as name from pragma_compile_options";
+    texts(db, sql).await.into_iter().collect()
+}
+
 async fn texts(db: &TestStore, sql: &'static str) -> Vec<String> {
     let mut tx = db.database.begin_read(Scope::System).await.unwrap();
     let rows = tx.fetch_all(statement(sql), params![]).await.unwrap();

@@ -387,3 +387,10 @@ async fn migration_of_first_version_keeps_rows() {
     .unwrap();
     assert_eq!(left, 0);
 }
+
+/// `.cargo/config.toml` turns the option off. With it, connections share one page cache.
+pub(crate) async fn connections_share_no_pages(db: &TestStore) {
+    let options = catalog::compile_options(db).await;
+    assert!(options.contains("THREADSAFE=1"), "{options:?}");
+    assert!(!options.contains("ENABLE_MEMORY_MANAGEMENT"), "{options:?}");
+}
