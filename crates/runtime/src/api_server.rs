@@ -8,6 +8,7 @@ use futures::future::BoxFuture;
 use model::RunId;
 use runtime_api::trigger::{FireReply, FireRequest};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 use turn::{AgentRuntime, TurnControl, TurnEnd, TurnStoreError, execute};
 
@@ -29,6 +30,8 @@ pub(crate) struct ApiServer {
     pub(crate) allowed_agents: Option<Vec<String>>,
     /// Takes the refusal of the token, which ends the runtime.
     pub(crate) refusals: mpsc::Sender<Error>,
+    /// Cancelled when no more turns may begin.
+    pub(crate) stop: CancellationToken,
 }
 
 impl ApiServer {
@@ -53,7 +56,12 @@ impl TriggerServer for ApiServer {
         Box::pin(async move {
             // Before each claim, kill leftover agents of dead workers. Otherwise the next turn of a session could run
             // beside the previous agent.
-            let swept = self.locks.worker().kill_leftovers().await;
+            let sweep = self
+                .locks
+                .with_worker(|worker| async move { worker.kill_leftovers().await });
+            let Some(swept) = self.stop.run_until_cancelled(sweep).await else {
+                return Ok(ClaimOutcome::NotNow);
+            };
             swept.map_err(|source| ServerError {
                 action: "kill the leftover processes of dead workers",
                 source: Box::new(source),

@@ -7,6 +7,7 @@
 use std::{
     sync::{Arc, Mutex, PoisonError},
     task::Poll,
+    time::Duration,
 };
 
 use delivery::{ForeignTrigger, Trigger, TriggerRequest};
@@ -14,7 +15,7 @@ use futures::future::BoxFuture;
 use model::RunId;
 use tokio::{
     sync::{AcquireError, watch},
-    time::Instant,
+    time::{Instant, sleep},
 };
 use tokio_util::sync::CancellationToken;
 use trigger_folder::{
@@ -31,6 +32,8 @@ use crate::{
 
 /// The most unknown fields of a file that the log names.
 const MAX_LOGGED_FIELDS: usize = 5;
+/// The longest wait for the removal of a file after the stop.
+pub(crate) const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The request of a file.
 pub(crate) enum FileRequest {
@@ -102,6 +105,8 @@ pub(crate) struct FileWorker {
     /// Counts the answers of the server.
     pub(crate) answers: watch::Sender<u64>,
     pub(crate) incomplete: Mutex<IncompleteFiles>,
+    /// The longest wait for the folder after the stop: [`REMOVAL_TIMEOUT`], except in tests.
+    pub(crate) folder_timeout: Duration,
     /// Cancelled when no more turns may begin.
     pub(crate) stop: CancellationToken,
     /// Cancelled when the running turns must end and their runs are requeued.
@@ -182,10 +187,35 @@ impl FileWorker {
         // 2. Remove it. If that fails, the next try finds that the work is done.
         #[cfg(feature = "failpoints")]
         failpoint::reached("runtime: file done");
-        self.folder.remove(name.clone(), stamp).await?;
+        let removal = self.folder.remove(name.clone(), stamp);
+        let end = self.await_removal(&name, removal).await?;
         #[cfg(feature = "failpoints")]
         failpoint::reached("runtime: file removed");
-        Ok(self.removed(&name))
+        Ok(end)
+    }
+
+    /// Waits until a file has left the folder. After the stop, waits for at most the timeout, because a network volume may
+    /// hang. The file then stays, and the next runtime removes it.
+    async fn await_removal(
+        &self,
+        name: &FileName,
+        removal: impl Future<Output = Result<(), FolderError>>,
+    ) -> Result<FileEnd, FileError> {
+        let overdue = async {
+            self.stop.cancelled().await;
+            sleep(self.folder_timeout).await;
+        };
+        tokio::select! {
+            biased;
+            removed = removal => {
+                removed?;
+                Ok(self.removed(name))
+            }
+            () = overdue => {
+                tracing::warn!(file = %name, "`{name}` stays, because its folder does not answer");
+                Ok(FileEnd::Later)
+            }
+        }
     }
 
     /// Claims a run and takes its turn.
@@ -263,8 +293,8 @@ impl FileWorker {
 
     async fn reject(&self, name: FileName, reason: String) -> Result<FileEnd, FileError> {
         tracing::warn!(file = %name, "moved `{name}` to `failed`: {reason}");
-        self.folder.reject(name.clone(), reason).await?;
-        Ok(self.removed(&name))
+        let rejection = self.folder.reject(name.clone(), reason);
+        self.await_removal(&name, rejection).await
     }
 
     fn removed(&self, name: &FileName) -> FileEnd {

@@ -1,13 +1,13 @@
 //! The loop over a trigger folder: lists it, works on its files, and waits for changes.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, convert::Infallible, sync::Arc, time::Duration};
 
 use tokio::{
     sync::watch,
-    task::{Id, JoinError, JoinSet},
-    time::{Instant, sleep_until},
+    task::{Id, JoinError, JoinHandle, JoinSet, spawn_blocking},
+    time::{Instant, sleep_until, timeout},
 };
-use trigger_folder::{FileName, FolderWatcher, Scan};
+use trigger_folder::{FileName, FolderWatch, FolderWatcher, Scan};
 
 use crate::{
     file_worker::{FileEnd, FileError, FileWorker},
@@ -24,10 +24,15 @@ const LISTING_PAUSE_FACTOR: u32 = 4;
 /// The pause after a listing that failed.
 const LISTING_RETRY_PAUSE: Duration = Duration::from_secs(1);
 
+/// The error of listing a page of the folder.
+type ListingError = Box<dyn std::error::Error + Send + Sync>;
+
 /// The loop over one folder.
 pub(crate) struct FolderLoop {
     worker: Arc<FileWorker>,
     files: PendingFiles,
+    /// The listing under way, on a thread for blocking work.
+    listing: Option<JoinHandle<Result<Scan, ListingError>>>,
     tasks: JoinSet<Result<FileEnd, FileError>>,
     names: HashMap<Id, FileName>,
     /// The absence of the server. `None` while it answers.
@@ -56,6 +61,7 @@ impl FolderLoop {
             answers: worker.answers.subscribe(),
             worker: Arc::new(worker),
             files: PendingFiles::default(),
+            listing: None,
             tasks: JoinSet::new(),
             names: HashMap::new(),
             absence: None,
@@ -66,16 +72,30 @@ impl FolderLoop {
 
     /// Works on the files of the folder until the worker's stop is cancelled, and then waits for the files at work. A
     /// turn that runs then ends by itself or by the worker's requeue.
-    pub(crate) async fn run(mut self, mut watcher: FolderWatcher) {
+    pub(crate) async fn run(mut self, watcher: FolderWatcher) {
         let stop = self.worker.stop.clone();
-        while !stop.is_cancelled() {
-            self.list().await;
+        tokio::select! {
+            // The stop goes first, so that a file which ends at the same time starts no other one. It interrupts a
+            // listing and the reading of a file, because the folder may hang.
+            biased;
+            () = stop.cancelled() => {}
+            never = self.serve(watcher) => match never {},
+        }
+        while let Some(ended) = self.tasks.join_next_with_id().await {
+            self.note_end(ended);
+        }
+        // A listing uses the locks, which the next runtime of the folder needs.
+        if let Some(listing) = self.listing.take() {
+            timeout(self.worker.folder_timeout, listing).await.ok();
+        }
+    }
+
+    async fn serve(&mut self, mut watcher: FolderWatcher) -> Infallible {
+        loop {
+            self.list(watcher.watch()).await;
             self.start_files().await;
             let next = self.next_instant();
             tokio::select! {
-                // The stop goes first, so that a file which ends at the same time starts no other one.
-                biased;
-                () = stop.cancelled() => {}
                 Some(ended) = self.tasks.join_next_with_id() => {
                     self.note_end(ended);
                     while let Some(ended) = self.tasks.try_join_next_with_id() {
@@ -90,18 +110,19 @@ impl FolderLoop {
                 () = sleep_until(next) => {}
             }
         }
-        while let Some(ended) = self.tasks.join_next_with_id().await {
-            self.note_end(ended);
-        }
     }
 
     /// Lists the next page of the folder if one is needed.
-    async fn list(&mut self) {
+    async fn list(&mut self, watch: Arc<FolderWatch>) {
         let now = Instant::now();
         let Some(page) = self.files.next_page().filter(|_| self.next_listing <= now) else {
             return;
         };
-        match self.read_page(page).await {
+        let worker = Arc::clone(&self.worker);
+        let listing = spawn_blocking(move || read_page(&worker, &watch, &page));
+        let found = self.listing.insert(listing).await;
+        self.listing = None;
+        match found.unwrap_or_else(|died| Err(died.into())) {
             Ok(found) => {
                 self.files.add_page(found);
                 self.next_listing = Instant::now() + now.elapsed() * LISTING_PAUSE_FACTOR;
@@ -117,15 +138,6 @@ impl FolderLoop {
                 }
             }
         }
-    }
-
-    async fn read_page(
-        &self,
-        page: PageRequest,
-    ) -> Result<Scan, Box<dyn std::error::Error + Send + Sync>> {
-        // Another folder may have returned in place of one that vanished.
-        self.worker.locks.renew().await?;
-        Ok(self.worker.folder.scan(page.after, page.limit).await?)
     }
 
     /// Starts the work on the files that are ready. Reads them one after the other and queues their turns at once, so
@@ -225,6 +237,18 @@ impl FolderLoop {
             }
         }
     }
+}
+
+/// Renews the watch and the locks, because another folder may have returned in place of one that vanished, and lists a page.
+/// Blocks the calling thread: one task does all three, so that an idle runtime wakes up seldom.
+fn read_page(
+    worker: &FileWorker,
+    watch: &FolderWatch,
+    page: &PageRequest,
+) -> Result<Scan, ListingError> {
+    watch.renew();
+    worker.locks.renew()?;
+    Ok(worker.folder.scan(page.after.as_ref(), page.limit)?)
 }
 
 fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {

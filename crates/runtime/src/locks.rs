@@ -10,6 +10,7 @@ use std::{
 
 use agent::WorkerLock;
 use model::WorkerId;
+use tokio::runtime::Handle;
 use trigger_folder::{FolderLock, LockError};
 
 /// The error of taking the locks.
@@ -43,16 +44,25 @@ struct TakenLocks {
 impl Locks {
     /// Takes the locks until this value is dropped.
     pub(crate) async fn acquire(folder: &Path, worker: WorkerId) -> Result<Self, LocksError> {
-        let taken = acquire(folder, &worker).await?;
-        Ok(Self {
-            folder: folder.to_owned(),
-            taken: RwLock::new(taken),
-            worker,
+        let path = folder.to_owned();
+        let acquired = tokio::task::spawn_blocking(move || {
+            let taken = acquire(&path, &worker)?;
+            Ok::<_, LocksError>(Self {
+                folder: path,
+                taken: RwLock::new(taken),
+                worker,
+            })
+        });
+        acquired.await.unwrap_or_else(|died| {
+            Err(LocksError::Worker {
+                folder: folder.to_owned(),
+                source: io::Error::other(died),
+            })
         })
     }
 
-    /// Takes the locks of the folder that is in place now, if it is another one.
-    pub(crate) async fn renew(&self) -> Result<(), LocksError> {
+    /// Takes the locks of the folder that is in place now, if it is another one. Blocks the calling thread.
+    pub(crate) fn renew(&self) -> Result<(), LocksError> {
         let is_current = {
             let taken = self.taken.read().unwrap_or_else(PoisonError::into_inner);
             taken.folder.is_current()
@@ -60,8 +70,13 @@ impl Locks {
         if is_current {
             return Ok(());
         }
-        let taken = acquire(&self.folder, &self.worker).await?;
-        *self.taken.write().unwrap_or_else(PoisonError::into_inner) = taken;
+        let taken = acquire(&self.folder, &self.worker)?;
+        let before = {
+            let mut current = self.taken.write().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *current, taken)
+        };
+        // The files of the earlier folder are closed without the lock, because that may hang on a network volume.
+        drop(before);
         tracing::warn!(
             "another folder is at `{}`: it is locked",
             self.folder.display()
@@ -74,21 +89,32 @@ impl Locks {
         let taken = self.taken.read().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&taken.worker)
     }
+
+    /// Uses the lock of the worker on a thread for blocking work, because the folder may hang. The caller may drop the
+    /// future, and the thread goes on.
+    pub(crate) async fn with_worker<T, F>(
+        &self,
+        work: impl FnOnce(Arc<WorkerLock>) -> F + Send + 'static,
+    ) -> io::Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = io::Result<T>>,
+    {
+        let (worker, handle) = (self.worker(), Handle::current());
+        let done = tokio::task::spawn_blocking(move || handle.block_on(work(worker)));
+        done.await.map_err(io::Error::other).flatten()
+    }
 }
 
-async fn acquire(folder: &Path, worker: &WorkerId) -> Result<TakenLocks, LocksError> {
-    let locked = FolderLock::acquire(folder).await?;
-    let (workers, worker) = (locked.workers_path().to_owned(), worker.clone());
-    let taken = {
-        let workers = workers.clone();
-        tokio::task::spawn_blocking(move || WorkerLock::acquire(&workers, &worker)).await
-    };
-    let taken = taken.map_err(io::Error::other).flatten();
+fn acquire(folder: &Path, worker: &WorkerId) -> Result<TakenLocks, LocksError> {
+    let locked = FolderLock::acquire(folder)?;
+    let workers = locked.workers_path();
+    let taken = WorkerLock::acquire(workers, worker).map_err(|source| LocksError::Worker {
+        folder: workers.to_owned(),
+        source,
+    })?;
     Ok(TakenLocks {
+        worker: Arc::new(taken),
         folder: locked,
-        worker: Arc::new(taken.map_err(|source| LocksError::Worker {
-            folder: workers,
-            source,
-        })?),
     })
 }

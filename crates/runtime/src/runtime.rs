@@ -1,6 +1,12 @@
 //! A whole runtime: locks its folder, registers at the server, takes the turns of the files, and stops.
 
-use std::{collections::BTreeMap, convert::Infallible, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    convert::Infallible,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use agent::{GracePeriods, GuardProgram};
 use client::Client;
@@ -18,7 +24,7 @@ use crate::{
     ServerClock, ServerLink, TurnContext,
     api_server::ApiServer,
     boxed,
-    file_worker::FileWorker,
+    file_worker::{FileWorker, REMOVAL_TIMEOUT},
     folder_loop::FolderLoop,
     locks::{Locks, LocksError},
     running_turns::RunningTurns,
@@ -122,62 +128,93 @@ pub enum RuntimeError {
 pub async fn run(mut config: RuntimeConfig, stop: RuntimeStop) -> Result<(), RuntimeError> {
     // 1. Lock the folder, and kill the agents that dead workers have left.
     let worker = WorkerId::generate(&config.hostname, std::process::id(), &*config.entropy);
-    let locks = Locks::acquire(&config.folder, worker.clone()).await?;
-    let locks = Arc::new(locks);
-    let dead = locks.worker().kill_leftovers().await;
-    dead.map_err(RuntimeError::Leftovers)?;
-    let dead = locks.worker().dead_workers();
-    let dead = dead.map_err(RuntimeError::Leftovers)?;
-    // 2. Register, and give up the runs of the dead workers at once.
+    let locking = lock(&config.folder, worker.clone());
+    // The folder may hang.
+    let Some(locked) = stop.stop.run_until_cancelled(locking).await else {
+        return Ok(());
+    };
+    let (locks, dead) = locked?;
+    // 2. Serve.
     let clock = ServerClock::new(
         Arc::clone(&config.machine_clock),
         Arc::clone(&config.uptime),
     );
     let clock = Arc::new(clock);
     let link = ServerLink::new(config.client.runtime(worker), Arc::clone(&clock));
-    let tools = match config.listen_for_tools.take() {
-        Some(listen) => {
-            let server = ToolForwarder {
-                client: link.client().clone(),
-                retries: Retries::DEFAULT,
-            };
-            let listening = listen(link.client().worker(), &dead, Arc::new(server));
-            Some(listening.map_err(RuntimeError::Tools)?)
-        }
-        None => None,
-    };
-    let Some(registration) = register(&link, &config.version, &dead, &stop.stop).await? else {
-        return Ok(());
-    };
-    #[cfg(feature = "failpoints")]
-    failpoint::reached("runtime: registered");
-    let on_registered = std::mem::replace(&mut config.on_registered, Box::new(|_| {}));
-    on_registered(&registration.instance_name);
-    give_up(&link, &locks, &dead).await;
-    #[cfg(feature = "failpoints")]
-    failpoint::reached("runtime: gave up");
-    // 3. Serve. The socket of the tools stays open until all turns have ended.
-    let agents = AgentRuntime {
-        guard: config.guard.clone(),
-        environment: config.environment.clone(),
-        clock: Arc::<ServerClock>::clone(&clock),
-        entropy: Arc::clone(&config.entropy),
-        heartbeat: registration.heartbeat(),
-        lease: registration.lease(),
-        grace: config.grace,
-        tools: tools.as_ref().map(|listening| listening.grants.clone()),
-    };
-    let served = serve(&config, &stop, link.clone(), agents, locks).await;
-    drop(tools);
+    let served = serve_instance(&mut config, &stop, &link, clock, Arc::clone(&locks), &dead).await;
+    // 3. Release the locks. To close a file of a network volume may hang.
+    let released = tokio::task::spawn_blocking(move || drop(locks));
+    tokio::time::timeout(REMOVAL_TIMEOUT, released).await.ok();
     // 4. Record the stop, so that the server sees at once that the folder is free.
-    if served.is_ok() {
+    if served? {
         match tokio::time::timeout(STOP_TIMEOUT, link.stop()).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => log_warning("record the stop of this runtime", &error),
             Err(error) => log_warning("record the stop of this runtime", &error),
         }
     }
-    served
+    Ok(())
+}
+
+/// Locks the folder, and kills the agents that dead workers have left. Returns the locks and the dead workers.
+async fn lock(
+    folder: &Path,
+    worker: WorkerId,
+) -> Result<(Arc<Locks>, Vec<WorkerId>), RuntimeError> {
+    let locks = Locks::acquire(folder, worker).await?;
+    let dead = locks.with_worker(|worker| async move {
+        worker.kill_leftovers().await?;
+        worker.dead_workers()
+    });
+    let dead = dead.await.map_err(RuntimeError::Leftovers)?;
+    Ok((Arc::new(locks), dead))
+}
+
+/// Registers the runtime and serves its folder. Returns `false` if it is stopped before it is registered.
+async fn serve_instance(
+    config: &mut RuntimeConfig,
+    stop: &RuntimeStop,
+    link: &ServerLink,
+    clock: Arc<ServerClock>,
+    locks: Arc<Locks>,
+    dead: &[WorkerId],
+) -> Result<bool, RuntimeError> {
+    // 1. Register, and give up the runs of the dead workers at once.
+    let tools = match config.listen_for_tools.take() {
+        Some(listen) => {
+            let server = ToolForwarder {
+                client: link.client().clone(),
+                retries: Retries::DEFAULT,
+            };
+            let listening = listen(link.client().worker(), dead, Arc::new(server));
+            Some(listening.map_err(RuntimeError::Tools)?)
+        }
+        None => None,
+    };
+    let Some(registration) = register(link, &config.version, dead, &stop.stop).await? else {
+        return Ok(false);
+    };
+    #[cfg(feature = "failpoints")]
+    failpoint::reached("runtime: registered");
+    let on_registered = std::mem::replace(&mut config.on_registered, Box::new(|_| {}));
+    on_registered(&registration.instance_name);
+    let giving_up = give_up(link, &locks, dead);
+    stop.stop.run_until_cancelled(giving_up).await;
+    #[cfg(feature = "failpoints")]
+    failpoint::reached("runtime: gave up");
+    // 2. Serve. The socket of the tools stays open until all turns have ended.
+    let agents = AgentRuntime {
+        guard: config.guard.clone(),
+        environment: config.environment.clone(),
+        clock,
+        entropy: Arc::clone(&config.entropy),
+        heartbeat: registration.heartbeat(),
+        lease: registration.lease(),
+        grace: config.grace,
+        tools: tools.as_ref().map(|listening| listening.grants.clone()),
+    };
+    serve(config, stop, link.clone(), agents, locks).await?;
+    Ok(true)
 }
 
 /// Registers the runtime. Returns `None` if it is stopped before.
@@ -220,7 +257,8 @@ async fn register(
 /// Gives up the runs of dead workers. An error is only logged, because the server notices their stale heartbeats.
 async fn give_up(link: &ServerLink, locks: &Locks, dead: &[WorkerId]) {
     if dead.is_empty() {
-        if let Err(error) = locks.worker().remove_abandoned_files() {
+        let removed = locks.with_worker(|worker| async move { worker.remove_abandoned_files() });
+        if let Err(error) = removed.await {
             log_warning("remove the lock files of workers of other machines", &error);
         }
         return;
@@ -230,7 +268,9 @@ async fn give_up(link: &ServerLink, locks: &Locks, dead: &[WorkerId]) {
             for run in runs {
                 tracing::warn!(%run, "{run} was lost with a runtime that died: another attempt follows");
             }
-            if let Err(error) = locks.worker().remove_stale_files(&[]).await {
+            let removed =
+                locks.with_worker(|worker| async move { worker.remove_stale_files(&[]).await });
+            if let Err(error) = removed.await {
                 log_warning("remove the lock files of dead workers", &error);
             }
         }
@@ -267,11 +307,13 @@ async fn serve(
             locks,
             allowed_agents: config.allowed_agents.clone(),
             refusals,
+            stop: stopping.clone(),
         }),
         turns: TurnSlots::new(config.turns, config.waiting_turns),
         running: running.clone(),
         answers: watch::Sender::new(0),
         incomplete: std::sync::Mutex::default(),
+        folder_timeout: REMOVAL_TIMEOUT,
         stop: stopping.clone(),
         requeue: requeue.clone(),
     };

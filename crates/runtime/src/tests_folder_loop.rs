@@ -27,6 +27,9 @@ use crate::{
     turn_slots::{TurnSlots, TurnWaits},
 };
 
+#[path = "tests_hanging_folder.rs"]
+mod hanging_folder;
+
 /// The longest wait of a test. It is reached only if something hangs.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
@@ -117,6 +120,7 @@ struct World {
     calls: mpsc::UnboundedReceiver<Call>,
     stop: CancellationToken,
     requeue: CancellationToken,
+    folder_timeout: Duration,
     running: Option<JoinHandle<()>>,
 }
 
@@ -141,6 +145,7 @@ impl World {
             calls,
             stop: CancellationToken::new(),
             requeue: CancellationToken::new(),
+            folder_timeout: TEST_TIMEOUT,
             running: None,
         }
     }
@@ -156,6 +161,7 @@ impl World {
             running: RunningTurns::default(),
             answers: watch::Sender::new(0),
             incomplete: Mutex::default(),
+            folder_timeout: self.folder_timeout,
             stop: self.stop.clone(),
             requeue: self.requeue.clone(),
         };

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! server:   Delivery::deliver --> .tmp-... --fsync, rename--> <time>-<run>.json
-//! runtime:  FolderLock, FolderWatcher::changed --> TriggerFolder::scan --> read --> remove
-//!                                                                            `--> reject --> failed/
+//! runtime:  FolderWatcher::changed --> FolderWatch, FolderLock, TriggerFolder::scan --> read --> remove
+//!                                                                                  `--> reject --> failed/
 //! ```
 //!
 //! - [`Delivery`] writes a file so that it is there completely or not at all; [`DirectoryDelivery`] does so in a folder
@@ -20,7 +20,8 @@
 //! - Every operation opens the folder anew, follows no link to it, and refuses a folder that other users may write to.
 //!   Files are opened beneath the open folder, without following links, and checked after they are open.
 //! - Memory is bounded by the limits of the caller and never by the number of files.
-//! - Blocking calls run on threads for blocking work.
+//! - Blocking calls run on threads for blocking work. Those of a listing block the caller, which makes one task of the
+//!   renewal of the watch, the check of the lock and the listing, because an idle runtime should wake up seldom.
 
 mod delivery_port;
 mod directory_delivery;
@@ -44,4 +45,4 @@ pub use lock::{FolderLock, LockError};
 pub use probe::FolderProbe;
 pub use scan::Scan;
 pub use trigger_folder::{FileStamp, ReadOutcome, TriggerFolder, WaitingFile};
-pub use watcher::FolderWatcher;
+pub use watcher::{FolderWatch, FolderWatcher};

@@ -9,10 +9,7 @@ use std::{
 
 use rustix::fs::{Mode, OFlags, openat};
 
-use crate::{
-    error::FolderError,
-    folder_handle::{FolderHandle, blocking},
-};
+use crate::{error::FolderError, folder_handle::FolderHandle};
 
 /// The folder below a trigger folder that holds files of the runtime itself.
 const RUNTIME_FOLDER: &str = ".matins";
@@ -56,22 +53,20 @@ fn holder(pid: Option<u32>) -> String {
 }
 
 impl FolderLock {
-    /// Locks a folder until this value is dropped.
+    /// Locks a folder until this value is dropped. Blocks the calling thread.
     ///
     /// # Errors
     ///
     /// Returns [`LockError::Occupied`] if another process holds the lock.
-    pub async fn acquire(folder: &Path) -> Result<Self, LockError> {
-        let path = folder.to_owned();
-        let locked = blocking(folder, "lock", move || lock(&path)).await?;
-        locked.map_err(|pid| LockError::Occupied {
+    pub fn acquire(folder: &Path) -> Result<Self, LockError> {
+        lock(folder)?.map_err(|pid| LockError::Occupied {
             folder: folder.to_owned(),
             pid,
         })
     }
 
     /// `true` if the locked file is the one that a second runtime would lock now. Returns `false` if the folder has
-    /// vanished or was replaced by another one.
+    /// vanished or was replaced by another one. Blocks the calling thread.
     pub fn is_current(&self) -> bool {
         let identity = |file: &Metadata| (file.dev(), file.ino());
         let there = fs::symlink_metadata(self.runtime_folder.join(LOCK_FILE));

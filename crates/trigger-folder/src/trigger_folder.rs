@@ -106,16 +106,15 @@ impl TriggerFolder {
         &self.path
     }
 
-    /// Lists the first `limit` files whose names are higher than `after`, in the order of their names.
+    /// Lists the first `limit` files whose names are higher than `after`, in the order of their names. Blocks the
+    /// calling thread.
     ///
     /// # Errors
     ///
     /// Returns an error if the folder cannot be listed, or if other users may write to it.
-    pub async fn scan(&self, after: Option<FileName>, limit: usize) -> Result<Scan, FolderError> {
-        self.blocking("list", move |folder| {
-            scan(folder, after.as_ref(), limit, MAX_FILE_BYTES as u64)
-        })
-        .await
+    pub fn scan(&self, after: Option<&FileName>, limit: usize) -> Result<Scan, FolderError> {
+        let folder = FolderHandle::open(&self.path)?;
+        scan(&folder, after, limit, MAX_FILE_BYTES as u64)
     }
 
     /// Reads a file. Follows no link, and waits for no writer of a FIFO.

@@ -4,7 +4,13 @@
 //! event, an overflow of the kernel's queue, a folder without events and a folder that vanished and returned need no
 //! treatment of their own.
 
-use std::{mem::MaybeUninit, os::fd::OwnedFd, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    mem::MaybeUninit,
+    os::fd::OwnedFd,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use rustix::{
     fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags},
@@ -40,79 +46,106 @@ const WATCH_ENDS: ReadFlags = ReadFlags::IGNORED
 /// Reports that a folder may have changed.
 #[derive(Debug)]
 pub struct FolderWatcher {
+    watch: Arc<FolderWatch>,
+    /// The instant of the last report without an event. `None` before the first one.
+    last_poll: Option<Instant>,
+}
+
+/// The watch of a folder, which the reader renews before each listing.
+#[derive(Debug)]
+pub struct FolderWatch {
     folder: PathBuf,
     /// The queue of events. `None` if the kernel gives this process none; the folder is then only polled.
-    queue: Option<Arc<AsyncFd<OwnedFd>>>,
-    /// The watch of the folder. `None` while the folder cannot be watched.
-    watch: Option<i32>,
-    next_poll: Instant,
+    queue: Option<AsyncFd<OwnedFd>>,
+    /// The watch in the queue. `None` while the folder cannot be watched.
+    descriptor: Mutex<Option<i32>>,
 }
 
 impl FolderWatcher {
     /// Starts to watch a folder, which may be missing. The first report comes at once.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         let folder = folder.into();
-        let queue = match open_queue() {
-            Ok(queue) => Some(Arc::new(queue)),
-            Err(error) => {
-                let error: &(dyn std::error::Error + 'static) = &error;
-                let folder = folder.display();
-                tracing::warn!(error, "cannot watch `{folder}` by events: it is polled");
-                None
-            }
-        };
+        let queue = open_queue().inspect_err(|error| {
+            let error: &(dyn std::error::Error + 'static) = error;
+            let folder = folder.display();
+            tracing::warn!(error, "cannot watch `{folder}` by events: it is polled");
+        });
         Self {
-            folder,
-            queue,
-            watch: None,
-            next_poll: Instant::now(),
+            watch: Arc::new(FolderWatch::new(folder, queue.ok())),
+            last_poll: None,
         }
     }
 
-    /// Waits until the folder may have changed. May be dropped and called again without losing a report.
+    /// Returns the watch, whose renewal belongs to each listing.
+    pub fn watch(&self) -> Arc<FolderWatch> {
+        Arc::clone(&self.watch)
+    }
+
+    /// Waits until the folder may have changed. May be dropped and called again without losing a report. After a report,
+    /// the caller must renew the watch and then list the folder.
     ///
     /// While nothing changes, it reports once in 10 s, or once a second while the folder cannot be watched.
     pub async fn changed(&mut self) {
         loop {
-            let events = wait_for_events(self.queue.as_deref());
+            let next_poll = self.next_poll();
             tokio::select! {
-                events = events => match events {
+                events = wait_for_events(self.watch.queue.as_ref()) => match events {
                     Events::Irrelevant => {}
-                    Events::Changed => return,
-                    // Poll at once, in case that another folder has the name already.
-                    Events::WatchEnded => self.next_poll = Instant::now(),
-                    Events::Broken => self.queue = None,
+                    // After the end of a watch, another folder may have the name already.
+                    Events::Changed | Events::WatchEnded => return,
+                    Events::Broken => {
+                        let folder = self.watch.folder.clone();
+                        self.watch = Arc::new(FolderWatch::new(folder, None));
+                    }
                 },
-                () = sleep_until(self.next_poll) => {
-                    self.renew_watch().await;
-                    let interval = match self.watch {
-                        Some(_) => POLL_INTERVAL,
-                        None => UNWATCHED_POLL_INTERVAL,
-                    };
-                    self.next_poll = Instant::now() + interval;
+                () = sleep_until(next_poll) => {
+                    self.last_poll = Some(Instant::now());
                     return;
                 }
             }
         }
     }
 
+    /// Returns the instant of the next report without an event.
+    fn next_poll(&self) -> Instant {
+        let interval = match self.watch.descriptor() {
+            Some(_) => POLL_INTERVAL,
+            None => UNWATCHED_POLL_INTERVAL,
+        };
+        self.last_poll.map_or_else(Instant::now, |at| at + interval)
+    }
+}
+
+impl FolderWatch {
+    fn new(folder: PathBuf, queue: Option<AsyncFd<OwnedFd>>) -> Self {
+        Self {
+            folder,
+            queue,
+            descriptor: Mutex::default(),
+        }
+    }
+
     /// Watches the folder that the path names now, which may be another one than before. The kernel keeps one watch for
-    /// each folder, so that this changes nothing if the folder is the same.
-    async fn renew_watch(&mut self) {
-        let Some(queue) = self.queue.clone() else {
-            self.watch = None;
+    /// each folder, so that this changes nothing if the folder is the same. Blocks the calling thread.
+    pub fn renew(&self) {
+        let Some(queue) = &self.queue else {
             return;
         };
-        let (folder, before) = (self.folder.clone(), self.watch);
-        let renew = move || {
-            let watch = inotify::add_watch(queue.get_ref(), &folder, EVENTS).ok();
-            if let Some(before) = before.filter(|_| watch != before) {
-                // An error means that the kernel has removed the watch already.
-                inotify::remove_watch(queue.get_ref(), before).ok();
-            }
-            watch
-        };
-        self.watch = tokio::task::spawn_blocking(renew).await.ok().flatten();
+        let renewed = inotify::add_watch(queue.get_ref(), &self.folder, EVENTS).ok();
+        let before = std::mem::replace(&mut *self.lock_descriptor(), renewed);
+        if let Some(before) = before.filter(|_| renewed != before) {
+            // An error means that the kernel has removed the watch already.
+            inotify::remove_watch(queue.get_ref(), before).ok();
+        }
+    }
+
+    fn descriptor(&self) -> Option<i32> {
+        *self.lock_descriptor()
+    }
+
+    fn lock_descriptor(&self) -> MutexGuard<'_, Option<i32>> {
+        let descriptor = self.descriptor.lock();
+        descriptor.unwrap_or_else(PoisonError::into_inner)
     }
 }
 

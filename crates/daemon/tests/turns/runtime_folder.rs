@@ -9,6 +9,7 @@ use model::{
     session::SessionEvent,
 };
 use runtime::{LocksError, RuntimeConfig, RuntimeError, RuntimeStop};
+use rustix::fs::{CWD, FileType, mknodat};
 use store::NewAutomation;
 use testkit::{
     clock::FakeUptime,
@@ -283,6 +284,22 @@ async fn turn_that_outlasts_the_stop_is_requeued() {
     assert_eq!(world.run(run).await.status(), RunStatus::Stalled);
     assert_eq!(world.attempts(run).await.len(), 2);
     assert!(world.waiting_files().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stop_waits_for_no_start_in_folder_that_hangs() {
+    let world = World::new(Storage::SqliteOverApi).await;
+    // The file of another worker is a pipe, which waits for a writer.
+    let workers = world.trigger_folder().join(".matins/workers");
+    fs::create_dir_all(&workers).unwrap();
+    let pipe = workers.join("laptop-1-00000001.lock");
+    mknodat(CWD, &pipe, FileType::Fifo, 0o600.into(), 0).unwrap();
+    let runtime = world.folder_runtime(|_| {}).await;
+    let opened = tokio::task::spawn_blocking(|| fs::File::options().write(true).open(pipe));
+    let writer = timeout(TEST_TIMEOUT, opened).await.unwrap();
+    let writer = writer.unwrap().unwrap();
+    runtime.stopped().await.unwrap();
+    drop(writer);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -129,7 +129,7 @@ async fn leftover_of_crashed_delivery_is_removed_after_a_day() {
     expected.sort();
     assert_eq!(stage.list(), expected);
     // No reader takes any of them.
-    let scan = stage.reader.scan(None, 10).await.unwrap();
+    let scan = stage.reader.scan(None, 10).unwrap();
     let names: Vec<String> = scan.names.iter().map(ToString::to_string).collect();
     assert_eq!(names, [name.to_string()]);
 }

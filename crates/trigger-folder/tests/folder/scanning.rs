@@ -11,28 +11,28 @@ use trigger_folder::{FolderProblem, Scan};
 
 use crate::stage::{Stage, file_name, set_mode};
 
-#[tokio::test]
-async fn scan_of_unsafe_or_missing_folder_is_refused() {
+#[test]
+fn scan_of_unsafe_or_missing_folder_is_refused() {
     let stage = Stage::new();
     set_mode(&stage.path, 0o777);
-    let refused = stage.reader.scan(None, 10).await.unwrap_err();
+    let refused = stage.reader.scan(None, 10).unwrap_err();
     let is_named = matches!(
         refused.problem,
         FolderProblem::WritableByOthers { mode: 0o777 }
     );
     assert!(is_named && !refused.is_transient(), "{refused:?}");
     fs::remove_dir(&stage.path).unwrap();
-    let missing = stage.reader.scan(None, 10).await.unwrap_err();
+    let missing = stage.reader.scan(None, 10).unwrap_err();
     assert!(missing.is_transient(), "{missing:?}");
     fs::create_dir(stage.outside("other")).unwrap();
     symlink(stage.outside("other"), &stage.path).unwrap();
-    let link = stage.reader.scan(None, 10).await.unwrap_err();
+    let link = stage.reader.scan(None, 10).unwrap_err();
     let is_named = matches!(link.problem, FolderProblem::NotAFolder);
     assert!(is_named && !link.is_transient(), "{link:?}");
 }
 
-#[tokio::test]
-async fn scan_lists_only_regular_files_with_a_trigger_name() {
+#[test]
+fn scan_lists_only_regular_files_with_a_trigger_name() {
     let stage = Stage::new();
     for name in ["b.json", "a.json", "\u{fc}\n.json"] {
         stage.write(name, "{}");
@@ -56,7 +56,7 @@ async fn scan_lists_only_regular_files_with_a_trigger_name() {
     let _socket = UnixListener::bind(stage.path.join("socket.json")).unwrap();
     let large = fs::File::create(stage.path.join("large.json")).unwrap();
     large.set_len(MAX_FILE_BYTES as u64 + 1).unwrap();
-    let scan = stage.reader.scan(None, 100).await.unwrap();
+    let scan = stage.reader.scan(None, 100).unwrap();
     let expected = Scan {
         names: ["a.json", "b.json", "\u{fc}\n.json"]
             .map(file_name)
@@ -68,8 +68,8 @@ async fn scan_lists_only_regular_files_with_a_trigger_name() {
     assert_eq!(expected.names[2].to_string(), "\u{fc}\\n.json");
 }
 
-#[tokio::test]
-async fn hundred_thousand_files_are_listed_in_order_and_in_pages() {
+#[test]
+fn hundred_thousand_files_are_listed_in_order_and_in_pages() {
     const COUNT: usize = 100_000;
     const PAGE: usize = 30_000;
     let stage = Stage::new();
@@ -79,7 +79,7 @@ async fn hundred_thousand_files_are_listed_in_order_and_in_pages() {
     }
     let (mut after, mut found) = (None, 0);
     loop {
-        let scan = stage.reader.scan(after, PAGE).await.unwrap();
+        let scan = stage.reader.scan(after.as_ref(), PAGE).unwrap();
         assert!(scan.names.len() <= PAGE, "{}", scan.names.len());
         for name in &scan.names {
             assert_eq!(name.to_string(), format!("{found:06}.json"));
@@ -92,6 +92,6 @@ async fn hundred_thousand_files_are_listed_in_order_and_in_pages() {
         }
     }
     assert_eq!(found, COUNT);
-    let end = stage.reader.scan(after, PAGE).await.unwrap();
+    let end = stage.reader.scan(after.as_ref(), PAGE).unwrap();
     assert_eq!(end, Scan::default());
 }
