@@ -30,7 +30,7 @@ mod output;
 mod secret_file;
 mod signals;
 
-use std::{ffi::OsString, num::NonZero, process::ExitCode, thread};
+use std::{ffi::OsString, process::ExitCode, time::Duration};
 
 use agent::guard::KnownProcess;
 use clap::CommandFactory;
@@ -46,9 +46,12 @@ use crate::{
     output::Output,
 };
 
-/// The highest number of threads for the tasks of a runtime, which waits nearly all the time. Each thread keeps memory, and
-/// without a limit there is one for each processor.
-const MAX_RUNTIME_THREADS: usize = 4;
+/// The number of threads for the tasks of a runtime, which waits nearly all the time. Each thread keeps memory, and each
+/// event may wake one more of them.
+const RUNTIME_THREADS: usize = 2;
+/// The time for which a thread for blocking work waits for more. It is longer than the time between two polls of a trigger
+/// folder, so that these share one thread, and shorter than twice that time, so that all other threads end.
+const RUNTIME_KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// The allocator keeps large and small allocations on separate pages. The buffers of idle connections are mostly
 /// untouched, so their pages then occupy no memory.
@@ -111,10 +114,11 @@ fn run(cli: Cli, output: Output) -> Result<Exit, CliError> {
         }
         Command::Runtime(args) => {
             let config = load_config(&global, "info")?;
-            let threads = thread::available_parallelism().map_or(1, NonZero::get);
             let mut builder = Builder::new_multi_thread();
-            builder.worker_threads(threads.min(MAX_RUNTIME_THREADS));
-            block_on_with(builder, commands::runtime::run(args, &config, output))
+            builder
+                .worker_threads(RUNTIME_THREADS)
+                .thread_keep_alive(RUNTIME_KEEP_ALIVE);
+            block_on_with(builder, run_runtime(args, config, output))
         }
         Command::Login(args) => {
             let config = load_config(&global, "warn")?;
@@ -184,6 +188,17 @@ fn block_on_with(
     // Do not wait for a pending read of standard input: it may never return, and would keep the process alive.
     runtime.shutdown_background();
     exit
+}
+
+/// Serves a folder in a task, so that the main thread waits until the end and no event wakes it beside a thread for tasks.
+async fn run_runtime(
+    args: commands::runtime::Args,
+    config: Config,
+    output: Output,
+) -> Result<Exit, CliError> {
+    let serving = tokio::spawn(async move { commands::runtime::run(args, &config, output).await });
+    let ended = serving.await;
+    ended.unwrap_or_else(|died| Err(CliError::environment("the runtime has panicked", died)))
 }
 
 async fn run_api_command(

@@ -38,8 +38,9 @@ const STEP_TIMEOUT: Duration = Duration::from_secs(30);
 const TIMEOUT_PER_FILE: Duration = Duration::from_millis(500);
 /// The number of requests at once that create the runs of the files.
 const REQUESTS_AT_ONCE: usize = 32;
-/// The time before an idle runtime is measured, so that the threads of its start have ended.
-const SETTLE_PAUSE: Duration = Duration::from_secs(15);
+/// The time before an idle runtime is measured, so that the threads of its start have ended. Each waits 15 s for more work,
+/// and the poll after 10 s may be the last work of one of them.
+const SETTLE_PAUSE: Duration = Duration::from_secs(30);
 /// The time for which the wake-ups are counted.
 const COUNT_PERIOD: Duration = Duration::from_mins(1);
 
