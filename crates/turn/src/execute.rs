@@ -220,7 +220,7 @@ impl Turn<'_> {
         let config = &assignment.agent;
         let settled = self.wait_until_restorable();
         with_lease_renewal(None, &mut self.heartbeat, deadline, settled).await?;
-        create_session_folder(&assignment.directory);
+        create_session_folder(&assignment.directory).await;
         let launch = Launch {
             command: config.command.clone(),
             cwd: PathBuf::from(assignment.directory.path()),

@@ -86,7 +86,7 @@ pub(crate) async fn run_precheck(
             output_tail,
         })))
     };
-    create_session_folder(&job.directory);
+    create_session_folder(&job.directory).await;
     let command = Command {
         command: precheck.command.clone(),
         cwd: PathBuf::from(job.directory.path()),

@@ -19,12 +19,20 @@ pub async fn is_directory_here(directory: &str) -> bool {
 }
 
 /// Creates the folder of a session, if Matins is to create it.
-pub(crate) fn create_session_folder(directory: &WorkingDirectory) {
-    if directory.is_own()
-        && let Err(error) = fs::create_dir_all(directory.path())
-    {
-        // Only a warning, because the start of the agent reports the missing folder with the run's ID.
-        tracing::warn!(%error, "cannot create the folder `{}`", directory.path());
+pub(crate) async fn create_session_folder(directory: &WorkingDirectory) {
+    if !directory.is_own() {
+        return;
+    }
+    let path = directory.path().to_owned();
+    // Creating it may block for long if a file server does not answer.
+    let creation = spawn_blocking(move || fs::create_dir_all(path));
+    // Only warnings, because the start of the agent reports the missing folder with the run's ID.
+    match timeout(limits::DIRECTORY_CHECK_TIMEOUT, creation).await {
+        Ok(Ok(Ok(()))) => {}
+        Ok(Ok(Err(error))) => {
+            tracing::warn!(%error, "cannot create the folder `{}`", directory.path());
+        }
+        Ok(Err(_)) | Err(_) => tracing::warn!("the folder `{}` does not answer", directory.path()),
     }
 }
 
