@@ -81,7 +81,7 @@ impl Mover<'_> {
             Event::PersonInput(seat) => self.add_person_input(seat),
             Event::MessageSent(seat) => self.add_message(seat),
             Event::MessageTurn(seat) => self.request_message_turn(seat),
-            Event::SeatPresence(seat, presence) => self.set_presence(seat, presence),
+            Event::SeatPresence(changes) => self.set_presence(&changes),
             Event::Budget(level) => {
                 self.graph.budget = level;
                 self.leave_budget();
@@ -148,6 +148,9 @@ impl Mover<'_> {
                 status: task.status(),
                 accepted: "RUNNING tasks whose checks are under way are accepted",
             });
+        }
+        if let Some(home) = self.task(no).progress.home {
+            self.end_wait(home);
         }
         let is_current = self.task(no).activity() == Some(&Activity::Checks);
         if is_current {

@@ -88,6 +88,7 @@ impl Mover<'_> {
 
     /// Starts a turn on a free seat.
     pub(super) fn start(&mut self, seat: SeatNo, input: Input) {
+        self.end_wait(seat);
         let row = &mut self.graph.seats[seat.0];
         row.turn = Some(input);
         let mut memory = Memory::Resumed;

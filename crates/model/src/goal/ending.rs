@@ -4,7 +4,7 @@ use crate::goal::{
     event::{BudgetLevel, Deadline, Effect, GoalState, StuckCause},
     graph::{SeatsWait, Stop},
     mover::Mover,
-    seat::{Input, Presence, Prompt, SeatNo},
+    seat::{Input, Prompt, SeatNo},
     task::{Activity, Progress, Task, TaskKind, TaskNo, TaskState},
     team::PLANNER,
 };
@@ -15,6 +15,7 @@ impl Mover<'_> {
     /// The loop repeats at most twice: it makes a check of the whole goal, or finds that the goal is stuck, each of which it
     /// does once.
     pub(super) fn settle(&mut self) {
+        self.end_needless_waits();
         while self.graph.goal == GoalState::Active {
             // 1. Start turns.
             self.open_plan();
@@ -65,13 +66,7 @@ impl Mover<'_> {
     /// Returns `true` if a task can run on a seat that is offline, and the deadline for such seats has not passed. Sets the
     /// deadline.
     fn waits_for_seats(&mut self) -> bool {
-        let graph = &*self.graph;
-        let mut offline = graph
-            .seats
-            .iter()
-            .filter(|seat| seat.presence == Presence::Offline);
-        offline.any(|seat| !seat.queue.is_empty() || !graph.ready[seat.role].is_empty())
-            && self.may_wait_for_seats()
+        !self.graph.lost_seats().is_empty() && self.may_wait_for_seats()
     }
 
     /// Returns `true` if the deadline for seats that are offline has not passed. Sets the deadline.
@@ -85,8 +80,36 @@ impl Mover<'_> {
             SeatsWait::None => {
                 self.graph.seats_wait = SeatsWait::UntilDeadline;
                 self.effects.push(Effect::SetDeadline(Deadline::Seats));
+                for seat in self.graph.lost_seats() {
+                    self.graph.seats[seat.0].awaited = true;
+                }
                 true
             }
+        }
+    }
+
+    /// Ends the wait for a seat on which something has got on, or which was removed. A seat that only comes and goes is awaited
+    /// until one deadline, because its turn would otherwise hold the goal forever.
+    pub(super) fn end_wait(&mut self, seat: SeatNo) {
+        self.graph.seats[seat.0].awaited = false;
+        if self.graph.seats.iter().all(|it| !it.awaited) {
+            self.graph.seats_wait = SeatsWait::None;
+        }
+    }
+
+    /// Ends the wait for seats for which nothing waits any more, so that the next loss is awaited again.
+    fn end_needless_waits(&mut self) {
+        for seat in (0..self.graph.seats.len()).map(SeatNo) {
+            if self.graph.seats[seat.0].awaited && !self.graph.is_needed(seat) {
+                self.end_wait(seat);
+            }
+        }
+    }
+
+    /// Ends the wait for all seats, because another deadline replaces theirs.
+    pub(super) fn end_all_waits(&mut self) {
+        for seat in (0..self.graph.seats.len()).map(SeatNo) {
+            self.end_wait(seat);
         }
     }
 

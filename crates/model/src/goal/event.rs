@@ -271,8 +271,8 @@ pub enum Event {
     /// A seat has messages of other seats, and no turn ahead that brings them. The caller starts such turns itself, so that
     /// they occupy no seat of the graph.
     MessageTurn(SeatNo),
-    /// The instance of a seat came, went or was removed.
-    SeatPresence(SeatNo, Presence),
+    /// The instances of seats came, went or were removed. Seats of one instance change together.
+    SeatPresence(Vec<(SeatNo, Presence)>),
     /// The usage of the budgets reached another level.
     Budget(BudgetLevel),
     /// A deadline passed.
@@ -379,6 +379,8 @@ pub enum Effect {
     },
     /// The turn under way on the seat is cancelled. Its end is an event, as every end is.
     StopTurn(SeatNo),
+    /// The turn under way on the seat, which was removed, is cancelled, and its task goes on elsewhere. Its end is no event.
+    LoseTurn(SeatNo),
     /// The checks of a task run.
     RunChecks(TaskNo),
     /// The checks of a task under way are cancelled. Their end is an event.

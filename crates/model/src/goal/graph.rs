@@ -24,13 +24,13 @@ pub enum Stop {
 }
 
 text_enum! {
-    /// The wait for seats that are offline.
+    /// The wait for seats that are offline. It goes on while they come and go, until a turn or a check gets on there.
     SeatsWait, "a wait for seats" {
-        /// No deadline is set.
+        /// No seat is awaited.
         None = "none",
         /// A deadline is set.
         UntilDeadline = "until_deadline",
-        /// The deadline has passed, and no seat has come back since.
+        /// The deadline has passed.
         Expired = "expired",
     }
 }
@@ -109,6 +109,7 @@ impl Graph {
             turn: None,
             queue: VecDeque::new(),
             person_inputs: 0,
+            awaited: false,
         };
         Ok(Self {
             seats: team.seats.iter().zip(roles).map(seat).collect(),
@@ -200,6 +201,24 @@ impl Graph {
             .map(|no| self.tasks[no.0].progress.home);
         let mut homes = homes.map(|home| home.map(|seat| &self.seats[seat.0]));
         turns.any(is_here) || homes.any(|home| home.is_none_or(is_here))
+    }
+
+    /// Returns `true` if a turn or a check waits for a seat or is under way there, or if the seat is offline and a READY task
+    /// of its role waits.
+    pub(super) fn is_needed(&self, no: SeatNo) -> bool {
+        let seat = &self.seats[no.0];
+        let mut checks = self.checking.iter();
+        seat.turn.is_some()
+            || !seat.queue.is_empty()
+            || checks.any(|task| self.tasks[task.0].progress.home == Some(no))
+            || (seat.presence == Presence::Offline && !self.ready[seat.role].is_empty())
+    }
+
+    /// Returns the seats that are offline, and for which something waits.
+    pub(super) fn lost_seats(&self) -> Vec<SeatNo> {
+        let seats = (0..self.seats.len()).map(SeatNo);
+        let offline = seats.filter(|no| self.seats[no.0].presence == Presence::Offline);
+        offline.filter(|no| self.is_needed(*no)).collect()
     }
 
     /// Returns `true` if a question to a person is open.

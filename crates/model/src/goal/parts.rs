@@ -25,6 +25,8 @@ pub struct SeatProgress {
     pub queue: Vec<(TaskNo, Prompt)>,
     /// The number of waiting messages of people.
     pub person_inputs: u32,
+    /// `true` if the goal has waited for the seat, and nothing has got on there since.
+    pub awaited: bool,
 }
 
 /// The counters and the queues of a goal, beside its tasks.
@@ -48,7 +50,7 @@ pub struct GoalProgress {
     pub stop: Option<Stop>,
     /// The level of the budgets beside the number of turns.
     pub budget: BudgetLevel,
-    /// The wait for seats that are offline.
+    /// The wait for seats that were offline, and on which nothing has got on since.
     pub seats_wait: SeatsWait,
     /// The number of turns, without those of people's messages.
     pub turns: u32,
@@ -90,6 +92,7 @@ impl Graph {
             turn: seat.turn,
             queue: seat.queue.iter().copied().collect(),
             person_inputs: seat.person_inputs,
+            awaited: seat.awaited,
         });
         GoalProgress {
             plan_version: self.plan_version,
@@ -160,6 +163,7 @@ impl Graph {
             seat.turn = stored.turn;
             seat.queue = stored.queue.into();
             seat.person_inputs = stored.person_inputs;
+            seat.awaited = stored.awaited;
         }
         for (no, directory) in progress.occupied {
             self.writes.occupy(no, directory, &self.tasks[no.0].writes);

@@ -3,7 +3,7 @@
 use crate::{
     goal::{
         event::{Deadline, Effect, GoalEvent, GoalState, PauseReason, Plan, Refusal, StuckCause},
-        graph::Stop,
+        graph::{SeatsWait, Stop},
         mover::Mover,
         plan::{PreparedPlan, prepare},
         seat::Prompt,
@@ -285,6 +285,9 @@ impl Mover<'_> {
             Stop::Budget => self.set_goal(GoalState::Paused(PauseReason::Budget)),
             Stop::Stuck(cause) => {
                 self.set_goal(GoalState::Stuck(cause));
+                if self.graph.seats_wait == SeatsWait::UntilDeadline {
+                    self.end_all_waits();
+                }
                 self.effects.push(Effect::SetDeadline(Deadline::GiveUp));
             }
         }

@@ -92,6 +92,9 @@ pub struct Seat {
     pub queue: VecDeque<(TaskNo, Prompt)>,
     /// The number of waiting messages of people.
     pub person_inputs: u32,
+    /// `true` if the goal has waited for the seat while it was offline, and no turn has begun or ended there since, nor any
+    /// check ended.
+    pub awaited: bool,
 }
 
 impl Seat {

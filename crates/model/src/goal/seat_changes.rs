@@ -2,7 +2,7 @@
 
 use crate::goal::{
     event::{Effect, Refusal, StuckCause},
-    graph::{Alternation, SeatsWait},
+    graph::Alternation,
     mover::Mover,
     seat::{Input, Presence, Prompt, SeatNo},
     task::{Activity, TaskKind, TaskNo, TaskState},
@@ -24,37 +24,44 @@ impl Mover<'_> {
         }
     }
 
-    /// Notes the presence of a seat. Tasks of a removed seat go on elsewhere, with a new memory. That is no failed attempt.
+    /// Notes the presence of seats. Tasks of a removed seat go on elsewhere, with a new memory. That is no failed attempt.
     ///
-    /// A seat that comes back or is removed ends the wait for seats, and the pause of a goal that was stuck without it.
+    /// A seat that comes back or is removed ends the pause of a goal that was stuck without it. Only a turn or a check that
+    /// gets on ends the wait for the seat.
     ///
     /// # Errors
     ///
-    /// Refuses a seat that is unknown or removed.
-    pub(super) fn set_presence(&mut self, seat: SeatNo, presence: Presence) -> Result<(), Refusal> {
-        self.check_seat(seat)?;
-        self.graph.seats[seat.0].presence = presence;
-        if presence == Presence::Removed {
-            self.remove_seat(seat);
+    /// Refuses seats that are unknown or removed.
+    pub(super) fn set_presence(&mut self, changes: &[(SeatNo, Presence)]) -> Result<(), Refusal> {
+        for (seat, _) in changes {
+            self.check_seat(*seat)?;
         }
-        if presence != Presence::Offline {
-            self.graph.seats_wait = SeatsWait::None;
-            if self.is_stuck_idle() {
-                self.leave_stuck();
-            }
+        // Note all of them first, so that no task moves to another seat of the same instance.
+        for (seat, presence) in changes {
+            self.graph.seats[seat.0].presence = *presence;
+        }
+        let mut presences = changes.iter().map(|(_, presence)| *presence);
+        if presences.any(|it| it != Presence::Offline) && self.is_stuck_idle() {
+            self.leave_stuck();
+        }
+        let removed = changes.iter().filter(|(_, it)| *it == Presence::Removed);
+        for (seat, _) in removed {
+            self.remove_seat(*seat);
         }
         Ok(())
     }
 
     fn remove_seat(&mut self, seat: SeatNo) {
-        // 1. Take everything off the seat.
+        // 1. Take everything off the seat. A retry of its turn on another server would do the task a second time.
+        self.end_wait(seat);
         let row = &mut self.graph.seats[seat.0];
         let turn = row.turn.take();
         let queue = std::mem::take(&mut row.queue);
         row.person_inputs = 0;
+        let lost = turn.and_then(Input::task);
+        self.effects.extend(lost.map(|_| Effect::LoseTurn(seat)));
         // 2. A task that is over may still have occupied its paths for this turn.
-        let stale = turn.and_then(Input::task);
-        if let Some(no) = stale.filter(|no| self.task(*no).activity().is_none()) {
+        if let Some(no) = lost.filter(|no| self.task(*no).activity().is_none()) {
             self.release_writes(no);
         }
         // 3. Forget the memories.

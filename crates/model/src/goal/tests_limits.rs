@@ -344,10 +344,7 @@ fn stuck_goal_fails_after_its_deadline_and_ignores_a_stale_one() {
 #[test]
 fn task_of_removed_seat_goes_on_at_another_one_with_new_memory() {
     let mut game = Game::planned(team(2, None), vec![work("a", &[])]);
-    game.go(Event::SeatPresence(
-        game.seat_no("worker-1"),
-        Presence::Removed,
-    ));
+    game.presence("worker-1", Presence::Removed);
     assert_eq!(game.turn("worker-2"), "work a");
     assert!(matches!(
         game.effects.last(),
@@ -357,10 +354,7 @@ fn task_of_removed_seat_goes_on_at_another_one_with_new_memory() {
         })
     ));
     assert_eq!(game.task("a").progress.attempts, 0);
-    game.go(Event::SeatPresence(
-        game.seat_no("worker-2"),
-        Presence::Removed,
-    ));
+    game.presence("worker-2", Presence::Removed);
     assert_eq!(game.reason("a"), "no seat ");
     let seat = game.seat_no("worker-2");
     assert_eq!(

@@ -77,7 +77,10 @@ pub(super) struct Naive {
     /// The state in which the goal pauses when nothing is under way.
     pub(super) stop: Option<GoalState>,
     pub(super) budget: BudgetLevel,
+    /// `Some(true)` if the deadline of the seats in `awaited` has passed.
     pub(super) seat_deadline: Option<bool>,
+    /// The seats for which the goal has waited, and on which nothing has got on since.
+    pub(super) awaited: BTreeSet<usize>,
     pub(super) turns: u32,
     pub(super) idle: u32,
     pub(super) mails: u32,
@@ -129,6 +132,7 @@ impl Naive {
             stop: None,
             budget: BudgetLevel::Enough,
             seat_deadline: None,
+            awaited: BTreeSet::new(),
             turns: 0,
             idle: 0,
             mails: 0,
@@ -138,7 +142,8 @@ impl Naive {
     }
 
     pub(super) fn lines(&self) -> Vec<String> {
-        let mut lines = vec![format!("{:?} {}", self.goal, self.turns)];
+        let wait = self.seat_deadline;
+        let mut lines = vec![format!("{:?} {} {wait:?}", self.goal, self.turns)];
         let alternating = self.alternating();
         lines.push(format!("{} {} {alternating}", self.mails, self.mail_turns));
         for task in &self.tasks {
@@ -150,14 +155,16 @@ impl Naive {
             };
             lines.push(format!("{} {state}", task.key));
         }
-        for seat in &self.seats {
+        for (no, seat) in self.seats.iter().enumerate() {
+            let awaited = self.awaited.contains(&no);
             let queue: Vec<_> = seat
                 .queue
                 .iter()
                 .map(|(no, it)| (TaskNo(*no), *it))
                 .collect();
             let (turn, name) = (&seat.turn, &seat.spec.name);
-            lines.push(format!("{name} {turn:?} {queue:?} {}", seat.people));
+            let people = seat.people;
+            lines.push(format!("{name} {turn:?} {queue:?} {people} {awaited}"));
         }
         lines
     }

@@ -68,7 +68,7 @@ impl Naive {
             Event::MessageSent(seat) => {
                 !over && self.present(*seat) && self.mails < self.limits.messages
             }
-            Event::SeatPresence(seat, _) => self.present(*seat),
+            Event::SeatPresence(changes) => changes.iter().all(|(seat, _)| self.present(*seat)),
             Event::Budget(_) | Event::DeadlinePassed(_) => true,
             Event::Publish { version, .. } => !over && *version == self.version,
             Event::Replan => !over && (self.version == 0 || self.replans < self.limits.replans),
@@ -145,6 +145,9 @@ impl Naive {
             | Event::CheckFailed { task: no, .. }
             | Event::CheckBroken { task: no, .. } => {
                 self.tasks[no.0].checks.pop();
+                if let Some(home) = self.tasks[no.0].home {
+                    self.end_wait(home);
+                }
                 if self.activity(no.0) == Some(Activity::Checks) {
                     self.reported = false;
                     self.end_checks(no.0, event);
@@ -156,7 +159,7 @@ impl Naive {
             Event::PersonInput(seat) => self.seats[seat.0].people += 1,
             Event::MessageSent(_) => self.mails += 1,
             Event::MessageTurn(seat) => self.message_turn(seat.0),
-            Event::SeatPresence(seat, presence) => self.presence(seat.0, *presence),
+            Event::SeatPresence(changes) => self.presence(changes),
             Event::Budget(level) => {
                 self.budget = *level;
                 self.leave_budget();
@@ -367,18 +370,24 @@ impl Naive {
         }
     }
 
-    fn presence(&mut self, no: usize, presence: Presence) {
-        self.seats[no].presence = presence;
-        if presence != Presence::Offline {
-            self.seat_deadline = None;
+    fn presence(&mut self, changes: &[(SeatNo, Presence)]) {
+        for (seat, presence) in changes {
+            self.seats[seat.0].presence = *presence;
             let idle = GoalState::Stuck(StuckCause::Idle);
-            if self.goal == idle || self.stop == Some(idle) {
+            let is_stuck = self.goal == idle || self.stop == Some(idle);
+            if is_stuck && *presence != Presence::Offline {
                 self.leave_stuck();
             }
         }
-        if presence != Presence::Removed {
-            return;
+        for (seat, presence) in changes {
+            if *presence == Presence::Removed {
+                self.remove(seat.0);
+            }
         }
+    }
+
+    fn remove(&mut self, no: usize) {
+        self.end_wait(no);
         let seat = &mut self.seats[no];
         let mut inputs = std::mem::take(&mut seat.queue);
         if let Some(Input::Task { task, prompt }) = seat.turn.take() {

@@ -1,7 +1,9 @@
 //! The choice of the next turns and the end of each event in the naive model.
 
+use std::collections::BTreeSet;
+
 use super::{
-    tests_naive::{Naive, NaiveSeat, NaiveTask},
+    tests_naive::{Naive, NaiveTask},
     tests_naive_plan::NaivePlan,
     *,
 };
@@ -77,6 +79,7 @@ impl Naive {
     }
 
     fn start(&mut self, no: usize, input: Input) {
+        self.end_wait(no);
         let seat = &mut self.seats[no];
         seat.turn = Some(input);
         match input {
@@ -110,7 +113,45 @@ impl Naive {
         seats.map(Some).chain(homes).collect()
     }
 
+    /// Returns `true` if something waits for a seat or is under way there.
+    fn needs(&self, seat: usize) -> bool {
+        let row = &self.seats[seat];
+        let ready = |task: &NaiveTask| {
+            task.state == TaskState::Ready
+                && task.role == row.spec.role
+                && row.presence == Presence::Offline
+        };
+        self.places().contains(&Some(seat)) || !row.queue.is_empty() || self.tasks.iter().any(ready)
+    }
+
+    /// Returns the seats that are offline, and for which something waits.
+    fn lost(&self) -> BTreeSet<usize> {
+        let seats = 0..self.seats.len();
+        let offline = seats.filter(|no| self.seats[*no].presence == Presence::Offline);
+        offline.filter(|no| self.needs(*no)).collect()
+    }
+
+    fn may_wait(&mut self) -> bool {
+        if self.seat_deadline.is_none() {
+            self.seat_deadline = Some(false);
+            self.awaited = self.lost();
+        }
+        self.seat_deadline == Some(false)
+    }
+
+    /// Notes that something has got on on a seat. The first loss after the last of them is awaited anew.
+    pub(super) fn end_wait(&mut self, seat: usize) {
+        if self.awaited.remove(&seat) && self.awaited.is_empty() {
+            self.seat_deadline = None;
+        }
+    }
+
     pub(super) fn settle(&mut self) {
+        for seat in self.awaited.clone() {
+            if !self.needs(seat) {
+                self.end_wait(seat);
+            }
+        }
         while self.goal == GoalState::Active {
             self.release();
             if self.wants_plan && self.open_plan().is_none() && self.stop.is_none() {
@@ -134,8 +175,7 @@ impl Naive {
             if places.iter().any(|seat| seat.is_none_or(here)) {
                 return;
             }
-            if !places.is_empty() && self.seat_deadline != Some(true) {
-                self.seat_deadline = Some(false);
+            if !places.is_empty() && self.may_wait() {
                 return;
             }
             let question = self
@@ -151,15 +191,7 @@ impl Naive {
                 return;
             }
             if self.stop.is_none() && !done {
-                let offline = |seat: &NaiveSeat| {
-                    let ready = |task: &NaiveTask| {
-                        task.state == TaskState::Ready && task.role == seat.spec.role
-                    };
-                    seat.presence == Presence::Offline
-                        && (!seat.queue.is_empty() || self.tasks.iter().any(ready))
-                };
-                if self.seats.iter().any(offline) && self.seat_deadline != Some(true) {
-                    self.seat_deadline = Some(false);
+                if !self.lost().is_empty() && self.may_wait() {
                     return;
                 }
                 let is_open = |task: &NaiveTask| {
@@ -198,6 +230,11 @@ impl Naive {
                 self.end(GoalState::Done);
             } else if let Some(stop) = self.stop {
                 self.goal = stop;
+                let gives_up = matches!(stop, GoalState::Stuck(_));
+                if gives_up && self.seat_deadline == Some(false) {
+                    self.awaited.clear();
+                    self.seat_deadline = None;
+                }
             }
         }
     }

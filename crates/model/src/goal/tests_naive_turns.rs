@@ -14,6 +14,7 @@ impl Naive {
     ) {
         let current = self.current(seat);
         let input = self.seats[seat].turn.take().unwrap();
+        self.end_wait(seat);
         let counts = input != Input::Person;
         self.idle = if new_artifact {
             0

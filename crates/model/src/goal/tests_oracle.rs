@@ -94,13 +94,16 @@ fn lines(graph: &Graph) -> Vec<String> {
     let task = |task: &Task| format!("{} {:?}", task.key, task.state).replace("unmet: ", "");
     let seat = |seat: &Seat| {
         let (turn, queue) = (&seat.turn, &seat.queue);
-        format!(
-            "{} {:?} {:?} {}",
-            seat.name, turn, queue, seat.person_inputs
-        )
+        let (people, awaited) = (seat.person_inputs, seat.awaited);
+        format!("{} {turn:?} {queue:?} {people} {awaited}", seat.name)
     };
-    let mut lines = vec![format!("{:?} {}", graph.goal(), graph.turns())];
     let progress = graph.progress();
+    let wait = match progress.seats_wait {
+        SeatsWait::None => None,
+        SeatsWait::UntilDeadline => Some(false),
+        SeatsWait::Expired => Some(true),
+    };
+    let mut lines = vec![format!("{:?} {} {wait:?}", graph.goal(), graph.turns())];
     lines.push(format!(
         "{} {} {}",
         progress.messages, progress.message_turns, progress.alternation.turns

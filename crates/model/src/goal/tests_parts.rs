@@ -23,6 +23,10 @@ fn graph_from_its_parts_is_equal_after_each_event() {
     tone.checks = vec!["lint".into()];
     game.plan(vec![tone, posts, work("page", &["posts", "tone"])]);
     assert_eq!(rebuilt(&game.graph), game.graph);
+    game.presence("worker-1", Presence::Offline);
+    assert!(game.graph.seats()[1].awaited);
+    assert_eq!(rebuilt(&game.graph), game.graph);
+    game.presence("worker-1", Presence::Online);
     game.end("worker-1", TurnEnd::Reported);
     assert_eq!(rebuilt(&game.graph), game.graph);
     game.go(Event::ChecksPassed(game.no("tone")));

@@ -228,7 +228,11 @@ pub(super) fn random_event(graph: &Graph, choices: &mut Choices<'_>) -> Event {
                 6..9 => Presence::Offline,
                 _ => Presence::Removed,
             };
-            Event::SeatPresence(choices.of(&seats), presence)
+            let mut changes = vec![(choices.of(&seats), presence)];
+            if choices.percent(30) {
+                changes.push((choices.of(&seats), presence));
+            }
+            Event::SeatPresence(changes)
         }
         80..82 if !failed.is_empty() => Event::Retry(choices.of(&failed)),
         80..84 if !failed.is_empty() => Event::Accept(choices.of(&failed)),

@@ -150,6 +150,11 @@ impl Game {
         });
     }
 
+    /// Notes the presence of a seat.
+    pub(super) fn presence(&mut self, seat: &str, presence: Presence) {
+        self.go(Event::SeatPresence(vec![(self.seat_no(seat), presence)]));
+    }
+
     pub(super) fn plan(&mut self, tasks: Vec<NewTask>) {
         let drops = Vec::new();
         self.end("planner-1", TurnEnd::Planned(Plan { tasks, drops }));

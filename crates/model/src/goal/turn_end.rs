@@ -50,6 +50,7 @@ impl Mover<'_> {
             });
         }
         self.graph.seats[seat.0].turn = None;
+        self.end_wait(seat);
         if input != Input::Person {
             self.graph.idle_turns += 1;
         }

@@ -81,7 +81,11 @@ pub(crate) use notifications::{
 };
 pub(crate) use presence::{
     goal_whose_retry_waits_for_lost_server_pauses_and_goes_on,
-    goal_with_lost_server_pauses_after_end_of_its_time, seat_that_takes_task_over_gets_its_text,
+    goal_with_lost_server_pauses_after_end_of_its_time,
+    retry_in_backoff_does_not_end_wait_for_lost_server,
+    retry_on_removed_seat_is_cancelled_as_its_task_moves, seat_that_takes_task_over_gets_its_text,
+    seats_of_removed_instance_take_no_task_of_each_other,
+    server_that_comes_and_goes_is_awaited_until_one_deadline,
     task_of_removed_instance_moves_to_another_seat, task_waits_for_seat_whose_server_is_offline,
 };
 pub(crate) use reports::{
@@ -149,6 +153,10 @@ behaviours! {
             goal_whose_check_waits_for_lost_server_pauses_and_goes_on,
             goal_whose_retry_waits_for_lost_server_pauses_and_goes_on,
             goal_with_lost_server_pauses_after_end_of_its_time,
+            retry_in_backoff_does_not_end_wait_for_lost_server,
+            server_that_comes_and_goes_is_awaited_until_one_deadline,
+            retry_on_removed_seat_is_cancelled_as_its_task_moves,
+            seats_of_removed_instance_take_no_task_of_each_other,
             goals_are_listed_with_their_tasks_and_usage, task_has_texts_findings_and_runs,
             report_has_verdicts_and_text_of_planner, budget_and_time_of_goal_are_changed,
             moved_task_keeps_unknown_keys, edited_budget_keeps_unknown_keys,

@@ -66,19 +66,17 @@ impl Store {
                 let rows = rows.map(|(seat, presence)| params![*seat, presence.as_str()]);
                 tx.execute_rows(sql!("seats/set_presence"), rows.collect(), params![])
                     .await?;
-                let mut events = Vec::with_capacity(changed.len());
-                for (seat, presence) in changed {
-                    let no = goal.seat_no(*seat);
-                    let known = no.and_then(|no| goal.graph.seats().get(no.0));
-                    // A removed seat accepts no further change.
-                    let is_removed = known.is_none_or(|seat| seat.presence == Presence::Removed);
-                    events.extend(
-                        no.filter(|_| !is_removed)
-                            .map(|no| Event::SeatPresence(no, *presence)),
-                    );
-                }
+                // One event for all of them, so that no task moves to another seat of a removed instance. A removed seat
+                // accepts no further change.
+                let seats = goal.graph.seats();
+                let changes = changed.iter().filter_map(|(seat, presence)| {
+                    let no = goal.seat_no(*seat)?;
+                    let is_removed = seats.get(no.0)?.presence == Presence::Removed;
+                    (!is_removed).then_some((no, *presence))
+                });
+                let event = Event::SeatPresence(changes.collect());
                 let mut log = SessionLogWriter::default();
-                move_goal(self, tx, &mut log, &mut goal, events, now).await?;
+                move_goal(self, tx, &mut log, &mut goal, vec![event], now).await?;
                 log.write(tx, now).await?;
                 Ok(true)
             })

@@ -142,14 +142,14 @@ pub(super) async fn move_goal(
                     found.starts.insert(seat, start);
                 }
                 Effect::StopTurn(seat) => {
-                    // A turn that has no run yet, or whose run no worker has, is over at once.
-                    let has_run = found.starts.remove(&seat).is_none();
-                    let is_over = !has_run
-                        || stop::stop_turn(tx, log, goal, seat, &mut found.freed, now).await?;
+                    let is_over = stop_turn(tx, log, goal, &mut found, seat, now).await?;
                     // The end of a turn that has ended in this transaction is among the events already.
                     if is_over && !waiting.iter().any(|event| is_end_of_turn(event, seat)) {
                         waiting.push_back(failed_turn(seat));
                     }
+                }
+                Effect::LoseTurn(seat) => {
+                    stop_turn(tx, log, goal, &mut found, seat, now).await?;
                 }
                 Effect::RunChecks(task) => {
                     waiting.extend(checks::start_checks(tx, goal, task, now).await?);
@@ -196,6 +196,21 @@ pub(super) async fn move_goal(
         stop::close_session(tx, log, goal, now).await?;
     }
     Ok(found.delayed)
+}
+
+/// Cancels the turn on a seat. Returns `true` if it is over at once, because it has no run yet, or no worker has its run.
+async fn stop_turn(
+    tx: &mut Tx,
+    log: &mut SessionLogWriter,
+    goal: &Goal,
+    found: &mut Consequences,
+    seat: SeatNo,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    if found.starts.remove(&seat).is_some() {
+        return Ok(true);
+    }
+    stop::stop_turn(tx, log, goal, seat, &mut found.freed, now).await
 }
 
 /// Keeps the reasons for which a report was refused for the reminder, which may start in a later move.

@@ -53,8 +53,10 @@ select
         join agent_definitions d on d.session_id = g.session_id
         left join instances i on i.tenant_id = d.tenant_id and i.id = d.instance_id
         left join agent_runs r on r.seat_id = d.id and r.status in ('queued', 'delivered', 'running')
+        left join agent_runs w on w.seat_id = d.id and w.status = 'deferred' and w.task_id is not null
         left join servers v on v.instance_id = case
             when r.id is not null then r.instance_id
+            when w.id is not null then w.instance_id
             else coalesce((
                 select c.instance_id from task_checks c
                 where c.seat_id = d.id and c.status in ('waiting', 'running')

@@ -72,6 +72,8 @@ struct StoredSeatProgress {
     queue: Vec<(usize, Prompt)>,
     #[serde(default)]
     person_inputs: u32,
+    #[serde(default)]
+    awaited: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -166,6 +168,7 @@ impl StoredSeatProgress {
             }),
             queue: seat.queue.iter().map(|(no, it)| (no.0, *it)).collect(),
             person_inputs: seat.person_inputs,
+            awaited: seat.awaited,
         }
     }
 
@@ -182,6 +185,7 @@ impl StoredSeatProgress {
             }),
             queue: queue.collect(),
             person_inputs: self.person_inputs,
+            awaited: self.awaited,
         }
     }
 }

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use model::{
-    SessionId,
-    goal::{GoalState, PauseReason, StuckCause, TaskStatus},
+    SessionId, Timestamp, WorkerId,
+    goal::{Directory, GoalState, PauseReason, StuckCause, TaskStatus},
+    run::RunStatus,
+    turn::HeartbeatReply,
 };
 use store::{Scope, params};
 
@@ -19,6 +21,8 @@ use crate::{
 
 /// The line of a task whose turn or checks wait for the server of its seat.
 pub(super) const WAITS_FOR_SERVER: &str = "a RUNNING the seat worker, which is offline";
+/// A time after which a server without a heartbeat is offline, in seconds.
+const OFFLINE_AFTER: u64 = 121;
 /// The time after which a goal no longer waits for its servers, in seconds.
 pub(super) const SEATS_TIMEOUT: u64 = 30 * 60;
 
@@ -68,6 +72,25 @@ impl Stage {
         assert_eq!((task.status, task.attempts), (TaskStatus::Done, 0));
     }
 
+    /// Returns the instant of the deadline of a goal.
+    async fn goal_deadline(&self, session: SessionId) -> Option<Timestamp> {
+        let view = self.store.goal(self.scope(), session).await;
+        view.unwrap().check_at
+    }
+
+    /// Lets the server of all seats return, and checks that its goal notes that.
+    async fn return_server(&self, server: &WorkerId, session: SessionId) {
+        presence(self, server).await;
+        assert_eq!(self.note_presence().await, 1);
+        assert_eq!(self.goal_state(session).await, GoalState::Active);
+    }
+
+    /// Lets the server of all seats go, and checks that its goal notes that.
+    async fn lose_server(&self) {
+        self.advance_seconds(OFFLINE_AFTER);
+        assert_eq!(self.note_presence().await, 1);
+    }
+
     async fn presence_of(&self, db: &TestStore, session: SessionId, seat: &str) -> String {
         let sql = "select presence from agent_definitions where session_id = $1 and name = $2";
         let rows = db.run(Scope::System, sql, params![session, seat]).await;
@@ -84,7 +107,7 @@ pub(crate) async fn task_waits_for_seat_whose_server_is_offline(db: &TestStore) 
     assert_eq!(stage.note_presence().await, 0, "the server is online");
 
     // 1. The server goes while the turn is under way. Its own seats would count as online.
-    stage.advance_seconds(121);
+    stage.advance_seconds(OFFLINE_AFTER);
     let now = stage.now();
     let status = stage.store.scheduler_status(now).await.unwrap();
     assert!(status.has_seat_change);
@@ -133,6 +156,73 @@ pub(crate) async fn goal_whose_retry_waits_for_lost_server_pauses_and_goes_on(db
     assert!(stage.open_run(db, session, "worker").await.is_some());
 }
 
+pub(crate) async fn retry_in_backoff_does_not_end_wait_for_lost_server(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    serve(&stage, "server").await;
+    let plan = [work("a", &[]), work("b", &["a"])];
+    let session = stage.planned_goal(db, team(1, None), &plan).await;
+    let lost = stage.turn(db, session, "worker").await;
+    stage.lose_server().await;
+    let deadline = stage.goal_deadline(session).await.unwrap();
+    // The worker of the turn is lost, too. The retry waits for its backoff, and then for the same server.
+    stage.advance_seconds(79);
+    assert_eq!(stage.stall().await, [lost.run]);
+    let retry = stage.attempts(lost.run).await[1].id;
+    for status in [RunStatus::Deferred, RunStatus::Queued] {
+        assert_eq!(stage.status(retry).await, status);
+        let pending = stage.store.scheduler_status(stage.now()).await.unwrap();
+        assert!(!pending.has_seat_change, "{status}");
+        assert_eq!(stage.note_presence().await, 0, "{status}");
+        assert_eq!(stage.presence_of(db, session, "worker").await, "offline");
+        let now = stage.advance_seconds(200);
+        stage.store.promote_due(now).await.unwrap();
+    }
+    assert_eq!(stage.goal_deadline(session).await, Some(deadline));
+    let left = deadline.since(stage.now()).as_secs();
+    stage.advance_seconds(left);
+    assert_eq!(stage.pass_goal_deadlines().await, 1);
+    let stuck = GoalState::Stuck(StuckCause::Idle);
+    assert_eq!(stage.goal_state(session).await, stuck);
+}
+
+pub(crate) async fn server_that_comes_and_goes_is_awaited_until_one_deadline(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let server = serve(&stage, "server").await;
+    let plan = [work("a", &[]), work("b", &["a"])];
+    let session = stage.planned_goal(db, team(1, None), &plan).await;
+    let worker = stage.turn(db, session, "worker").await;
+    // 1. The wait begins once, although the server returns for a while.
+    stage.lose_server().await;
+    let deadline = stage.goal_deadline(session).await.unwrap();
+    for _ in 0..3 {
+        stage.return_server(&server, session).await;
+        stage.lose_server().await;
+        assert_eq!(stage.goal_deadline(session).await, Some(deadline));
+    }
+    // 2. The deadline passes while the server is there, so that the next loss pauses the goal.
+    let left = deadline.since(stage.now()).as_secs();
+    stage.advance_seconds(left);
+    stage.return_server(&server, session).await;
+    assert_eq!(stage.pass_goal_deadlines().await, 1);
+    assert_eq!(stage.goal_state(session).await, GoalState::Active);
+    let stuck = GoalState::Stuck(StuckCause::Idle);
+    for _ in 0..2 {
+        stage.lose_server().await;
+        assert_eq!(stage.goal_state(session).await, stuck);
+        stage.return_server(&server, session).await;
+    }
+    // 3. The turn ends. The next loss is another one.
+    let reply = stage.heartbeat(worker.run).await;
+    assert_eq!(reply, HeartbeatReply::Continue);
+    stage.report(&worker, &done("A")).await.unwrap();
+    stage.succeed(worker.run).await;
+    stage.turn(db, session, "worker").await;
+    stage.lose_server().await;
+    assert_eq!(stage.goal_state(session).await, GoalState::Active);
+    let anew = stage.now() + Duration::from_secs(SEATS_TIMEOUT);
+    assert_eq!(stage.goal_deadline(session).await, Some(anew));
+}
+
 pub(crate) async fn goal_with_lost_server_pauses_after_end_of_its_time(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let server = serve(&stage, "server").await;
@@ -177,9 +267,11 @@ pub(crate) async fn task_of_removed_instance_moves_to_another_seat(db: &TestStor
     assert_eq!(stage.presence_of(db, session, "worker-2").await, "online");
     assert!(stage.open_run(db, session, "worker-2").await.is_some());
     assert_eq!(stage.note_presence().await, 0);
-    // The end of the lost turn is no attempt at the task.
+    // The end of the lost turn is no attempt at the task, and no retry follows, which any server could take.
     stage.advance_seconds(3600);
     assert_eq!(stage.stall().await, [lost.run]);
+    assert_eq!(stage.status(lost.run).await, RunStatus::Cancelled);
+    assert_eq!(stage.attempts(lost.run).await.len(), 1);
     assert_eq!(stage.tasks(session).await[1], "a RUNNING nothing");
     // The moved turn waits for no removed instance, so that another server begins it after the sweep.
     let now = stage.now();
@@ -197,6 +289,68 @@ pub(crate) async fn task_of_removed_instance_moves_to_another_seat(db: &TestStor
     stage.report(&moved, &done("A")).await.unwrap();
     stage.succeed(moved.run).await;
     assert_eq!(stage.tasks(session).await[1], "a DONE nothing");
+}
+
+pub(crate) async fn retry_on_removed_seat_is_cancelled_as_its_task_moves(db: &TestStore) {
+    let mut stage = Stage::setup(db).await;
+    let mut new = stage.new_goal(team(2, None));
+    new.team.seats[1].directory = Directory::Own;
+    let session = stage.store.create_goal(stage.tenant, &new, stage.now());
+    let session = session.await.unwrap();
+    let plan = [work("a", &[]), work("b", &["a"])];
+    stage.plan(db, session, &plan).await;
+    // 1. The seat has the memory of one task, and the retry of another one could run on any server.
+    let worker = stage.turn(db, session, "worker-1").await;
+    stage.report(&worker, &done("A")).await.unwrap();
+    stage.succeed(worker.run).await;
+    let lost = stage.turn(db, session, "worker-1").await;
+    stage.advance_seconds(200);
+    assert_eq!(stage.stall().await, [lost.run]);
+    let retry = stage.attempts(lost.run).await[1].id;
+    assert_eq!(stage.status(retry).await, RunStatus::Deferred);
+    let removed = stage
+        .store
+        .remove_instance(stage.tenant, stage.instance, stage.now());
+    removed.await.unwrap();
+    // 2. The retry ends as the task moves.
+    assert_eq!(stage.note_presence().await, 1);
+    assert_eq!(stage.presence_of(db, session, "worker-1").await, "removed");
+    assert_eq!(stage.status(retry).await, RunStatus::Cancelled);
+    let moved = stage.open_run(db, session, "worker-2").await.unwrap();
+    // 3. Another server gets the task once.
+    let now = stage.advance_seconds(200);
+    stage.store.promote_due(now).await.unwrap();
+    stage.instance = instance(77);
+    let host = stage
+        .store
+        .register_instance(stage.tenant, stage.instance, "host 77", now);
+    host.await.unwrap();
+    assert_eq!(stage.claim_all(9).await, [moved]);
+}
+
+pub(crate) async fn seats_of_removed_instance_take_no_task_of_each_other(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let plan = [work("a", &[]), work("b", &[])];
+    let session = stage.planned_goal(db, team(3, None), &plan).await;
+    let lost = stage.turn(db, session, "worker-1").await;
+    // The second seat is free, and its memory is on the same instance.
+    let worker = stage.turn(db, session, "worker-2").await;
+    stage.report(&worker, &done("B")).await.unwrap();
+    stage.succeed(worker.run).await;
+    let removed = stage
+        .store
+        .remove_instance(stage.tenant, stage.instance, stage.now());
+    removed.await.unwrap();
+    assert_eq!(stage.note_presence().await, 1);
+    for seat in ["worker-1", "worker-2"] {
+        assert_eq!(stage.presence_of(db, session, seat).await, "removed");
+    }
+    assert!(stage.open_run(db, session, "worker-2").await.is_none());
+    assert!(stage.open_run(db, session, "worker-3").await.is_some());
+    stage.advance_seconds(200);
+    assert_eq!(stage.stall().await, [lost.run]);
+    assert_eq!(stage.attempts(lost.run).await.len(), 1);
+    assert_eq!(stage.tasks(session).await[1], "a RUNNING nothing");
 }
 
 pub(crate) async fn seat_that_takes_task_over_gets_its_text(db: &TestStore) {
