@@ -45,7 +45,7 @@ impl CallHistory {
         if let Some(kind) = kind {
             self.add(kind.len(), kind.to_owned(), |it| &mut it.kinds);
         }
-        if let Some(title) = title {
+        if let Some(title) = title.map(without_stream_counter) {
             self.add(title.len(), title.to_owned(), |it| &mut it.titles);
         }
         let Some(input) = input else { return };
@@ -142,6 +142,22 @@ impl CallHistory {
         };
         let mut bare_texts = self.bare_texts.iter().cloned().map(Command::Text);
         self.commands.iter().any(contains) || bare_texts.any(|text| contains(&text))
+    }
+}
+
+/// Returns a title without the counter that fast-agent 0.10.46 adds while the input of a call streams, such as
+/// `matins/remember (streaming: 25)`. Each piece of the input would be another title of the call.
+fn without_stream_counter(title: &str) -> &str {
+    let counted = title
+        .strip_suffix(')')
+        .and_then(|title| title.rsplit_once(" (streaming: "));
+    match counted {
+        Some((uncounted, count))
+            if !count.is_empty() && count.bytes().all(|digit| digit.is_ascii_digit()) =>
+        {
+            uncounted
+        }
+        _ => title,
     }
 }
 

@@ -128,6 +128,33 @@ mod tests {
     }
 
     #[test]
+    fn counter_of_streamed_input_is_no_other_title() {
+        let own = own(&["matins/{tool}"], ToolAccess::All);
+        let mut request = request("other", "matins/remember");
+        let counted = |count: u32| format!("matins/remember (streaming: {count})");
+        for count in 25..1000 {
+            let title = counted(count);
+            request.history.record(Some("other"), Some(&title), None);
+        }
+        assert!(own.cover(&request));
+        for title in [
+            "matins/remember (streaming: 25); rm a",
+            "matins/remember (streaming: rm a)",
+            "matins/remember (streaming: )",
+            "notes.md (streaming: 25)",
+        ] {
+            let mut request = request.clone();
+            request.history.record(None, Some(title), None);
+            assert!(!own.cover(&request), "{title}");
+        }
+        request.title = counted(25);
+        assert!(
+            !own.cover(&request),
+            "the title of the request is compared whole"
+        );
+    }
+
+    #[test]
     fn agent_without_tools_has_no_own_ones() {
         let own = own(&["matins: {tool}"], ToolAccess::None);
         assert!(!own.cover(&request("other", "matins: cron")));
