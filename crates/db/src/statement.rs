@@ -53,6 +53,8 @@ pub struct Statement {
     postgres_many: [OnceLock<String>; 2],
     /// The SQLite texts, by the power of two of their number of rows.
     sqlite_rows: [OnceLock<Positional>; CHUNK_SIZES],
+    /// The SQLite text that takes any number of keys.
+    sqlite_keys: OnceLock<Positional>,
 }
 
 /// The statements that ran in this process. Each one is recorded once for each dialect.
@@ -91,6 +93,7 @@ impl Statement {
             postgres_whole: [const { OnceLock::new() }; 2],
             postgres_many: [const { OnceLock::new() }; 2],
             sqlite_rows: [const { OnceLock::new() }; CHUNK_SIZES],
+            sqlite_keys: OnceLock::new(),
         }
     }
 
@@ -190,7 +193,18 @@ impl Statement {
         self.sqlite_rows[power]
             .get_or_init(|| to_positional(&with_repeated_row(&self.whole(self.sqlite), 1 << power)))
     }
+
+    /// Returns the SQLite text that takes any number of keys as one array in JSON. The statement must take rows.
+    pub(crate) fn sqlite_keys_text(&'static self) -> &'static Positional {
+        self.record_execution(Dialect::Sqlite);
+        self.sqlite_keys.get_or_init(|| {
+            to_positional(&with_rows_from(&self.whole(self.sqlite), KEYS_FROM_JSON))
+        })
+    }
 }
+
+/// The query that replaces the template of a row with one key. JSON has no bytes, so that the array has the digits.
+const KEYS_FROM_JSON: &str = "select unhex(value) from json_each($1)";
 
 /// A text whose parameters are bound by position: `?` instead of `$7`. SQLite finds a numbered parameter by a search
 /// through all names, which is slow for a statement of many rows.
@@ -440,6 +454,22 @@ mod tests {
             "with item (id) as (select given.c1 from unnest($1) as given (c1))\n\
              update t set at = $2 from item where t.id = item.id"
         );
+    }
+
+    #[test]
+    fn sqlite_statement_takes_keys_as_one_array() {
+        static STATEMENT: Statement = Statement::new(
+            "names",
+            "",
+            "-- Each row: $1 id. $2 limit\nwith item (id) as (values /* row */ ($1))\nselect n from t, item limit $2",
+        );
+        let found = STATEMENT.sqlite_keys_text();
+        assert_eq!(
+            found.text,
+            "-- Each row: $1 id. $2 limit\nwith item (id) as (select unhex(value) from json_each(?))\n\
+             select n from t, item limit ?"
+        );
+        assert_eq!(found.order, [0, 1]);
     }
 
     #[test]

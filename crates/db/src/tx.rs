@@ -1,5 +1,7 @@
 //! One transaction on either database.
 
+mod by_keys;
+
 use std::sync::Arc;
 
 use sqlx::{
@@ -64,6 +66,8 @@ enum BatchParams {
     One(Vec<Param>),
     /// The parameters of `2^power` rows, one row after the other, then those of the whole statement.
     Chunk(usize, Vec<Param>),
+    /// The keys of all rows as one array in JSON, then the parameters of the whole statement.
+    Keys(Vec<Param>),
     /// One array for each parameter of a row, then the parameters of the whole statement.
     Arrays(Vec<Column>, Vec<Param>),
 }
@@ -432,8 +436,8 @@ fn postgres_query(
         BatchParams::Arrays(columns, whole) => {
             (statement.postgres_array_text(mode.dialect), columns, whole)
         }
-        // Unreachable for chunks: only SQLite is given them.
-        BatchParams::One(params) | BatchParams::Chunk(_, params) => {
+        // Unreachable for chunks and keys: only SQLite is given them.
+        BatchParams::One(params) | BatchParams::Chunk(_, params) | BatchParams::Keys(params) => {
             (statement.postgres_text(mode.dialect), Vec::new(), params)
         }
     };
@@ -452,12 +456,14 @@ fn sqlite_query(
     statement: &'static Statement,
     rows: BatchParams,
 ) -> Query<'static, Sqlite, SqliteArguments> {
-    let (power, params) = match rows {
-        BatchParams::Chunk(power, params) => (power, params),
+    let (Positional { text, order }, params) = match rows {
+        BatchParams::Chunk(power, params) => (statement.sqlite_text(power), params),
+        BatchParams::Keys(params) => (statement.sqlite_keys_text(), params),
         // Unreachable for arrays: only PostgreSQL is given them.
-        BatchParams::One(params) | BatchParams::Arrays(_, params) => (0, params),
+        BatchParams::One(params) | BatchParams::Arrays(_, params) => {
+            (statement.sqlite_text(0), params)
+        }
     };
-    let Positional { text, order } = statement.sqlite_text(power);
     let mut params: Vec<Option<Param>> = params.into_iter().map(Some).collect();
     let mut last = vec![0; params.len()];
     for (position, at) in order.iter().enumerate() {
