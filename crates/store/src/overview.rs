@@ -1,6 +1,6 @@
 //! What an overview of a tenant shows, read by a few statements, whatever the number of automations.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::{
     ApprovalFilter, AutomationItems, Error, Page, QuestionFilter, QueueDepth, RunFilter,
@@ -382,24 +382,19 @@ async fn recovered(
     failures: &[PeriodOutcome],
 ) -> Result<HashSet<Subject>, Error> {
     let mut seen = HashSet::new();
-    let mut subjects = Vec::new();
-    let mut items = Vec::new();
+    let mut subjects = HashMap::new();
+    let mut newest = Vec::new();
     for input in failures {
-        let (automation, session) = subject(input);
-        if seen.insert((automation, session)) {
-            let position = i64::try_from(subjects.len()).unwrap_or(i64::MAX);
-            subjects.push((automation, session));
-            items.push(params![position, automation, session, input.outcome.run]);
+        let subject = subject(input);
+        if seen.insert(subject) {
+            subjects.insert(input.outcome.run, subject);
+            newest.push(input.outcome.run.uuid());
         }
     }
-    if items.is_empty() {
-        return Ok(HashSet::new());
-    }
-    let found = tx.fetch_rows(sql!("runs/succeeded_since"), items, params![tenant]);
+    let found = tx.fetch_by_keys(sql!("runs/succeeded_since"), newest, params![tenant]);
     let mut recovered = HashSet::new();
     for row in &found.await? {
-        let position = usize::try_from(row.get::<i64>("position")?).unwrap_or(usize::MAX);
-        recovered.extend(subjects.get(position));
+        recovered.extend(subjects.get(&row.get::<RunId>("id")?));
     }
     Ok(recovered)
 }

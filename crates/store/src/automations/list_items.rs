@@ -158,8 +158,8 @@ struct Names {
 }
 
 async fn names(tx: &mut Tx, ids: &[AutomationId]) -> Result<HashMap<AutomationId, Names>, Error> {
-    let items = ids.iter().map(|id| params![*id]).collect();
-    let found = tx.fetch_rows(sql!("automations/names"), items, params![]);
+    let keys = ids.iter().map(|id| id.uuid()).collect();
+    let found = tx.fetch_by_keys(sql!("automations/names"), keys, params![]);
     let mut names = HashMap::new();
     for row in found.await? {
         let found = Names {
@@ -177,8 +177,8 @@ async fn triggers(
     tx: &mut Tx,
     ids: &[AutomationId],
 ) -> Result<HashMap<AutomationId, Result<Vec<Trigger>, Error>>, Error> {
-    let items = ids.iter().map(|id| params![*id]).collect();
-    let found = tx.fetch_rows(sql!("triggers/live_of_automations"), items, params![]);
+    let keys = ids.iter().map(|id| id.uuid()).collect();
+    let found = tx.fetch_by_keys(sql!("triggers/live_of_automations"), keys, params![]);
     let mut triggers = HashMap::new();
     for row in found.await? {
         let id: AutomationId = row.get("automation_id")?;
@@ -203,10 +203,10 @@ async fn last_outcomes(
     if limit == 0 {
         return Ok(outcomes);
     }
-    let items = ids.iter().map(|id| params![*id]).collect();
-    let found = tx.fetch_rows(
+    let keys = ids.iter().map(|id| id.uuid()).collect();
+    let found = tx.fetch_by_keys(
         sql_of_each!("runs/last_of_automations"),
-        items,
+        keys,
         params![limit],
     );
     for row in found.await? {

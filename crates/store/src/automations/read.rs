@@ -1,5 +1,7 @@
 //! Queries for automations and their triggers.
 
+use std::collections::BTreeSet;
+
 use model::{
     AutomationId, SessionId, TenantId,
     automation::AutomationState,
@@ -150,8 +152,9 @@ pub(super) async fn read_by_ids(
     if ids.is_empty() {
         return Ok(Automations::default());
     }
-    let items = ids.iter().map(|id| params![*id]).collect();
-    let found = tx.fetch_rows(sql!("automations/by_ids"), items, params![tenant]);
+    let keys: BTreeSet<_> = ids.iter().map(|id| id.uuid()).collect();
+    let keys = keys.into_iter().collect();
+    let found = tx.fetch_by_keys(sql!("automations/by_ids"), keys, params![tenant]);
     separate_corrupt(&found.await?)
 }
 

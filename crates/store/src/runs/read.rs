@@ -230,11 +230,11 @@ async fn read_names(
     if runs.is_empty() {
         return Ok(names);
     }
-    let items = runs.iter().map(|run| params![*run]).collect();
+    let keys = runs.iter().map(|run| run.uuid()).collect();
     let answer_chars = i64::try_from(answer_chars).unwrap_or(i64::MAX);
-    let found = tx.fetch_rows(
+    let found = tx.fetch_by_keys(
         sql!("runs/names"),
-        items,
+        keys,
         params![answer_chars, scope.tenant()],
     );
     for row in found.await? {

@@ -69,10 +69,10 @@ async fn last_messages(
     sessions: &[SessionId],
     chars: u32,
 ) -> Result<HashMap<SessionId, LastMessage>, Error> {
-    let items = sessions.iter().map(|id| params![*id]).collect();
-    let found = tx.fetch_rows(
+    let keys = sessions.iter().map(|id| id.uuid()).collect();
+    let found = tx.fetch_by_keys(
         sql_by_dialect!("messages/last_of_sessions"),
-        items,
+        keys,
         params![chars],
     );
     let read = found.await?.into_iter().map(|row| {
@@ -90,8 +90,8 @@ async fn last_runs(
     tx: &mut Tx,
     sessions: &[SessionId],
 ) -> Result<HashMap<SessionId, RunOutcome>, Error> {
-    let items = sessions.iter().map(|id| params![*id]).collect();
-    let found = tx.fetch_rows(sql_by_dialect!("runs/last_of_sessions"), items, params![]);
+    let keys = sessions.iter().map(|id| id.uuid()).collect();
+    let found = tx.fetch_by_keys(sql_by_dialect!("runs/last_of_sessions"), keys, params![]);
     let read = found
         .await?
         .into_iter()
@@ -103,8 +103,8 @@ async fn removed_instances(
     tx: &mut Tx,
     sessions: &[SessionId],
 ) -> Result<HashMap<SessionId, String>, Error> {
-    let items = sessions.iter().map(|id| params![*id]).collect();
-    let found = tx.fetch_rows(sql!("sessions/removed_instances"), items, params![]);
+    let keys = sessions.iter().map(|id| id.uuid()).collect();
+    let found = tx.fetch_by_keys(sql!("sessions/removed_instances"), keys, params![]);
     let read = found
         .await?
         .into_iter()

@@ -1,6 +1,7 @@
 //! The list of automations for people: names, triggers and outcomes of a whole page at once.
 
 use model::{
+    AutomationId,
     automation::AutomationState,
     outcome::FailureKind,
     policy::SessionMode,
@@ -8,12 +9,14 @@ use model::{
     schedule::Spec,
 };
 use store::{
-    AutomationFilter, AutomationNumbers, AutomationRank, AutomationSort, PAUSED_BY_PERSON, Page,
-    RunOutcome, Scope, params,
+    AutomationFilter, AutomationNumbers, AutomationRank, AutomationSort, OverviewPeriods,
+    PAUSED_BY_PERSON, Page, RunOutcome, Scope, params,
 };
+use uuid::Uuid;
 
 use crate::{
     fixtures::TestStore,
+    run_lists::FEW,
     stage::{Stage, hourly},
 };
 
@@ -210,4 +213,92 @@ pub(crate) async fn automations_are_sorted_in_pages_and_counted(db: &TestStore) 
     let page = page.await.unwrap();
     assert!(page.items.readable.is_empty());
     assert_eq!(page.numbers, AutomationNumbers::default());
+}
+
+pub(crate) async fn automations_by_id_keep_order(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let first = stage.automation("first", SessionMode::Fresh).await;
+    let second = stage.automation("second", SessionMode::Fresh).await;
+    let deleted = stage.automation("deleted", SessionMode::Fresh).await;
+    for _ in 0..2 {
+        let run = stage.fire_and_start(first).await;
+        stage.succeed(run).await;
+    }
+    let newest = stage.fire_and_start(second).await;
+    let deletion = stage
+        .store
+        .delete_automation(stage.scope(), deleted, stage.now());
+    deletion.await.unwrap();
+    let missing = AutomationId::from_uuid(Uuid::from_u128(7));
+    let ids = [second, missing, first, deleted, second];
+    let read = stage.store.automation_items_by_id(stage.tenant, &ids, 1);
+    let read = read.await.unwrap();
+    let found: Vec<_> = read
+        .readable
+        .iter()
+        .map(|item| (item.automation.id, item.triggers.len(), item.outcomes.len()))
+        .collect();
+    assert_eq!(found, [(second, 1, 1), (first, 1, 1)]);
+    assert_eq!(read.readable[0].outcomes[0].run, newest);
+}
+
+pub(crate) async fn overview_knows_recoveries(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let from = stage.now();
+    let fail = async |automation| {
+        let run = stage.fire_and_start(automation).await;
+        stage.fail(run, FailureKind::AgentError).await;
+        stage.advance_seconds(1);
+        run
+    };
+    let succeed = async |automation| {
+        let run = stage.fire_and_start(automation).await;
+        stage.succeed(run).await;
+        stage.advance_seconds(1);
+    };
+    let send = async |session| {
+        let run = stage.send_message(session, "one").await.run_id;
+        stage.start(run).await;
+        run
+    };
+    let broken = stage.automation("broken", SessionMode::Fresh).await;
+    succeed(broken).await;
+    let broken_runs = [fail(broken).await, fail(broken).await];
+    let mended = stage.automation("mended", SessionMode::Fresh).await;
+    let mended_runs = [fail(mended).await, fail(mended).await];
+    succeed(mended).await;
+    let (talk, other) = (stage.session().await, stage.session().await);
+    let unanswered = send(other).await;
+    stage.fail(unanswered, FailureKind::AgentError).await;
+    stage.advance_seconds(1);
+    let answered = send(talk).await;
+    stage.fail(answered, FailureKind::AgentError).await;
+    stage.advance_seconds(1);
+    let answer = send(talk).await;
+    stage.succeed(answer).await;
+
+    let periods = OverviewPeriods {
+        since: from,
+        failures_since: from,
+        today: from,
+    };
+    let overview = stage
+        .store
+        .overview(stage.tenant, periods, FEW, stage.now());
+    let read = overview.await.unwrap().failures.failures;
+    let found: Vec<_> = read
+        .iter()
+        .map(|failure| (failure.input.outcome.run, failure.recovered))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (answered, true),
+            (unanswered, false),
+            (mended_runs[1], true),
+            (mended_runs[0], true),
+            (broken_runs[1], false),
+            (broken_runs[0], false),
+        ]
+    );
 }

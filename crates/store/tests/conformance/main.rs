@@ -97,7 +97,7 @@ behaviours! {
         values: [every_value_type_round_trips, every_value_type_may_be_null, corrupt_value_error_names_column_and_row]
         transactions: [
             dropped_transaction_is_rolled_back, read_transaction_sees_one_snapshot, read_transaction_refuses_writes,
-            concurrent_writers_are_serialized, fetch_of_one_row_refuses_none_and_many,
+            concurrent_writers_are_serialized, fetch_of_one_row_refuses_none_and_many, fetch_by_keys_finds_each_key,
         ]
         opening: [
             reopened_database_is_unchanged, concurrent_opens_of_new_database_succeed,
@@ -311,7 +311,7 @@ behaviours! {
         ]
         automation_lists: [
             automation_list_has_agent_session_triggers_and_outcomes, automation_with_corrupt_trigger_hides_no_other,
-            automations_are_sorted_in_pages_and_counted,
+            automations_are_sorted_in_pages_and_counted, automations_by_id_keep_order, overview_knows_recoveries,
         ]
         run_lists: [
             run_list_has_one_row_for_each_input, run_list_is_filtered_by_reason_and_creation,
@@ -454,9 +454,8 @@ behaviours! {
     sqlite {
         opening: [
             large_file_is_checked_completely_only_by_examine, non_database_file_is_refused_and_unchanged,
-            database_file_is_readable_by_owner_only, damaged_file_is_refused_and_unchanged,
+            database_file_is_readable_by_owner_only, damaged_file_is_refused_and_unchanged, connections_share_no_pages,
             empty_file_is_opened_as_new_database, in_memory_database_keeps_its_rows, missing_folder_is_named_in_error,
-            connections_share_no_pages,
         ]
         transactions: [full_disk_has_its_own_error] postgres_server: [sqlite_has_no_server_status]
     }

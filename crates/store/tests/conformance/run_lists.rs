@@ -249,7 +249,7 @@ pub(crate) async fn listed_runs_have_kind_of_trigger_and_channel(db: &TestStore)
 }
 
 /// The numbers of rows that suffice for these tests.
-const FEW: OverviewLimits = OverviewLimits {
+pub(crate) const FEW: OverviewLimits = OverviewLimits {
     inputs: 10,
     failures: 10,
     approvals: 10,

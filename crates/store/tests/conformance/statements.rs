@@ -172,6 +172,47 @@ async fn no_statement_reads_all_runs() {
     }
 }
 
+/// The statements that read rows by many keys.
+const BY_KEYS: [&str; 9] = [
+    "automations/by_ids",
+    "automations/names",
+    "messages/last_of_sessions",
+    "runs/last_of_automations",
+    "runs/last_of_sessions",
+    "runs/names",
+    "runs/succeeded_since",
+    "sessions/removed_instances",
+    "triggers/live_of_automations",
+];
+
+/// SQLite knows little of the number of keys, and may choose to read a table before them, once or for each key.
+#[tokio::test]
+async fn statements_by_keys_read_keys_first() {
+    let db = TestStore::open(Dialect::Sqlite).await;
+    let mut tx = db.database.begin(Scope::System).await.unwrap();
+    let mut read = 0;
+    for (name, text) in texts() {
+        if !BY_KEYS.contains(&name.strip_prefix("sqlite/").unwrap_or(&name)) {
+            continue;
+        }
+        read += 1;
+        let keys = "select unhex(value) from json_each($1)";
+        let text = text.replace("values /* row */ ($1)", keys);
+        let explain = format!("explain query plan\n{}", with_numbered_params(&text));
+        let plan = tx.fetch_all(statement(&explain), params![]).await.unwrap();
+        let lines = plan.iter().map(|row| row.get("detail").unwrap());
+        let lines: Vec<String> = lines.collect();
+        let reads = |line: &&String| line.starts_with("SCAN ") || line.starts_with("SEARCH ");
+        let first = lines.iter().find(reads);
+        assert!(
+            first.is_some_and(|line| line.starts_with("SCAN json_each")),
+            "{name}:\n{}",
+            lines.join("\n")
+        );
+    }
+    assert_eq!(read, BY_KEYS.len());
+}
+
 /// The maximum number of parameters that a statement may number instead of naming.
 const MAX_NUMBERED_PARAMETERS: usize = 6;
 

@@ -4,10 +4,15 @@ use std::collections::BTreeSet;
 
 use futures::future::join_all;
 use sqlx::{Connection as _, Executor as _, PgConnection, postgres::PgListener};
-use store::{Scope, database::Error, params};
+use store::{
+    Scope,
+    database::{Error, Param, Statement, Tx},
+    params,
+};
+use uuid::Uuid;
 
 use crate::{
-    fixtures::{TestStore, Values, World, statement},
+    fixtures::{TestStore, Values, World, id, statement},
     opening::poll_at_most,
 };
 
@@ -84,6 +89,65 @@ pub(crate) async fn fetch_of_one_row_refuses_none_and_many(db: &TestStore) {
     assert!(matches!(many, Error::TooManyRows { .. }), "{many:?}");
 }
 
+/// More keys than the rows that SQLite is given by one statement.
+const MANY: usize = 130;
+
+/// Returns the found IDs, sorted.
+async fn find(tx: &mut Tx, read: &'static Statement, keys: &[Uuid]) -> Vec<Uuid> {
+    let rows = tx.fetch_by_keys(read, keys.to_vec(), params!["found"]);
+    let rows = rows.await.unwrap();
+    let mut ids = Vec::new();
+    for row in &rows {
+        assert_eq!(row.get::<String>("label").unwrap(), "found");
+        ids.push(row.get("id").unwrap());
+    }
+    ids.sort_unstable();
+    ids
+}
+
+pub(crate) async fn fetch_by_keys_finds_each_key(db: &TestStore) {
+    let world = World::create(db).await;
+    let mut all = vec![world.id("harnesses")];
+    while all.len() < MANY {
+        let row = world.row("harnesses");
+        db.insert("harnesses", &row).await.unwrap();
+        let Some(Param::Uuid(Some(id))) = row.get("id") else {
+            panic!("an agent has an ID");
+        };
+        all.push(*id);
+    }
+    all.sort_unstable();
+    let (first, last, missing) = (all[0], all[MANY - 1], id());
+    let read = statement(
+        "-- Each row: $1 agent. $2 label\n\
+         with item (id) as (values /* row */ ($1))\n\
+         select h.id, $2 as label from item join harnesses h on h.id = item.id",
+    );
+    let mut tx = db.database.begin_read(Scope::System).await.unwrap();
+    let tx = &mut tx;
+    assert!(find(tx, read, &[]).await.is_empty());
+    assert!(find(tx, read, &[missing]).await.is_empty());
+    assert_eq!(find(tx, read, &[first]).await, [first]);
+    assert!(find(tx, read, &[missing, missing]).await.is_empty());
+    assert_eq!(find(tx, read, &[last, missing, first]).await, [first, last]);
+    assert_eq!(
+        find(tx, read, &[last, first, last]).await,
+        [first, last, last]
+    );
+    let backward: Vec<_> = all.iter().rev().copied().collect();
+    assert_eq!(find(tx, read, &backward).await, all);
+
+    let without_template = statement("select id from harnesses");
+    for keys in [vec![first], vec![first, last]] {
+        let refused = tx.fetch_by_keys(without_template, keys, params![]);
+        let refused = refused.await.unwrap_err();
+        assert!(
+            matches!(refused, Error::RowsNotAccepted { .. }),
+            "{refused:?}"
+        );
+    }
+}
+
 pub(crate) async fn full_disk_has_its_own_error(db: &TestStore) {
     let world = World::create(db).await;
     let sql = "pragma max_page_count = 1";
@@ -131,7 +195,7 @@ pub(crate) async fn transaction_notifies_each_changed_session_once(db: &TestStor
         woken.push(notification.payload().to_owned());
     }
     let other = Values::of("id", other.get("id"));
-    let [store::database::Param::Uuid(Some(other))] = other.params()[..] else {
+    let [Param::Uuid(Some(other))] = other.params()[..] else {
         panic!("a session has an id");
     };
     let expected = BTreeSet::from([world.id("agent_sessions").to_string(), other.to_string()]);
