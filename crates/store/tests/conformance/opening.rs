@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::{
     catalog,
-    fixtures::{TABLES, TestStore, World},
+    fixtures::{TABLES, TestStore, World, statement},
 };
 
 pub(crate) use crate::placement::runtimes::runtime_blocks_no_migration;
@@ -393,4 +393,11 @@ pub(crate) async fn connections_share_no_pages(db: &TestStore) {
     let options = catalog::compile_options(db).await;
     assert!(options.contains("THREADSAFE=1"), "{options:?}");
     assert!(!options.contains("ENABLE_MEMORY_MANAGEMENT"), "{options:?}");
+    let cache_size = statement("select cache_size as kib from pragma_cache_size");
+    let reader = db.database.begin_read(Scope::System).await.unwrap();
+    let writer = db.database.begin(Scope::System).await.unwrap();
+    for mut tx in [reader, writer] {
+        let row = tx.fetch_one(cache_size, params![]).await.unwrap();
+        assert_eq!(row.get::<i64>("kib").unwrap(), -16384);
+    }
 }
