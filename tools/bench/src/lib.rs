@@ -5,7 +5,7 @@
 //! - `turn`, `runtime`, `idle_server`, `throughput`, `drain`, `due`, `due_burst`, `people`, `page`, `lag`, `notify`, `history`,
 //!   `tools`, `goals`, `traces`: one benchmark each.
 //! - `goal_server`, `goal_turns`, `goal_cancel`: the parts of `goals` with real turns.
-//! - `month`, `month_inputs`, `month_rows`, `set_insert`: the history that `page` needs.
+//! - `page_requests`: the requests of `page`. `month`, `month_inputs`, `month_rows`, `set_insert`: the history that it needs.
 //! - `bare_client`, `sql_baseline`, `riverqueue`, `peers`: the baselines.
 //! - `fixture`, `loops`, `postgres`, `programs`, `runtime_process`: the database, loops and processes that the benchmarks
 //!   need.
@@ -45,6 +45,7 @@ mod month_rows;
 mod notify;
 mod on_postgres;
 mod page;
+mod page_requests;
 mod peers;
 mod people;
 mod postgres;

@@ -1,7 +1,8 @@
 //! Measures the requests of the web page over HTTP, with a [month](super::month) of work in the database.
 //!
-//! Some clients send all requests by turns, each with a pause before it, while another one writes now and then. The time
-//! of a request ends when the client has read the response and its JSON.
+//! One client alone sends all requests by turns, because the aims are about a person who waits. Then some clients do so,
+//! each with a pause before each request, while another one writes now and then. The time of a request ends when the
+//! client has read the response and its JSON.
 
 use std::{
     path::Path,
@@ -14,16 +15,9 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use api_types::{Change, RunFilterRequest, SessionPatch};
-use client::{
-    ApprovalFilter, ApprovalStates, AutomationFilter, Client, PageParams, RunFilter, SessionFilter,
-    TimelineFilter,
-};
-use model::{
-    AgentId, InstanceId, RunId, SessionId, Timestamp, WorkerId,
-    run::{Origin, RunStatus},
-    session::SessionType,
-};
+use api_types::{Change, SessionPatch};
+use client::Client;
+use model::{AgentId, InstanceId, SessionId, WorkerId};
 use store::{Location, Scope, Store};
 use tokio::{process::Command, task::JoinSet, time::sleep};
 
@@ -32,53 +26,33 @@ use super::{
     folder::new_folder,
     idle_server::{ServerProcess, database_options},
     month::{self, AUTOMATIONS, DAYS, Month, RUNNING, RUNS},
+    page_requests::{PAGE_ITEMS, Request, requests},
     postgres::PostgresServer,
     programs::Programs,
     set_insert::RowWriter,
-    statistics::format_quantiles,
+    statistics::{ms, quantile},
     traces::free_address,
 };
 
-/// The number of clients, each of which sends one request at a time.
+/// The number of clients beside the writer, each of which sends one request at a time.
 const CLIENTS: usize = 3;
-/// The time that a client waits before each request.
+/// The time that each of them waits before each request.
 const THINK_TIME: Duration = Duration::from_millis(50);
+/// The time that the client alone waits before each request.
+const THINK_TIME_ALONE: Duration = Duration::from_millis(10);
 /// The time between two writes.
 const WRITE_PERIOD: Duration = Duration::from_millis(200);
 /// The number of times that each client sends each request before the measured ones.
 const WARM_UP_ROUNDS: usize = 2;
-/// The number of items on a page of a list.
-const PAGE_ITEMS: u32 = 100;
-
-const OVERVIEW_AIM: Duration = Duration::from_millis(50);
-const TIMELINE_AIM: Duration = Duration::from_millis(100);
-const LIST_AIM: Duration = Duration::from_millis(20);
-
-/// A request of the page.
-#[derive(Clone)]
-struct Request {
-    name: &'static str,
-    /// The longest 99th percentile that is accepted.
-    aim: Duration,
-    operation: Operation,
-}
-
-/// An operation of the API, with its parameters.
-#[derive(Clone)]
-enum Operation {
-    Overview(Timestamp),
-    Timeline(TimelineFilter),
-    Automations(AutomationFilter),
-    Runs(RunFilter),
-    Sessions(SessionFilter),
-    Approvals(ApprovalFilter),
-}
 
 /// The times of a request, sorted.
 pub(crate) struct RequestTimes {
     name: &'static str,
     aim: Duration,
-    times: Vec<Duration>,
+    /// Of the client alone.
+    alone: Vec<Duration>,
+    /// Of the clients beside the writer.
+    loaded: Vec<Duration>,
 }
 
 /// The result of the benchmark on one database.
@@ -193,6 +167,51 @@ async fn measure(
     let client = Client::with_address(&address, token.trim(), fixture::system_entropy())?;
     let requests = Arc::new(requests(month));
 
+    let alone = send_by_turns(
+        client.clone(),
+        Arc::clone(&requests),
+        THINK_TIME_ALONE,
+        (0, count),
+    );
+    let alone = alone.await?;
+    let (loaded, writes) = send_beside_writer(&client, &requests, month, count).await?;
+
+    let counts = client.overview(None).await?.counts;
+    ensure!(
+        counts.running == u64::try_from(RUNNING)?,
+        "{} turns run at the end instead of {RUNNING}",
+        counts.running
+    );
+    server.stop().await?;
+    let times = alone.into_iter().zip(loaded);
+    let requests = requests
+        .iter()
+        .zip(times)
+        .map(|(request, (mut alone, mut loaded))| {
+            alone.sort_unstable();
+            loaded.sort_unstable();
+            RequestTimes {
+                name: request.name,
+                aim: request.aim,
+                alone,
+                loaded,
+            }
+        });
+    Ok(PageMeasurement {
+        load_time,
+        writes,
+        requests: requests.collect(),
+    })
+}
+
+/// Sends each request `count` times, from several clients, while another one writes. Returns the times of each request,
+/// and the number of writes.
+async fn send_beside_writer(
+    client: &Client,
+    requests: &Arc<Vec<Request>>,
+    month: &Month,
+    count: usize,
+) -> Result<(Vec<Vec<Duration>>, usize)> {
     let finished = Arc::new(AtomicBool::new(false));
     let writer = write_now_and_then(
         client.clone(),
@@ -207,9 +226,9 @@ async fn measure(
         let first = number * requests.len() / CLIENTS;
         clients.spawn(send_by_turns(
             client.clone(),
-            Arc::clone(&requests),
-            first,
-            rounds,
+            Arc::clone(requests),
+            THINK_TIME,
+            (first, rounds),
         ));
     }
     let mut times = vec![Vec::with_capacity(count); requests.len()];
@@ -219,43 +238,23 @@ async fn measure(
         }
     }
     finished.store(true, Relaxed);
-    let writes = writer.await??;
-
-    let counts = client.overview(None).await?.counts;
-    ensure!(
-        counts.running == u64::try_from(RUNNING)?,
-        "{} turns run at the end instead of {RUNNING}",
-        counts.running
-    );
-    server.stop().await?;
-    let requests = requests.iter().zip(times).map(|(request, mut times)| {
-        times.sort_unstable();
-        RequestTimes {
-            name: request.name,
-            aim: request.aim,
-            times,
-        }
-    });
-    Ok(PageMeasurement {
-        load_time,
-        writes,
-        requests: requests.collect(),
-    })
+    Ok((times, writer.await??))
 }
 
-/// Sends all requests, one after the other, in each round. Returns the times of each request.
+/// Sends all requests, one after the other, in each round, beginning with the request `first`. Returns the times of each
+/// request.
 async fn send_by_turns(
     client: Client,
     requests: Arc<Vec<Request>>,
-    first: usize,
-    rounds: usize,
+    think_time: Duration,
+    (first, rounds): (usize, usize),
 ) -> Result<Vec<Vec<Duration>>> {
     let mut times = vec![Vec::with_capacity(rounds); requests.len()];
     for round in 0..WARM_UP_ROUNDS + rounds {
         for turn in 0..requests.len() {
             let position = (first + turn) % requests.len();
             let request = &requests[position];
-            sleep(THINK_TIME).await;
+            sleep(think_time).await;
             let began = Instant::now();
             let found = request.operation.send(&client).await;
             let took = began.elapsed();
@@ -288,209 +287,30 @@ async fn write_now_and_then(
     Ok(writes)
 }
 
-impl Operation {
-    /// Sends the request, and returns the number of found items.
-    async fn send(&self, client: &Client) -> Result<usize> {
-        Ok(match self {
-            Self::Overview(since) => {
-                let counts = client.overview(Some(*since)).await?.counts;
-                usize::try_from(counts.succeeded)?
-            }
-            Self::Timeline(filter) => client.timeline(filter).await?.lanes.len(),
-            Self::Automations(filter) => client.automations(filter).await?.items.len(),
-            Self::Runs(filter) => client.runs(filter).await?.items.len(),
-            Self::Sessions(filter) => client.sessions(filter).await?.items.len(),
-            Self::Approvals(filter) => client.approvals(filter).await?.items.len(),
-        })
-    }
-}
-
-/// Returns the requests of the page.
-#[expect(clippy::too_many_lines, reason = "a table, one entry for each request")]
-fn requests(month: &Month) -> Vec<Request> {
-    let before = |hours| month.end.saturating_sub(Duration::from_hours(hours));
-    let page = || PageParams::first(PAGE_ITEMS);
-    let overview = |name, hours| Request {
-        name,
-        aim: OVERVIEW_AIM,
-        operation: Operation::Overview(before(hours)),
-    };
-    let timeline = |name, hours, lanes| Request {
-        name,
-        aim: TIMELINE_AIM,
-        operation: Operation::Timeline(TimelineFilter {
-            from: Some(before(hours)),
-            lanes: Some(lanes),
-            ..TimelineFilter::default()
-        }),
-    };
-    let list = |name, operation| Request {
-        name,
-        aim: LIST_AIM,
-        operation,
-    };
-    let automations = |name, text: Option<&str>| {
-        list(
-            name,
-            Operation::Automations(AutomationFilter {
-                text: text.map(str::to_owned),
-                page: page(),
-                ..AutomationFilter::default()
-            }),
-        )
-    };
-    let runs = |name, filter| {
-        let filter = RunFilter {
-            page: page(),
-            ..filter
-        };
-        list(name, Operation::Runs(filter))
-    };
-    let any = RunFilter::default;
-    let sessions = |name, filter| {
-        let filter = SessionFilter {
-            page: page(),
-            ..filter
-        };
-        list(name, Operation::Sessions(filter))
-    };
-    let approvals = |name, states| {
-        list(
-            name,
-            Operation::Approvals(ApprovalFilter {
-                states,
-                page: page(),
-                ..ApprovalFilter::default()
-            }),
-        )
-    };
-    let middle = PageParams {
-        after: Some(RunId::first_at(before(15 * 24)).to_string()),
-        limit: Some(PAGE_ITEMS),
-    };
-    vec![
-        overview("overview since a day", 24),
-        overview("overview since a night", 12),
-        overview("overview since a week", 7 * 24),
-        timeline("timeline from a day ago, 8 lanes", 24, 8),
-        timeline("timeline from a week ago, 20 lanes", 7 * 24, 20),
-        automations("automations", None),
-        automations("automations with a name", Some("review")),
-        runs("runs", any()),
-        list(
-            "runs, a page of the middle",
-            Operation::Runs(RunFilter {
-                page: middle,
-                ..any()
-            }),
-        ),
-        runs(
-            "runs that failed or stalled",
-            RunFilter {
-                runs: RunFilterRequest {
-                    status: vec![RunStatus::Failed, RunStatus::Stalled],
-                    ..RunFilterRequest::default()
-                },
-                ..any()
-            },
-        ),
-        runs(
-            "runs that run",
-            RunFilter {
-                runs: RunFilterRequest {
-                    status: vec![RunStatus::Running],
-                    ..RunFilterRequest::default()
-                },
-                ..any()
-            },
-        ),
-        runs(
-            "runs of an automation",
-            RunFilter {
-                runs: RunFilterRequest {
-                    automation: Some(month.hourly.clone()),
-                    ..RunFilterRequest::default()
-                },
-                ..any()
-            },
-        ),
-        runs(
-            "runs of an automation that failed",
-            RunFilter {
-                runs: RunFilterRequest {
-                    automation: Some(month.hourly.clone()),
-                    status: vec![RunStatus::Failed],
-                    ..RunFilterRequest::default()
-                },
-                ..any()
-            },
-        ),
-        runs(
-            "runs of a day, a week ago",
-            RunFilter {
-                runs: RunFilterRequest {
-                    from: Some(before(7 * 24)),
-                    to: Some(before(6 * 24)),
-                    ..RunFilterRequest::default()
-                },
-                ..any()
-            },
-        ),
-        runs(
-            "runs with a reason",
-            RunFilter {
-                runs: RunFilterRequest {
-                    reason: Some("sign_in".into()),
-                    ..RunFilterRequest::default()
-                },
-                ..any()
-            },
-        ),
-        runs(
-            "runs of people",
-            RunFilter {
-                runs: RunFilterRequest {
-                    origin: Some(Origin::Person),
-                    ..RunFilterRequest::default()
-                },
-                ..any()
-            },
-        ),
-        sessions("sessions", SessionFilter::default()),
-        sessions(
-            "conversations by their last change",
-            SessionFilter {
-                types: vec![SessionType::Regular],
-                by_change: true,
-                ..SessionFilter::default()
-            },
-        ),
-        sessions(
-            "sessions with a title",
-            SessionFilter {
-                text: Some("about the release".into()),
-                ..SessionFilter::default()
-            },
-        ),
-        approvals("approvals that wait", ApprovalStates::Pending),
-        approvals("approvals", ApprovalStates::Any),
-    ]
-}
-
-/// Prints the report of one database.
+/// Prints the report of one database, in lines of at most 80 columns.
 pub(crate) fn print(database: &str, measured: &PageMeasurement) {
-    let count = measured.requests.first().map_or(0, |one| one.times.len());
+    let count = measured.requests.first().map_or(0, |one| one.alone.len());
     println!(
-        "\nRequests of the page with {AUTOMATIONS} automations and {RUNS} runs of {DAYS} days ({database}; {count} of each \
-         from {CLIENTS} clients, pages of {PAGE_ITEMS}; {} writes meanwhile; loaded in {:.0} s)",
+        "\nRequests of the page ({database}), {AUTOMATIONS} automations and {RUNS} runs of {DAYS} days,\n\
+         pages of {PAGE_ITEMS}, each sent {count} times by one client alone, and then as often by\n\
+         {CLIENTS} clients beside a writer ({} writes); loaded in {:.0} s. In milliseconds; the\n\
+         aims are for the p99 alone, and `!` marks a p99 above its aim:",
         measured.writes,
         measured.load_time.as_secs_f64(),
     );
-    for RequestTimes { name, aim, times } in &measured.requests {
+    println!("                                      aim alone  p50    p99 loaded p50    p99");
+    for request in &measured.requests {
+        let [alone, loaded] = [&request.alone, &request.loaded]
+            .map(|times| [0.5, 0.99].map(|part| ms(quantile(times, part))));
+        let over = if alone[1] > ms(request.aim) { " !" } else { "" };
         println!(
-            "  {name:<36} {}  (p99 at most {} ms)",
-            format_quantiles(times),
-            aim.as_millis()
+            "  {:<34} {:>4} {:>10.1} {:>6.1} {:>10.1} {:>6.1}{over}",
+            request.name,
+            request.aim.as_millis(),
+            alone[0],
+            alone[1],
+            loaded[0],
+            loaded[1],
         );
     }
 }
