@@ -219,19 +219,40 @@ test("conversation_of_a_goal_takes_messages_for_a_seat_and_links_back", async ({
 
 test("older_messages_of_a_goal_come_on_request", async ({ page, stack, signIn }) => {
   const { id } = await start(stack, { title: "A guide to write about", draft: true });
-  for (let number = 1; number <= 25; number += 1) {
-    const body = { to: "worker-1", text: `Number ${number}.` };
-    await stack.api("POST", `/sessions/${id}/seat-messages`, body);
-  }
+  const write = (number: number) =>
+    stack.api("POST", `/sessions/${id}/seat-messages`, { to: "worker-1", text: `Number ${number}.` });
+  for (let number = 1; number <= 25; number += 1) await write(number);
   await signIn(page);
   await page.goto(`/goals/${id}`);
   const items = page.getByRole("list", { name: "Messages" }).getByRole("listitem");
   await expect(items).toHaveCount(20);
   await expect(items.first()).toContainText("Number 25.");
-  await page.getByRole("button", { name: "Show older" }).click();
-  await expect(items).toHaveCount(25);
+  // The answer with the older messages waits until an event has made the list stale.
+  let release = () => {};
+  const stale = new Promise<void>((done) => {
+    release = done;
+  });
+  const olderPages = /\/seat-messages\?.*since=/;
+  await page.route(olderPages, async (route) => {
+    await stale;
+    await route.continue();
+  });
+  const older = page.getByRole("button", { name: "Show older" });
+  const asked = page.waitForRequest(olderPages);
+  await older.click();
+  await asked;
+  await expect(older).toHaveAttribute("aria-busy", "true");
+  // The event makes both stale, the goal and its messages.
+  const refetched = page.waitForRequest((request) =>
+    new URL(request.url()).pathname.endsWith(`/goals/${id}`),
+  );
+  await write(26);
+  await refetched;
+  release();
+  await expect(items).toHaveCount(26);
+  await expect(items.first()).toContainText("Number 26.");
   await expect(items.last()).toContainText("Number 1.");
-  await expect(page.getByRole("button", { name: "Show older" })).toHaveCount(0);
+  await expect(older).toHaveCount(0);
 });
 
 test("draft_is_edited_and_started", async ({ page, stack, signIn }) => {

@@ -1,6 +1,7 @@
 /** The queries that several views share. The keys are lists, so that one call can refetch all queries of an object. */
-import { QueryClient, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { get } from "./client";
+import { PagesClient } from "./pages";
 import { ApiProblem } from "./problem";
 import type {
   Agent,
@@ -16,7 +17,7 @@ import type {
   Whoami,
 } from "./types";
 
-export const queryClient = new QueryClient({
+export const queryClient = new PagesClient({
   defaultOptions: {
     queries: {
       // The live stream refetches what changed.

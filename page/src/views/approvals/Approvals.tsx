@@ -9,7 +9,7 @@ import type { Approval, Page, RunView } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { Callout, ErrorState } from "../../kit/ErrorState";
 import { dayAndTime, longTime } from "../../kit/format";
-import { Chips, ShowMore } from "../../kit/List";
+import { Chips, MorePages } from "../../kit/List";
 import { EmptyState, Skeleton } from "../../kit/layout";
 import listCss from "../../kit/list.module.css";
 import { type Look, StatusGlyph } from "../../kit/Status";
@@ -35,8 +35,9 @@ export function Approvals({ params }: { params: { id?: string } }) {
   const decided = tab === "decided";
   const pending = useApprovals();
   const asked = useQuestions();
+  const pastKey = [...keys.approvals, "any"];
   const past = useInfiniteQuery({
-    queryKey: [...keys.approvals, "any"],
+    queryKey: pastKey,
     queryFn: ({ signal, pageParam }) =>
       get<Page<Approval>>("/approvals", { state: "any", after: pageParam, limit: PAGE }, signal),
     initialPageParam: null as string | null,
@@ -94,7 +95,7 @@ export function Approvals({ params }: { params: { id?: string } }) {
             ))}
           </ul>
         )}
-        {decided && past.hasNextPage && <ShowMore onClick={() => past.fetchNextPage()} />}
+        {decided && <MorePages list={past} queryKey={pastKey} />}
       </section>
       {open !== null &&
         (isQuestion(open) ? <QuestionPane key={open} id={open} /> : <Request key={open} id={open} />)}

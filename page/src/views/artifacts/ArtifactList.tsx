@@ -6,7 +6,7 @@ import { hasStatus } from "../../api/problem";
 import { keys } from "../../api/queries";
 import type { SessionView } from "../../api/types";
 import { ErrorState } from "../../kit/ErrorState";
-import { ShowMore } from "../../kit/List";
+import { MorePages } from "../../kit/List";
 import { EmptyState, Panel, Skeleton } from "../../kit/layout";
 import { addressOfSession } from "../addresses";
 import { titleOf } from "../conversations/names";
@@ -23,8 +23,9 @@ export default function ArtifactList({ params }: { params: { id: string } }) {
     queryKey: keys.session(id),
     queryFn: ({ signal }) => get<SessionView>(`/sessions/${id}`, {}, signal),
   });
+  const queryKey = [...keys.artifacts(id), "list"];
   const list = useInfiniteQuery({
-    queryKey: [...keys.artifacts(id), "list"],
+    queryKey,
     queryFn: ({ signal, pageParam }) => readArtifacts(id, pageParam, PAGE, signal),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
@@ -69,9 +70,7 @@ export default function ArtifactList({ params }: { params: { id: string } }) {
           }
         >
           <Rows groups={groups} />
-          {list.hasNextPage && (
-            <ShowMore disabled={list.isFetchingNextPage} onClick={() => list.fetchNextPage()} />
-          )}
+          <MorePages list={list} queryKey={queryKey} />
         </Panel>
       )}
     </div>

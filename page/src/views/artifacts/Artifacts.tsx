@@ -8,7 +8,7 @@ import { Button, ButtonLink } from "../../kit/Button";
 import { Copy } from "../../kit/Copy";
 import { ErrorState, errorText, FailureLine } from "../../kit/ErrorState";
 import { plural, shortId } from "../../kit/format";
-import { NoLines, ShowMore } from "../../kit/List";
+import { MorePages, NoLines, ShowMore } from "../../kit/List";
 import { EmptyState, Panel, Skeleton } from "../../kit/layout";
 import listCss from "../../kit/list.module.css";
 import { TextWithCode } from "../../kit/TextWithCode";
@@ -32,8 +32,9 @@ export const readArtifacts = (session: string, after: string | null, limit: numb
 
 /** The artifacts of a session, beside its conversation. Shows `empty` if there are none. */
 export function SessionArtifacts({ session, empty = null }: { session: string; empty?: ReactNode }) {
+  const queryKey = [...keys.artifacts(session), "list"];
   const list = useInfiniteQuery({
-    queryKey: [...keys.artifacts(session), "list"],
+    queryKey,
     queryFn: ({ signal, pageParam }) => readArtifacts(session, pageParam, PAGE, signal),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
@@ -51,7 +52,7 @@ export function SessionArtifacts({ session, empty = null }: { session: string; e
       {list.error && <ErrorState error={list.error} onRetry={() => list.refetch()} />}
       <Rows groups={shown} />
       {shown.length < groups.length && <ShowMore onClick={() => setAll(true)}>Show all {number}</ShowMore>}
-      {all && list.hasNextPage && <ShowMore onClick={() => list.fetchNextPage()} />}
+      {all && <MorePages list={list} queryKey={queryKey} />}
     </section>
   );
 }
@@ -88,8 +89,9 @@ export default function RunArtifacts({ run }: { run: RunView }) {
 /** The artifacts of the sessions of an automation, as a tab. */
 export function AutomationArtifacts({ automation }: { automation: AutomationView }) {
   const bound = automation.session_mode === "bound" ? automation.session : null;
+  const queryKey = [...keys.automations, "artifact-sessions", automation.id];
   const sessionList = useInfiniteQuery({
-    queryKey: [...keys.automations, "artifact-sessions", automation.id],
+    queryKey,
     queryFn: ({ signal, pageParam }) =>
       get<Page<Session>>(
         `/automations/${automation.id}/sessions`,
@@ -142,8 +144,10 @@ export function AutomationArtifacts({ automation }: { automation: AutomationView
           <Link href={addressOfSession(session.id)}>All are in its conversation</Link>
         </NoLines>
       ))}
-      {bound === null && sessionList.hasNextPage && (
-        <ShowMore onClick={() => sessionList.fetchNextPage()}>Show those of older sessions</ShowMore>
+      {bound === null && (
+        <MorePages list={sessionList} queryKey={queryKey}>
+          Show those of older sessions
+        </MorePages>
       )}
     </Panel>
   );

@@ -19,7 +19,7 @@ import {
   plural,
   readerZone,
 } from "../../kit/format";
-import { NoLines, ShowMore } from "../../kit/List";
+import { MorePages, NoLines } from "../../kit/List";
 import { EmptyState, Panel, Skeleton, Tabs } from "../../kit/layout";
 import listCss from "../../kit/list.module.css";
 import { Menu } from "../../kit/Menu";
@@ -276,8 +276,9 @@ function ResetDialog({ automation, onClose }: { automation: AutomationView; onCl
 function RunsTab({ automation }: { automation: AutomationView }) {
   const [only, setOnly] = useFilter("only");
   const status = only === "failures" ? "failed,stalled,missed" : null;
+  const queryKey = [...keys.automations, "occurrences", automation.id, status];
   const list = useInfiniteQuery({
-    queryKey: [...keys.automations, "occurrences", automation.id, status],
+    queryKey,
     queryFn: ({ signal, pageParam }) =>
       get<Page<RunItem>>(
         `/automations/${automation.id}/occurrences`,
@@ -349,14 +350,15 @@ function RunsTab({ automation }: { automation: AutomationView }) {
       {list.data !== undefined && rows.length === 0 && (
         <NoLines>{only === "" ? "It has not run yet." : "No failure."}</NoLines>
       )}
-      {list.hasNextPage && <ShowMore onClick={() => list.fetchNextPage()} />}
+      <MorePages list={list} queryKey={queryKey} />
     </Panel>
   );
 }
 
 function SessionsTab({ automation }: { automation: AutomationView }) {
+  const queryKey = [...keys.automations, "sessions", automation.id];
   const list = useInfiniteQuery({
-    queryKey: [...keys.automations, "sessions", automation.id],
+    queryKey,
     queryFn: ({ signal, pageParam }) =>
       get<Page<SessionItem>>(
         `/automations/${automation.id}/sessions`,
@@ -400,7 +402,7 @@ function SessionsTab({ automation }: { automation: AutomationView }) {
           </li>
         ))}
       </ul>
-      {list.hasNextPage && <ShowMore onClick={() => list.fetchNextPage()} />}
+      <MorePages list={list} queryKey={queryKey} />
     </Panel>
   );
 }

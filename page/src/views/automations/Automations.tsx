@@ -8,7 +8,7 @@ import type { Automation, AutomationCounts, AutomationPage } from "../../api/typ
 import { Button, IconButton } from "../../kit/Button";
 import { Callout, ErrorState } from "../../kit/ErrorState";
 import { briefReason, dayAndTime, longTime, readerZone } from "../../kit/format";
-import { Chips } from "../../kit/List";
+import { Chips, MorePages } from "../../kit/List";
 import { EmptyState, Skeleton } from "../../kit/layout";
 import listCss from "../../kit/list.module.css";
 import { Menu } from "../../kit/Menu";
@@ -59,8 +59,9 @@ export default function Automations() {
     sort: sort === "" ? "name" : sort,
     text: settled,
   };
+  const queryKey = [...keys.automations, "list", filter];
   const list = useInfiniteQuery({
-    queryKey: [...keys.automations, "list", filter],
+    queryKey,
     queryFn: ({ signal, pageParam }) =>
       get<AutomationPage>("/automations", { ...filter, after: pageParam, limit: PAGE, outcomes: 30 }, signal),
     initialPageParam: null as string | null,
@@ -158,11 +159,9 @@ export default function Automations() {
             keyOf={(automation) => automation.id}
             render={(automation) => <Row automation={automation} waitsForYou={waiting.has(automation.id)} />}
           />
-          {list.hasNextPage && (
-            <Button disabled={list.isFetchingNextPage} onClick={() => list.fetchNextPage()}>
-              {list.isFetchingNextPage ? "Loading…" : `${shown.length} shown. Show more`}
-            </Button>
-          )}
+          <MorePages list={list} queryKey={queryKey}>
+            {shown.length} shown. Show more
+          </MorePages>
           <footer className={css.foot}>Times in {readerZone()}.</footer>
         </>
       )}

@@ -6,7 +6,7 @@ import type { GoalSummary, Page } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { ErrorState } from "../../kit/ErrorState";
 import { dayAndTime, longTime } from "../../kit/format";
-import { Chips, ShowMore } from "../../kit/List";
+import { Chips, MorePages } from "../../kit/List";
 import { EmptyState, Skeleton } from "../../kit/layout";
 import listCss from "../../kit/list.module.css";
 import { Status } from "../../kit/Status";
@@ -37,8 +37,9 @@ export default function Goals() {
   const refusal = useRefusal()("sessions:write");
   // An address may name a state that the page does not have. It filters nothing then.
   const chosen = STATES.find((each) => each.value === state)?.value ?? "";
+  const queryKey = [...keys.goals, chosen];
   const list = useInfiniteQuery({
-    queryKey: [...keys.goals, chosen],
+    queryKey,
     queryFn: ({ signal, pageParam }) =>
       get<Page<GoalSummary>>("/goals", { state: chosen, after: pageParam, limit: PAGE }, signal),
     initialPageParam: null as string | null,
@@ -98,11 +99,9 @@ export default function Goals() {
             keyOf={(goal) => goal.id}
             render={(goal) => <GoalRow goal={goal} />}
           />
-          {list.hasNextPage && (
-            <ShowMore disabled={list.isFetchingNextPage} onClick={() => list.fetchNextPage()}>
-              {list.isFetchingNextPage ? "Loading…" : `${goals.length} shown. Show more`}
-            </ShowMore>
-          )}
+          <MorePages list={list} queryKey={queryKey}>
+            {goals.length} shown. Show more
+          </MorePages>
         </div>
       )}
     </div>

@@ -4,7 +4,7 @@ import { newKey, post } from "../../api/client";
 import type { Goal } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { ErrorState, errorText, FailureLine } from "../../kit/ErrorState";
-import { NoLines, ShowMore } from "../../kit/List";
+import { MorePages, NoLines } from "../../kit/List";
 import { Skeleton } from "../../kit/layout";
 import { Time } from "../../kit/Time";
 import { useDraft } from "../conversations/drafts";
@@ -18,7 +18,8 @@ const TO_ALL = "all";
 
 /** The messages between the seats, the newest first, and the field of a person's message to a seat. */
 export function Messages({ goal }: { goal: Goal }) {
-  const list = useInfiniteQuery(messagesOf(goal.id));
+  const pages = messagesOf(goal.id);
+  const list = useInfiniteQuery(pages);
   const messages = list.data?.pages.flatMap((page) => page.items) ?? [];
   return (
     <>
@@ -28,11 +29,9 @@ export function Messages({ goal }: { goal: Goal }) {
       {list.data !== undefined && messages.length === 0 && (
         <NoLines>No message yet. Seats write to each other, and you can write to each.</NoLines>
       )}
-      {list.hasPreviousPage && (
-        <ShowMore disabled={list.isFetchingPreviousPage} onClick={() => list.fetchPreviousPage()}>
-          Show newer
-        </ShowMore>
-      )}
+      <MorePages list={list} queryKey={pages.queryKey} direction="backward">
+        Show newer
+      </MorePages>
       {messages.length > 0 && (
         <ul className={css.messages} aria-label="Messages">
           {messages.map((message) => (
@@ -51,11 +50,9 @@ export function Messages({ goal }: { goal: Goal }) {
           ))}
         </ul>
       )}
-      {list.hasNextPage && (
-        <ShowMore disabled={list.isFetchingNextPage} onClick={() => list.fetchNextPage()}>
-          Show older
-        </ShowMore>
-      )}
+      <MorePages list={list} queryKey={pages.queryKey}>
+        Show older
+      </MorePages>
     </>
   );
 }

@@ -8,7 +8,7 @@ import type { MemoryEntry, Page } from "../../api/types";
 import { Button, IconButton } from "../../kit/Button";
 import { ErrorState } from "../../kit/ErrorState";
 import { shortId } from "../../kit/format";
-import { NoLines, ShowMore } from "../../kit/List";
+import { MorePages, NoLines, ShowMore } from "../../kit/List";
 import { EmptyState, Panel, Skeleton } from "../../kit/layout";
 import listCss from "../../kit/list.module.css";
 import { Menu } from "../../kit/Menu";
@@ -32,8 +32,9 @@ const MAX_TEXT = 200;
 type Opened = { kind: "add" } | { kind: "edit" | "delete"; entry: MemoryEntry } | null;
 
 function useEntries(owner: MemoryOwner, text: string) {
+  const queryKey = [...keys.memory(owner.id), "list", text];
   const list = useInfiniteQuery({
-    queryKey: [...keys.memory(owner.id), "list", text],
+    queryKey,
     queryFn: ({ signal, pageParam }) =>
       get<Page<MemoryEntry>>(memoryPath(owner), { text, after: pageParam, limit: PAGE }, signal),
     initialPageParam: null as string | null,
@@ -42,14 +43,14 @@ function useEntries(owner: MemoryOwner, text: string) {
     // Commands and other people write without an event.
     refetchOnWindowFocus: true,
   });
-  return { list, entries: list.data?.pages.flatMap((page) => page.items) ?? [] };
+  return { list, queryKey, entries: list.data?.pages.flatMap((page) => page.items) ?? [] };
 }
 
 /** The memory of an automation, as a tab. The filter is in the address of the page. */
 export default function MemoryTab({ owner }: { owner: MemoryOwner }) {
   const [text, setText] = useFilter("text");
   const search = useRef<HTMLInputElement>(null);
-  const { list, entries } = useEntries(owner, useSettled(text));
+  const { list, queryKey, entries } = useEntries(owner, useSettled(text));
   const refusal = useRefusal()(`${owner.kind}s:write`);
   const [opened, setOpened] = useState<Opened>(null);
   useKey("/", () => search.current?.focus());
@@ -90,7 +91,7 @@ export default function MemoryTab({ owner }: { owner: MemoryOwner }) {
           />
         )}
         <Entries owner={owner} entries={entries} refusal={refusal} onOpen={setOpened} />
-        {list.hasNextPage && <ShowMore onClick={() => list.fetchNextPage()} />}
+        <MorePages list={list} queryKey={queryKey} />
       </Loaded>
       <Dialogs owner={owner} opened={opened} onClose={() => setOpened(null)} />
     </Panel>
@@ -99,7 +100,7 @@ export default function MemoryTab({ owner }: { owner: MemoryOwner }) {
 
 /** The memory of a session, beside its conversation. `links` lead to the other memory that its turns read. */
 export function MemorySection({ owner, links }: { owner: MemoryOwner; links: ReactNode }) {
-  const { list, entries } = useEntries(owner, "");
+  const { list, queryKey, entries } = useEntries(owner, "");
   const refusal = useRefusal()(`${owner.kind}s:write`);
   const [all, setAll] = useState(false);
   const [opened, setOpened] = useState<Opened>(null);
@@ -131,7 +132,7 @@ export function MemorySection({ owner, links }: { owner: MemoryOwner; links: Rea
             Show all {list.hasNextPage ? `${entries.length}+` : entries.length}
           </ShowMore>
         )}
-        {all && list.hasNextPage && <ShowMore onClick={() => list.fetchNextPage()} />}
+        {all && <MorePages list={list} queryKey={queryKey} />}
       </Loaded>
       <Dialogs owner={owner} opened={opened} onClose={() => setOpened(null)} />
     </section>

@@ -9,7 +9,7 @@ import { IconButton } from "../../kit/Button";
 import { copyText } from "../../kit/clipboard";
 import { ErrorState } from "../../kit/ErrorState";
 import { dayAndTime, longTime } from "../../kit/format";
-import { Chips, ShowMore } from "../../kit/List";
+import { Chips, MorePages } from "../../kit/List";
 import { EmptyState, Skeleton } from "../../kit/layout";
 import listCss from "../../kit/list.module.css";
 import { Menu } from "../../kit/Menu";
@@ -73,8 +73,9 @@ function Ledger() {
   const statuses = chosen?.statuses ?? "";
   const hours = PERIODS.find((each) => each.value === period)?.hours ?? null;
   const filter = { status: statuses, automation, reason, all_attempts: attempts === "all" || null };
+  const queryKey = [...keys.runs, filter, hours];
   const list = useInfiniteQuery({
-    queryKey: [...keys.runs, filter, hours],
+    queryKey,
     queryFn: ({ signal, pageParam }) =>
       get<Page<RunItem>>("/runs", { ...filter, from: startOf(hours), after: pageParam, limit: PAGE }, signal),
     initialPageParam: null as string | null,
@@ -173,11 +174,9 @@ function Ledger() {
             keyOf={(run) => run.id}
             render={(run) => <RunRow run={run} attempts={attempts === "all"} />}
           />
-          {list.hasNextPage && (
-            <ShowMore disabled={list.isFetchingNextPage} onClick={() => list.fetchNextPage()}>
-              {list.isFetchingNextPage ? "Loading…" : `${rows.length} shown. Show more`}
-            </ShowMore>
-          )}
+          <MorePages list={list} queryKey={queryKey}>
+            {rows.length} shown. Show more
+          </MorePages>
         </div>
       )}
     </div>
