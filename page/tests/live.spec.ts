@@ -19,3 +19,39 @@ test("ten_tabs_share_the_streams", async ({ context, stack, signIn }) => {
   for (const tab of tabs) await expect(transcript(tab).getByText("Done: one line")).toHaveCount(1);
   expect(await stack.metric("matins_traces_open")).toBe(2);
 });
+
+test("change_before_the_stream_begins_is_shown_after_a_slow_first_read", async ({ page, stack, signIn }) => {
+  // A test reaches the requests of a page, but not those of a worker.
+  await page.addInitScript(() => Reflect.deleteProperty(window, "SharedWorker"));
+  const gate = () => {
+    let open = () => {};
+    const opened = new Promise<void>((done) => {
+      open = done;
+    });
+    return { open, opened };
+  };
+  const [stream, oldRead, change] = [gate(), gate(), gate()];
+  await page.route(/\/api\/v1\/trace/, async (route) => {
+    await stream.opened;
+    await route.continue();
+  });
+  await page.route(
+    /\/api\/v1\/sessions\?/,
+    async (route) => {
+      const response = await route.fetch();
+      oldRead.open();
+      await change.opened;
+      await route.fulfill({ response });
+    },
+    { times: 1 },
+  );
+  await signIn(page);
+  await page.goto("/conversations");
+  await oldRead.opened;
+  await stack.api("POST", "/sessions", { agent: "claude", title: "Before the stream" });
+  const refetched = page.waitForRequest(/\/api\/v1\/(?!trace)/);
+  stream.open();
+  await refetched;
+  change.open();
+  await expect(page.getByRole("link", { name: /Before the stream/ })).toBeVisible();
+});

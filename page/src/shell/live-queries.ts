@@ -75,11 +75,7 @@ export function useLiveQueries(): void {
   useEffect(() => {
     if (!live || wasLive.current) return;
     wasLive.current = true;
-    // The stream begins with the next event, so what was read before it may lack one.
-    const now = Date.now();
-    queryClient.invalidateQueries({
-      predicate: ({ queryKey, state }) =>
-        queryKey[0] !== keys.whoami[0] && state.dataUpdatedAt > 0 && state.dataUpdatedAt <= now,
-    });
+    // The stream begins with the next event, so the reads that began before it may lack one.
+    queryClient.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== keys.whoami[0] });
   }, [live]);
 }
