@@ -1,5 +1,14 @@
-import { composer, expect, test, transcript } from "./fixtures";
-import { converse, seedPictures } from "./stack";
+import { composer, expect, holdBack, test, transcript } from "./fixtures";
+import { converse, type Stack, seedPictures } from "./stack";
+
+/** Returns the runs of messages that wait behind a long turn. */
+async function queue(stack: Stack, session: string, ...texts: string[]): Promise<string[]> {
+  const ids: string[] = [];
+  for (const text of ["Write slowly.", ...texts]) {
+    ids.push((await stack.api<{ id: string }>("POST", `/sessions/${session}/messages`, { text })).id);
+  }
+  return ids.slice(1);
+}
 
 test("message_is_sent_by_enter_and_answered", async ({ page, stack, signIn }) => {
   const id = await converse(stack, "Answer");
@@ -10,6 +19,53 @@ test("message_is_sent_by_enter_and_answered", async ({ page, stack, signIn }) =>
   await expect(transcript(page).getByText("Keep it short.")).toHaveCount(1);
   await expect(transcript(page).getByText("Done: one line, under “Fixed”.")).toHaveCount(1);
   await expect(composer(page)).toHaveValue("");
+});
+
+test("text_typed_while_a_message_is_sent_is_the_next_message", async ({ page, stack, signIn }) => {
+  const id = await converse(stack, "Two in a row");
+  await signIn(page);
+  await page.goto(`/conversations/${id}`);
+  const held = await holdBack(page, "POST", /\/messages$/);
+  await composer(page).fill("The first one.");
+  await composer(page).press("Enter");
+  await held.sent;
+  await expect(composer(page)).toHaveValue("");
+  await composer(page).pressSequentially("The second one.");
+  held.release();
+  await expect(transcript(page).getByText("The first one.")).toHaveCount(1);
+  await expect(composer(page)).toHaveValue("The second one.");
+  await composer(page).press("Enter");
+  await expect(transcript(page).getByText("The second one.")).toHaveCount(1);
+  await expect(composer(page)).toHaveValue("");
+});
+
+test("message_that_is_not_sent_comes_back_before_what_was_typed", async ({ page, stack, signIn }) => {
+  const id = await converse(stack, "No connection");
+  await signIn(page);
+  await page.goto(`/conversations/${id}`);
+  const held = await holdBack(page, "POST", /\/messages$/);
+  await composer(page).fill("The first one.");
+  await composer(page).press("Enter");
+  await held.sent;
+  await composer(page).pressSequentially("The second one.");
+  held.release("abort");
+  await expect(composer(page)).toHaveValue("The first one.\n\nThe second one.");
+  await expect(page.getByRole("alert")).toContainText("cannot be reached");
+  await page.reload();
+  await expect(composer(page)).toHaveValue("The first one.\n\nThe second one.");
+});
+
+test("text_typed_while_a_conversation_begins_is_its_next_message", async ({ page, signIn }) => {
+  await signIn(page);
+  await page.goto("/conversations?new=1&agent=claude");
+  const held = await holdBack(page, "POST", /\/messages$/);
+  await composer(page).fill("Begin.");
+  await composer(page).press("Enter");
+  await held.sent;
+  await composer(page).pressSequentially("Then go on.");
+  held.release();
+  await expect(transcript(page).getByText("Begin.")).toHaveCount(1);
+  await expect(composer(page)).toHaveValue("Then go on.");
 });
 
 test("hostile_answer_stays_text", async ({ page, stack, signIn }) => {
@@ -75,8 +131,7 @@ test("approval_that_is_decided_elsewhere_says_by_whom", async ({ page, stack, si
 
 test("waiting_input_is_edited_in_its_place", async ({ page, stack, signIn }) => {
   const id = await converse(stack, "Edit");
-  await stack.api("POST", `/sessions/${id}/messages`, { text: "Write slowly." });
-  await stack.api("POST", `/sessions/${id}/messages`, { text: "A second thougt." });
+  await queue(stack, id, "A second thougt.");
   await signIn(page);
   await page.goto(`/conversations/${id}`);
   await page.getByRole("button", { name: "Edit this input" }).click();
@@ -94,4 +149,62 @@ test("waiting_input_is_edited_in_its_place", async ({ page, stack, signIn }) => 
   await expect(field).toBeHidden();
   await expect(page.getByText("That message waits no longer.")).toBeVisible();
   await expect(composer(page)).toHaveValue("A third thought.");
+});
+
+test("edit_of_a_waiting_message_overwrites_no_edit_of_another_person", async ({ page, stack, signIn }) => {
+  const id = await converse(stack, "Two editors");
+  const [run, other] = await queue(stack, id, "The text.", "Another message.");
+  await signIn(page);
+  await page.goto(`/conversations/${id}`);
+  const waiting = page.getByRole("list", { name: "Waiting inputs" });
+  await waiting.getByRole("button", { name: "Edit this input" }).first().click();
+  const field = page.getByRole("textbox", { name: "Waiting message" });
+  await field.fill("My text.");
+  await stack.api("PATCH", `/runs/${run}`, { content: "Their text." });
+  await stack.api("PATCH", `/runs/${other}`, { content: "The page has read the messages again." });
+  await expect(waiting.getByText("The page has read the messages again.")).toBeVisible();
+  await field.press("Enter");
+  await expect(waiting.getByRole("alert")).toContainText("changed this message to: “Their text.”");
+  await expect(field).toHaveValue("My text.");
+  expect((await stack.api<{ content: string }>("GET", `/runs/${run}`)).content).toBe("Their text.");
+  // The person knows both texts now.
+  await field.press("Enter");
+  await expect(field).toBeHidden();
+  expect((await stack.api<{ content: string }>("GET", `/runs/${run}`)).content).toBe("My text.");
+});
+
+test("edit_begins_with_the_first_key_and_knows_a_text_that_it_replaces", async ({ page, stack, signIn }) => {
+  const id = await converse(stack, "Early keys");
+  const [run] = await queue(stack, id, "The text.");
+  await signIn(page);
+  await page.goto(`/conversations/${id}`);
+  const held = await holdBack(page, "GET", new RegExp(`/runs/${run}$`));
+  await page.getByRole("button", { name: "Edit this input" }).click();
+  await held.sent;
+  await page.keyboard.press("End");
+  await page.keyboard.type(" And mine.");
+  const field = page.getByRole("textbox", { name: "Waiting message" });
+  await expect(field).toHaveValue("The text. And mine.");
+  await stack.api("PATCH", `/runs/${run}`, { content: "Their text." });
+  held.release();
+  await expect(page.getByRole("alert")).toContainText("changed this message to: “Their text.”");
+  await expect(field).toHaveValue("The text. And mine.");
+});
+
+test("edit_of_a_waiting_message_joins_the_draft_when_the_conversation_is_left", async ({
+  page,
+  stack,
+  signIn,
+}) => {
+  const id = await converse(stack, "Left");
+  await queue(stack, id, "The text.");
+  await signIn(page);
+  await page.goto(`/conversations/${id}`);
+  await composer(page).fill("A draft.");
+  await page.getByRole("button", { name: "Edit this input" }).click();
+  await page.getByRole("textbox", { name: "Waiting message" }).fill("An edit.");
+  await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Runs" }).click();
+  await expect(page.getByRole("heading", { name: "Runs" })).toBeVisible();
+  await page.goBack();
+  await expect(composer(page)).toHaveValue("A draft.\n\nAn edit.");
 });

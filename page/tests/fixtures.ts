@@ -71,5 +71,34 @@ export const test = base.extend<TestFixtures, { stack: Stack; stackName: string;
 
 export { expect };
 
+/** A request that has reached the browser's network and not the server. */
+export interface Held {
+  /** Returns once the page has sent the request. */
+  sent: Promise<void>;
+  /** Sends it on, or makes it fail as without a connection. */
+  release(how?: "continue" | "abort"): void;
+}
+
+/** Holds the next request of a method and a path back, until the test releases it. */
+export async function holdBack(page: Page, method: string, path: RegExp): Promise<Held> {
+  let release: Held["release"] = () => {};
+  const released = new Promise<"continue" | "abort">((done) => {
+    release = (how = "continue") => done(how);
+  });
+  let arrive = () => {};
+  const sent = new Promise<void>((done) => {
+    arrive = done;
+  });
+  let isHeld = false;
+  await page.route(path, async (route) => {
+    if (isHeld || route.request().method() !== method) return route.fallback();
+    isHeld = true;
+    arrive();
+    if ((await released) === "abort") await route.abort();
+    else await route.continue();
+  });
+  return { sent, release };
+}
+
 export const transcript = (page: Page) => page.getByRole("log", { name: "Transcript" });
 export const composer = (page: Page) => page.getByRole("textbox", { name: "Message" });

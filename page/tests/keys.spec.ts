@@ -1,4 +1,4 @@
-import { composer, expect, test } from "./fixtures";
+import { composer, expect, holdBack, test } from "./fixtures";
 import { converse } from "./stack";
 
 test("palette_goes_to_a_conversation", async ({ page, stack, signIn }) => {
@@ -35,6 +35,21 @@ test("keys_right_after_opening_of_palette_land_in_it", async ({ page, stack, sig
   expect(typed).toEqual({ role: "combobox", text: "settings" });
   await expect(page).toHaveURL(/\/settings/);
   await expect(page.getByRole("dialog")).toBeHidden();
+});
+
+test("conversation_that_loads_late_leaves_the_keys_to_the_palette", async ({ page, stack, signIn }) => {
+  const id = await converse(stack, "Late newsletter", "Hello.");
+  await signIn(page);
+  const held = await holdBack(page, "GET", new RegExp(`/sessions/${id}$`));
+  await page.goto(`/conversations/${id}`);
+  await held.sent;
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("set");
+  held.release();
+  await expect(composer(page)).toBeVisible();
+  await page.keyboard.type("tings");
+  await expect(page.getByRole("combobox", { name: "Find or do" })).toHaveValue("settings");
+  await expect(composer(page)).toHaveValue("");
 });
 
 test("palette_moves_through_rows_and_gives_the_focus_back", async ({ page, stack, signIn }) => {

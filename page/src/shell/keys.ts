@@ -15,6 +15,9 @@ function dialogIsOpen(): boolean {
   return document.querySelector('[role="dialog"], [role="alertdialog"], dialog[open]') !== null;
 }
 
+/** `true` if the keys of a person go to a text field or to a dialog, so that a view that loads late must not take the focus. */
+export const isTyping = (): boolean => inTextField(document.activeElement) || dialogIsOpen();
+
 /** Calls the handler when the key is pressed outside text fields. */
 export function useKey(key: string, handler: () => void): void {
   const latest = useRef(handler);

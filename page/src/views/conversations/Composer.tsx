@@ -11,10 +11,12 @@ import { errorText } from "../../kit/ErrorState";
 import { clock, dayAndTime } from "../../kit/format";
 import { toast } from "../../kit/Toast";
 import { useConnection } from "../../shell/connection";
+import { isTyping } from "../../shell/keys";
 import { ApprovalDock } from "./ApprovalDock";
 import css from "./conversation.module.css";
-import { useDraft } from "./drafts";
+import { addTyped, sendDraft, setTyped, useDraft } from "./drafts";
 import { EditWaiting } from "./EditWaiting";
+import { titleOf } from "./names";
 import { triggerKind } from "./rows";
 
 const MAX_HEIGHT_PX = 240;
@@ -35,11 +37,10 @@ export const Composer = memo(function Composer(props: ComposerProps) {
   const may = usePermission();
   const { online } = useConnection();
   const [search] = useSearchParams();
-  const [draft, setDraft] = useDraft(view.id);
+  const { typed: draft, sending } = useDraft(view.id);
   const entry = view.seats.find((seat) => seat.is_entry)?.name ?? "";
   const [chosenSeat, setSeat] = useState(search.get("seat"));
   const seat = view.seats.find((each) => each.name === chosenSeat)?.name ?? entry;
-  const [busy, setBusy] = useState(false);
   const [error, setError] = useState<string | null>(null);
   const [recalled, setRecalled] = useState(0);
   /** The ID of the run whose message is being edited. */
@@ -65,26 +66,23 @@ export const Composer = memo(function Composer(props: ComposerProps) {
   const refusal = offline ?? (mayWrite ? null : "Your role does not permit this: it needs sessions:write");
 
   const send = async () => {
-    const text = draft.trim();
-    if (text === "" || busy || refusal !== null) return;
-    setBusy(true);
+    if (draft.trim() === "" || sending !== "" || refusal !== null) return;
     setError(null);
-    const body = seat === entry ? { text } : { text, seat };
-    const content = JSON.stringify(body);
-    if (key.current?.content !== content) key.current = { content, key: newKey() };
+    setRecalled(0);
     try {
-      await post<Run>(`/sessions/${view.id}/messages`, { body, idempotencyKey: key.current.key });
-      key.current = null;
-      setRecalled(0);
-      // Keep what was typed meanwhile.
-      const typed = field.current?.value ?? "";
-      setDraft(typed.trim() === text ? "" : typed);
+      await sendDraft(view.id, async (text) => {
+        const body = seat === entry ? { text } : { text, seat };
+        const content = JSON.stringify(body);
+        if (key.current?.content !== content) key.current = { content, key: newKey() };
+        await post<Run>(`/sessions/${view.id}/messages`, { body, idempotencyKey: key.current.key });
+        key.current = null;
+      });
       await client.invalidateQueries({ queryKey: keys.session(view.id) });
     } catch (problem) {
       setError(errorText(problem));
+      // The person has left the conversation meanwhile.
+      if (field.current === null) toast(`Not sent: ${titleOf(view)}. ${errorText(problem)}`);
       if (hasStatus(problem, 409)) client.invalidateQueries({ queryKey: keys.session(view.id) });
-    } finally {
-      setBusy(false);
     }
   };
 
@@ -100,7 +98,7 @@ export const Composer = memo(function Composer(props: ComposerProps) {
       if (text === undefined) return;
       event.preventDefault();
       setRecalled(recalled + 1);
-      setDraft(text);
+      setTyped(view.id, text);
     }
   };
 
@@ -114,8 +112,7 @@ export const Composer = memo(function Composer(props: ComposerProps) {
   };
 
   const keepEdit = (text: string) => {
-    const typed = field.current?.value ?? "";
-    setDraft(typed === "" ? text : `${typed}\n\n${text}`);
+    addTyped(view.id, text);
     toast("That message waits no longer. Your change is in the composer.");
   };
 
@@ -171,10 +168,7 @@ export const Composer = memo(function Composer(props: ComposerProps) {
             value={draft}
             placeholder={placeholder(view, agent, running !== undefined)}
             disabled={!mayWrite}
-            onChange={(event) => {
-              setDraft(event.target.value);
-              setError(null);
-            }}
+            onChange={(event) => setTyped(view.id, event.target.value)}
             onKeyDown={onKeyDown}
           />
           <div className={css.composerFoot}>
@@ -207,7 +201,7 @@ export const Composer = memo(function Composer(props: ComposerProps) {
             <Button
               kind="primary"
               size="large"
-              busy={busy}
+              busy={sending !== ""}
               refusal={refusal}
               disabled={draft.trim() === ""}
               onClick={send}
@@ -311,7 +305,7 @@ export function waitReason(run: OpenRun): string {
 export function useFocusOnOpen(id: string): void {
   // biome-ignore lint/correctness/useExhaustiveDependencies: another conversation is the reason.
   useEffect(() => {
-    if (matchMedia("(pointer: fine)").matches) {
+    if (matchMedia("(pointer: fine)").matches && !isTyping()) {
       document
         .querySelector<HTMLTextAreaElement>('textarea[aria-label="Message"]')
         ?.focus({ preventScroll: true });

@@ -9,8 +9,9 @@ import { Button } from "../../kit/Button";
 import { Callout, ErrorState, errorText } from "../../kit/ErrorState";
 import { Field, Panel, SelectField, Skeleton } from "../../kit/layout";
 import { useConnection } from "../../shell/connection";
+import { isTyping } from "../../shell/keys";
 import css from "./conversation.module.css";
-import { useDraft, writeDraft } from "./drafts";
+import { addTyped, draftOf, sendDraft, setTyped, useDraft } from "./drafts";
 import { titleFrom } from "./names";
 
 function stateOf(agent: Agent): string {
@@ -18,9 +19,9 @@ function stateOf(agent: Agent): string {
   return agent.signed_in_by === null ? "found" : "found, signed in";
 }
 
-/** The form may load late, when a person has opened the palette: it must not take the focus from there. */
-function focusUnlessDialog(field: HTMLTextAreaElement | null): void {
-  if (document.querySelector('[role="dialog"]') === null) field?.focus();
+/** The form may load late, when a person has opened the palette. */
+function focusUnlessTyping(field: HTMLTextAreaElement | null): void {
+  if (!isTyping()) field?.focus();
 }
 
 /** Begins a conversation: an agent, and the first message. */
@@ -35,8 +36,8 @@ export function NewConversation() {
   const [cwd, setCwd] = useState("");
   const instances = useInstances(may("instances:read")).data?.items ?? [];
   const [placedOn, setPlacedOn] = useState("");
-  const [text, setText] = useDraft("new");
-  const [busy, setBusy] = useState(false);
+  const { typed: text, sending } = useDraft("new");
+  const busy = sending !== "";
   const [error, setError] = useState<unknown>(null);
   const key = useRef(newKey());
   /** Created, but its first message was refused: the next try sends the message there. */
@@ -52,33 +53,36 @@ export function NewConversation() {
   const submit = async (event?: FormEvent) => {
     event?.preventDefault();
     if (!agent || text.trim() === "" || busy || refusal !== null) return;
-    setBusy(true);
     setError(null);
     try {
-      created.current ??= await post<Session>("/sessions", {
-        body: {
-          agent: agent.name,
-          title: titleFrom(text),
-          ...(cwd.trim() === "" ? {} : { cwd: cwd.trim() }),
-          ...(placedOn === "" ? {} : { placed_on: placedOn }),
-        },
-        idempotencyKey: key.current,
+      await sendDraft("new", async (first) => {
+        created.current ??= await post<Session>("/sessions", {
+          body: {
+            agent: agent.name,
+            title: titleFrom(first),
+            ...(cwd.trim() === "" ? {} : { cwd: cwd.trim() }),
+            ...(placedOn === "" ? {} : { placed_on: placedOn }),
+          },
+          idempotencyKey: key.current,
+        });
+        await post<Run>(`/sessions/${created.current.id}/messages`, {
+          body: { text: first },
+          idempotencyKey: `${key.current}-1`,
+        });
       });
-      const { id } = created.current;
-      await post<Run>(`/sessions/${id}/messages`, {
-        body: { text: text.trim() },
-        idempotencyKey: `${key.current}-1`,
-      });
-      writeDraft("new", "");
-      client.invalidateQueries({ queryKey: keys.sessions });
-      navigate(`/conversations/${id}`);
     } catch (problem) {
       // A refused request has taken effect nowhere, so the next one is another.
       if (problem instanceof ApiProblem) key.current = newKey();
       setError(problem);
-    } finally {
-      setBusy(false);
+      return;
     }
+    if (created.current === null) return;
+    const { id } = created.current;
+    // What was typed meanwhile is the next message.
+    addTyped(id, draftOf("new").typed);
+    setTyped("new", "");
+    client.invalidateQueries({ queryKey: keys.sessions });
+    navigate(`/conversations/${id}`);
   };
   const field = error instanceof ApiProblem ? error.problem.field : null;
   return (
@@ -132,9 +136,9 @@ export function NewConversation() {
                 id="first-message"
                 rows={4}
                 value={text}
-                ref={focusUnlessDialog}
+                ref={focusUnlessTyping}
                 placeholder={agent ? `What shall ${agent.name} do?` : ""}
-                onChange={(event) => setText(event.target.value)}
+                onChange={(event) => setTyped("new", event.target.value)}
                 onKeyDown={(event) => {
                   if (event.key === "Enter" && !event.shiftKey && !event.nativeEvent.isComposing) {
                     event.preventDefault();

@@ -7,7 +7,7 @@ import { ErrorState, errorText, FailureLine } from "../../kit/ErrorState";
 import { MorePages, NoLines } from "../../kit/List";
 import { Skeleton } from "../../kit/layout";
 import { Time } from "../../kit/Time";
-import { useDraft } from "../conversations/drafts";
+import { sendDraft, setTyped, useDraft } from "../conversations/drafts";
 import { useRefusal } from "../refusal";
 import { refetchGoal } from "./actions";
 import css from "./goals.module.css";
@@ -62,30 +62,27 @@ function SeatComposer({ goal }: { goal: Goal }) {
   const refusal = useRefusal()("sessions:write");
   const fieldId = useId();
   const [to, setTo] = useState(goal.seats[0]?.name ?? TO_ALL);
-  const [draft, setDraft] = useDraft(`goal.${goal.id}`);
-  const [busy, setBusy] = useState(false);
+  const draftId = `goal.${goal.id}`;
+  const { typed: draft, sending } = useDraft(draftId);
   const [error, setError] = useState<string | null>(null);
   /** A message keeps its key until the server has it, so that a second try creates no second message. */
   const key = useRef<{ content: string; key: string } | null>(null);
   const send = async () => {
-    const text = draft.trim();
-    if (text === "" || busy || refusal !== null) return;
-    setBusy(true);
+    if (draft.trim() === "" || sending !== "" || refusal !== null) return;
     setError(null);
-    const content = JSON.stringify([to, text]);
-    if (key.current?.content !== content) key.current = { content, key: newKey() };
     try {
-      await post(`/sessions/${goal.id}/seat-messages`, {
-        body: { to, text },
-        idempotencyKey: key.current.key,
+      await sendDraft(draftId, async (text) => {
+        const content = JSON.stringify([to, text]);
+        if (key.current?.content !== content) key.current = { content, key: newKey() };
+        await post(`/sessions/${goal.id}/seat-messages`, {
+          body: { to, text },
+          idempotencyKey: key.current.key,
+        });
+        key.current = null;
       });
-      key.current = null;
-      setDraft("");
       refetchGoal(goal.id);
     } catch (problem) {
       setError(errorText(problem));
-    } finally {
-      setBusy(false);
     }
   };
   const submit = (event: FormEvent) => {
@@ -115,10 +112,10 @@ function SeatComposer({ goal }: { goal: Goal }) {
         aria-label="Message to a seat"
         placeholder={to === TO_ALL ? "Message all seats…" : `Message ${to}…`}
         value={draft}
-        onChange={(event) => setDraft(event.target.value)}
+        onChange={(event) => setTyped(draftId, event.target.value)}
         onKeyDown={onKeyDown}
       />
-      <Button type="submit" busy={busy} refusal={refusal} disabled={draft.trim() === ""}>
+      <Button type="submit" busy={sending !== ""} refusal={refusal} disabled={draft.trim() === ""}>
         Send
       </Button>
       {error !== null && <FailureLine>{error}</FailureLine>}
