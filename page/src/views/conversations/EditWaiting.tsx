@@ -15,53 +15,87 @@ interface EditWaitingProps {
   onGone(text: string): void;
 }
 
+/** A stored text of the message. A save replaces only the version that the person has seen. */
+interface Version {
+  content: string;
+  etag: string | null;
+}
+
+async function readVersion(run: string, signal?: AbortSignal): Promise<Version> {
+  const { data, etag } = await request<RunView>("GET", `/runs/${run}`, signal ? { signal } : {});
+  return { content: data.content, etag };
+}
+
 /** Edits a message that waits, in its place in the list. The server refuses the edit once a worker has the message. */
 export function EditWaiting({ run, onClose, onGone }: EditWaitingProps) {
+  const [opened] = useState(run.content);
   const [typed, setTyped] = useState<string | null>(null);
+  const [seen, setSeen] = useState<Version | null>(null);
+  /** The text of another person, which was stored after the person here began to type. */
+  const [theirs, setTheirs] = useState<string | null>(null);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<string | null>(null);
+  const read = useQuery({
+    queryKey: ["waiting message", run.id],
+    queryFn: ({ signal }) => readVersion(run.id, signal),
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+  });
+  // Only the first version: a refetch would let the save replace a text that the person has not seen.
+  if (seen === null && read.data !== undefined) {
+    setSeen(read.data);
+    if (typed !== null && read.data.content !== opened) setTheirs(read.data.content);
+  }
+  const text = typed ?? seen?.content ?? opened;
+
   const isClosed = useRef(false);
+  const isGone = useRef(false);
   const close = () => {
     isClosed.current = true;
     onClose();
   };
   const rescue = useRef(() => {});
   rescue.current = () => {
-    if (!isClosed.current && typed !== null) onGone(typed);
+    isGone.current = true;
+    if (!isClosed.current && !busy && typed !== null) onGone(typed);
   };
-  useEffect(() => () => rescue.current(), []);
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<string | null>(null);
-  // The version that the person sees, so that an edit of another person is not overwritten.
-  const seen = useQuery({
-    queryKey: [...keys.runs, "edit", run.id],
-    queryFn: ({ signal }) => request<RunView>("GET", `/runs/${run.id}`, { signal }),
-    staleTime: Number.POSITIVE_INFINITY,
-    gcTime: 0,
-  });
-  const text = typed ?? seen.data?.data.content ?? run.content;
+  useEffect(() => {
+    isGone.current = false;
+    return () => rescue.current();
+  }, []);
+
   const save = async () => {
-    if (busy || seen.data === undefined || text.trim() === "") return;
+    if (busy || seen === null || text.trim() === "") return;
     setBusy(true);
     setError(null);
+    // Otherwise the field would show the text of another person after a conflict.
+    setTyped(text);
+    const session = { queryKey: keys.session(run.session_id ?? "") };
     try {
-      const { etag } = seen.data;
-      const content = text.trim();
       await request("PATCH", `/runs/${run.id}`, {
-        body: { content },
-        ...(etag !== null && { ifMatch: etag }),
+        body: { content: text.trim() },
+        ...(seen.etag !== null && { ifMatch: seen.etag }),
       });
       isClosed.current = true;
-      await queryClient.invalidateQueries({ queryKey: keys.session(run.session_id ?? "") });
+      await queryClient.invalidateQueries(session);
       onClose();
+      return;
     } catch (problem) {
-      if (hasStatus(problem, 409))
-        queryClient.invalidateQueries({ queryKey: keys.session(run.session_id ?? "") });
-      setError(
-        hasStatus(problem, 412)
-          ? "Somebody else has changed this message. Close the edit to see the present text."
-          : errorText(problem),
-      );
-      setBusy(false);
+      if (isGone.current) return onGone(text);
+      if (hasStatus(problem, 412)) {
+        try {
+          const stored = await readVersion(run.id);
+          setSeen(stored);
+          setTheirs(stored.content);
+        } catch (second) {
+          setError(errorText(second));
+        }
+      } else {
+        if (hasStatus(problem, 409)) queryClient.invalidateQueries(session);
+        setError(errorText(problem));
+      }
     }
+    setBusy(false);
   };
   const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
     if (event.nativeEvent.isComposing) return;
@@ -73,30 +107,30 @@ export function EditWaiting({ run, onClose, onGone }: EditWaitingProps) {
       close();
     }
   };
+  const alert =
+    error ??
+    (read.error && errorText(read.error)) ??
+    (theirs !== null &&
+      `Another person has changed this message to: “${theirs}”. Save replaces it with yours.`);
   return (
     <div className={css.editWaiting}>
       <textarea
         aria-label="Waiting message"
         rows={Math.min(6, text.split("\n").length)}
         value={text}
-        disabled={seen.data === undefined}
+        readOnly={busy}
         // biome-ignore lint/a11y/noAutofocus: the person has asked for this field.
         autoFocus
         onChange={(event) => setTyped(event.target.value)}
         onKeyDown={onKeyDown}
       />
       <Button onClick={close}>Discard</Button>
-      <Button
-        kind="primary"
-        busy={busy}
-        disabled={seen.data === undefined || text.trim() === ""}
-        onClick={save}
-      >
+      <Button kind="primary" busy={busy} disabled={seen === null || text.trim() === ""} onClick={save}>
         Save
       </Button>
-      {(error ?? (seen.error && errorText(seen.error))) && (
+      {alert && (
         <p className={css.sendError} role="alert">
-          {error ?? errorText(seen.error)}
+          {alert}
         </p>
       )}
     </div>
