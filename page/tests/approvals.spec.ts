@@ -1,5 +1,6 @@
-import { expect, test } from "./fixtures";
-import { type Stack, settled } from "./stack";
+import type { Page } from "@playwright/test";
+import { expect, holdBack, test } from "./fixtures";
+import { call, fireNew, type Stack, settled } from "./stack";
 
 interface Run {
   id: string;
@@ -137,6 +138,79 @@ for (const [button, said] of [
     expect(await answer(stack, run)).toBe(said);
   });
 }
+
+test("open_request_stays_when_an_earlier_one_comes", async ({ page, stack, signIn }) => {
+  await automation(stack, "later", "This asks to push.", 900);
+  await automation(stack, "earlier", "This asks to push.", 700);
+  const later = await fire(stack, "later");
+  await signIn(page);
+  await page.goto("/approvals");
+  const request = page.getByRole("region", { name: "Request" }).last();
+  const heading = request.getByRole("heading", { level: 2 });
+  await expect(heading).toHaveText("later asks for permission");
+  await request.getByLabel(/^Comment/).fill("Half a comment");
+  const earlier = await fire(stack, "earlier");
+  const rows = page.getByRole("region", { name: "Requests" }).getByRole("listitem");
+  await expect(rows.first()).toContainText("earlier");
+  await expect(rows.filter({ has: page.locator('[aria-current="true"]') })).toContainText("later");
+  await expect(heading).toHaveText("later asks for permission");
+  await expect(request.getByLabel(/^Comment/)).toHaveValue("Half a comment");
+  // A decision of another person is said, and a decision here leads to the next request.
+  const { items } = await stack.api<{ items: { id: string }[] }>("GET", `/approvals?run=${later.id}`);
+  await stack.command("approval", "allow", `${items[0]?.id}`);
+  await expect(page.getByText(/^A person at the server allowed this/)).toBeVisible();
+  await page.goto("/approvals");
+  await expect(heading).toHaveText("earlier asks for permission");
+  await request.getByRole("button", { name: "Deny" }).and(page.locator('[aria-disabled="false"]')).click();
+  await expect(page.getByText("Nothing waits for you.")).toBeVisible();
+  await expect(heading).toHaveCount(0);
+  expect(await answer(stack, earlier)).toBe("I did not push the branch.");
+});
+
+/** Lets an agent ask a question with an option, and opens it. Returns the question. */
+async function openQuestion(page: Page, stack: Stack, text: string): Promise<string> {
+  const { id } = await fireNew(
+    stack,
+    `asks ${text}`,
+    call("ask_person", { question: text, options: ["None"], default: "None" }),
+  );
+  const { items } = await stack.api<{ items: { id: string; run_id: string }[] }>("GET", "/questions");
+  const question = items.find((each) => each.run_id === id)?.id ?? "";
+  await page.goto(`/approvals/${question}`);
+  return question;
+}
+
+test("typed_answer_is_accepted_while_the_buttons_take_no_click", async ({ page, stack, signIn }) => {
+  await signIn(page);
+  await page.goto("/approvals");
+  // The time in which buttons take no click does not end.
+  await page.clock.install();
+  await openQuestion(page, stack, "Which colour?");
+  await page.clock.pauseAt(Date.now() + 60_000);
+  await page.getByRole("link", { name: "Overview" }).click();
+  await page.goBack();
+  const question = page.getByRole("region", { name: "Question" });
+  await expect(question.getByRole("button", { name: "None" })).toHaveAttribute("aria-disabled", "true");
+  await question.getByLabel("Another answer").fill("Blue");
+  await question.getByLabel("Another answer").press("Enter");
+  await expect(question).toContainText("answered at");
+  await expect(question).toContainText("Blue");
+});
+
+test("answer_that_came_too_late_is_shown", async ({ page, stack, signIn }) => {
+  await signIn(page);
+  const id = await openQuestion(page, stack, "Which shape?");
+  const question = page.getByRole("region", { name: "Question" });
+  const field = question.getByLabel("Another answer");
+  await field.fill("A square, with");
+  const held = await holdBack(page, "POST", /\/answer$/);
+  await field.press("Enter");
+  await held.sent;
+  await stack.api("POST", `/questions/${id}/answer`, { option: 1 });
+  await expect(question).toContainText(/answered at .*: None/);
+  held.release();
+  await expect(question).toContainText("Your answer was not sent: “A square, with”");
+});
 
 test("list_of_automations_marks_the_one_that_waits", async ({ page, stack, signIn }) => {
   await automation(stack, "patient", "This asks to push.");

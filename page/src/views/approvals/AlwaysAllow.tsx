@@ -29,15 +29,16 @@ export function AlwaysAllow(props: {
   approval: Approval;
   rule: PermissionRule;
   comment: string;
+  onDecided(): void;
   onClose(): void;
 }) {
-  const { approval, rule, comment, onClose } = props;
+  const { approval, rule, comment, onDecided, onClose } = props;
   const [shown] = useState(rule);
   const store = async () => {
     if (approval.automation_id === null) return;
     const automation = await addRule(approval.automation_id, shown);
     queryClient.invalidateQueries({ queryKey: keys.automations });
-    await decide(approval.id, "allow", comment);
+    if (await decide(approval.id, "allow", comment)) onDecided();
     toast(`${automation.name} may do this from now on`);
   };
   return (

@@ -53,10 +53,18 @@ export function Approvals({ params }: { params: { id?: string } }) {
     : [...(asked.data?.items ?? [])].sort((a, b) => a.deadline_at.localeCompare(b.deadline_at));
   const list = decided ? over : waiting;
   const query = decided ? past : pending;
-  // A request that a person reads stays, also after somebody else decided it.
   const chosen = params.id ?? null;
-  const first = list[0]?.id ?? questions[0]?.id ?? null;
-  const open = chosen ?? first;
+  const isRead = (decided ? [past] : [pending, asked]).every(
+    (each) => each.isFetchedAfterMount || !each.isFetching,
+  );
+  const first = isRead ? (list[0]?.id ?? questions[0]?.id ?? null) : null;
+  // A request that a person reads stays, also after somebody else decided it, and when an earlier one comes before it.
+  const [kept, setKept] = useState<{ tab: string; id: string } | null>(null);
+  const stays = kept?.tab === tab ? kept.id : null;
+  const open = chosen ?? stays ?? first;
+  if (chosen !== null && kept !== null) setKept(null);
+  else if (chosen === null && stays === null && first !== null) setKept({ tab, id: first });
+  const showNext = () => setKept(null);
   return (
     <div className={css.inbox} data-open={chosen !== null}>
       <section className={css.list} aria-label="Requests">
@@ -98,7 +106,11 @@ export function Approvals({ params }: { params: { id?: string } }) {
         {decided && <MorePages list={past} queryKey={pastKey} />}
       </section>
       {open !== null &&
-        (isQuestion(open) ? <QuestionPane key={open} id={open} /> : <Request key={open} id={open} />)}
+        (isQuestion(open) ? (
+          <QuestionPane key={open} id={open} onAnswered={showNext} />
+        ) : (
+          <Request key={open} id={open} onDecided={showNext} />
+        ))}
     </div>
   );
 }
@@ -133,7 +145,7 @@ function ListRow({ approval, current, tab }: { approval: Approval; current: bool
   );
 }
 
-function Request({ id }: { id: string }) {
+function Request({ id, onDecided }: { id: string; onDecided(): void }) {
   const found = useQuery({
     queryKey: [...keys.approvals, id],
     queryFn: ({ signal }) => get<Approval>(`/approvals/${id}`, {}, signal),
@@ -151,10 +163,10 @@ function Request({ id }: { id: string }) {
       </section>
     );
   }
-  return <RequestView approval={found.data} />;
+  return <RequestView approval={found.data} onDecided={onDecided} />;
 }
 
-function RequestView({ approval }: { approval: Approval }) {
+function RequestView({ approval, onDecided }: { approval: Approval; onDecided(): void }) {
   const refusalOf = useRefusal();
   const nameOf = useNameOf();
   const whole = useWholeInput(approval);
@@ -174,10 +186,11 @@ function RequestView({ approval }: { approval: Approval }) {
   const agent = run.data?.agent_name ?? "The agent";
   const fields = fieldsOf(whole.input);
   const send = async (decision: "allow" | "deny") => {
-    if (inert) return;
+    if (inert || busy !== null) return;
     setBusy(decision);
-    await decide(approval.id, decision, comment.trim());
+    const isDecided = await decide(approval.id, decision, comment.trim());
     setBusy(null);
+    if (isDecided) onDecided();
   };
   const rule = approval.automation_id === null ? null : ruleFor(approval, whole.input);
   return (
@@ -291,6 +304,7 @@ function RequestView({ approval }: { approval: Approval }) {
           approval={approval}
           rule={rule}
           comment={comment.trim()}
+          onDecided={onDecided}
           onClose={() => setAlways(false)}
         />
       )}

@@ -1,7 +1,7 @@
 /** Questions of agents in the inbox: a row of the list, and the question with its answer. */
 import { useQuery } from "@tanstack/react-query";
 import { Timer } from "lucide-react";
-import { type FormEvent, useId, useMemo, useRef, useState } from "react";
+import { type Dispatch, type FormEvent, type SetStateAction, useId, useMemo, useRef, useState } from "react";
 import { Link } from "wouter";
 import { get } from "../../api/client";
 import { hasStatus } from "../../api/problem";
@@ -49,7 +49,7 @@ export function QuestionRow({ question, current }: { question: Question; current
   );
 }
 
-export function QuestionPane({ id }: { id: string }) {
+export function QuestionPane({ id, onAnswered }: { id: string; onAnswered(): void }) {
   const found = useQuery({
     queryKey: [...keys.questions, id],
     queryFn: ({ signal }) => get<Question>(`/questions/${id}`, {}, signal),
@@ -70,10 +70,10 @@ export function QuestionPane({ id }: { id: string }) {
       </section>
     );
   }
-  return <QuestionView question={found.data} />;
+  return <QuestionView question={found.data} onAnswered={onAnswered} />;
 }
 
-function QuestionView({ question }: { question: Question }) {
+function QuestionView({ question, onAnswered }: { question: Question; onAnswered(): void }) {
   const name = useNameOf(question);
   const run = useQuery({
     queryKey: [...keys.runs, "one", question.run_id],
@@ -113,29 +113,50 @@ function QuestionView({ question }: { question: Question }) {
         <p className={css.question}>{question.text}</p>
         <small>the agent’s own words</small>
       </div>
-      <QuestionAnswer question={question} />
+      <QuestionAnswer question={question} onAnswered={onAnswered} />
     </section>
   );
 }
 
-/** The answer box of a question that waits; how it ended otherwise. */
-export function QuestionAnswer({ question }: { question: Question }) {
-  if (question.state !== "pending") return <Callout title={endText(question)}>{null}</Callout>;
-  return question.form ? <FieldsForm question={question} /> : <AnswerForm question={question} />;
+interface AnswerProps {
+  question: Question;
+  /** Called after an answer of this page, and not when another person was faster. */
+  onAnswered?(): void;
 }
 
-function AnswerForm({ question }: { question: Question }) {
+/** The answer box of a question that waits; how it ended otherwise, with the text that came too late. */
+export function QuestionAnswer({ question, onAnswered = () => {} }: AnswerProps) {
+  const [text, setText] = useState("");
+  if (question.state !== "pending")
+    return (
+      <Callout title={endText(question)}>{text !== "" && `Your answer was not sent: “${text}”`}</Callout>
+    );
+  const common = { question, onAnswered };
+  return question.form ? (
+    <FieldsForm {...common} />
+  ) : (
+    <AnswerForm {...common} text={text} setText={setText} />
+  );
+}
+
+function AnswerForm(
+  props: Required<AnswerProps> & { text: string; setText: Dispatch<SetStateAction<string>> },
+) {
+  const { question, onAnswered, text, setText } = props;
   const refusal = useRefusal()("approvals:write");
   const fieldId = useId();
-  const [text, setText] = useState("");
   const [busy, setBusy] = useState<number | "text" | null>(null);
   const buttons = useRef<HTMLDivElement>(null);
   const inert = useInert(question.id, buttons);
   const send = async (which: number | "text", answer: Answer) => {
-    if (inert || busy !== null) return;
+    if (busy !== null) return;
     setBusy(which);
-    await answerQuestion(question.id, answer);
+    // The text is sent, or an option is chosen in its place. What is typed from now on would come too late.
+    setText("");
+    const isAnswered = await answerQuestion(question.id, answer);
+    if (!isAnswered) setText((now) => (now === "" ? text : now));
     setBusy(null);
+    if (isAnswered) onAnswered();
   };
   const submit = (event: FormEvent) => {
     event.preventDefault();
@@ -152,7 +173,7 @@ function AnswerForm({ question }: { question: Question }) {
             refusal={refusal}
             aria-disabled={inert}
             busy={busy === index + 1}
-            onClick={() => send(index + 1, { option: index + 1 })}
+            onClick={() => !inert && send(index + 1, { option: index + 1 })}
           >
             {option}
           </Button>
@@ -188,22 +209,23 @@ function AnswerForm({ question }: { question: Question }) {
 }
 
 /** The form of an agent that waits in its turn. */
-function FieldsForm({ question }: { question: Question }) {
+function FieldsForm({ question, onAnswered }: Required<AnswerProps>) {
   const refusal = useRefusal()("approvals:write");
   const fields = useMemo(() => fieldsOf(question.form), [question.form]);
   const [values, setValues] = useState<Values>({});
   const [busy, setBusy] = useState<"answer" | "decline" | null>(null);
-  const submit = async (event: FormEvent) => {
+  const act = async (which: "answer" | "decline", close: () => Promise<boolean>) => {
+    if (busy !== null) return;
+    setBusy(which);
+    const isClosed = await close();
+    setBusy(null);
+    if (isClosed) onAnswered();
+  };
+  const submit = (event: FormEvent) => {
     event.preventDefault();
-    setBusy("answer");
-    await answerQuestion(question.id, { form: answerOf(fields, values) });
-    setBusy(null);
+    act("answer", () => answerQuestion(question.id, { form: answerOf(fields, values) }));
   };
-  const decline = async () => {
-    setBusy("decline");
-    await declineQuestion(question.id);
-    setBusy(null);
-  };
+  const decline = () => act("decline", () => declineQuestion(question.id));
   return (
     <form className={css.fields} onSubmit={submit}>
       {fields.map((field) => (
@@ -211,7 +233,7 @@ function FieldsForm({ question }: { question: Question }) {
           key={field.name}
           field={field}
           value={values[field.name] ?? field.initial}
-          onChange={(value) => setValues({ ...values, [field.name]: value })}
+          onChange={(value) => setValues((now) => ({ ...now, [field.name]: value }))}
         />
       ))}
       <div className={css.formActions}>

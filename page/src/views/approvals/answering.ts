@@ -9,17 +9,22 @@ import { toast } from "../../kit/Toast";
 
 export type Answer = { text: string } | { option: number } | { form: Record<string, unknown> };
 
-/** Answers a question. The list then shows its new state, also if another person was faster. */
+/**
+ * Answers a question. Returns `false` if it was not answered here: the list then shows its state, as when another person
+ * was faster.
+ */
 export const answerQuestion = (id: string, answer: Answer) => close(id, "answer", { body: answer });
 
-/** Declines the form of an agent that waits in its turn. The list as with `answerQuestion`. */
+/** Declines the form of an agent that waits in its turn. The result and the list as with `answerQuestion`. */
 export const declineQuestion = (id: string) => close(id, "decline", {});
 
-async function close(id: string, how: "answer" | "decline", options: { body?: Answer }): Promise<void> {
+async function close(id: string, how: "answer" | "decline", options: { body?: Answer }): Promise<boolean> {
   try {
     await post(`/questions/${id}/${how}`, { idempotencyKey: newKey(), ...options });
+    return true;
   } catch (error) {
     if (!hasStatus(error, 409)) toast(`Not answered. ${errorText(error)}`);
+    return false;
   } finally {
     queryClient.invalidateQueries({ queryKey: keys.overview });
     await queryClient.invalidateQueries({ queryKey: keys.questions });

@@ -44,7 +44,7 @@ export function ApprovalDock({ approvals, nameOf, agent, disabled }: ApprovalDoc
   const index = found;
   const show = (next: number) => setShown(approvals[next] ?? null);
   const send = async (decision: "allow" | "deny") => {
-    if (inert) return;
+    if (inert || busy !== null) return;
     setBusy(decision);
     setDecidedHere(approval.id);
     // Decided elsewhere or expired: the dock says by whom.
