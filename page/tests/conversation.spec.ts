@@ -208,3 +208,28 @@ test("edit_of_a_waiting_message_joins_the_draft_when_the_conversation_is_left", 
   await page.goBack();
   await expect(composer(page)).toHaveValue("A draft.\n\nAn edit.");
 });
+
+test("title_being_edited_stays_when_another_person_renames", async ({ page, stack, signIn }) => {
+  const id = await converse(stack, "Mine at first");
+  await signIn(page);
+  await page.goto(`/conversations/${id}`);
+  await page.getByRole("button", { name: "Mine at first" }).click();
+  const field = page.getByRole("textbox", { name: "Title" });
+  await expect(field).toHaveValue("Mine at first");
+  await field.fill("Mine");
+  await stack.api("PATCH", `/sessions/${id}`, { title: "Theirs" });
+  await expect(page).toHaveTitle(/Theirs/);
+  await expect(field).toBeFocused();
+  await expect(field).toHaveValue("Mine");
+  await field.press("Enter");
+  const dialog = page.getByRole("dialog", { name: "The title has changed meanwhile" });
+  await expect(dialog.getByText("Theirs", { exact: true }).last()).toBeVisible();
+  await stack.api("PATCH", `/sessions/${id}`, { title: "Theirs again" });
+  await expect(page).toHaveTitle(/Theirs again/);
+  await expect(dialog).toBeVisible();
+  await dialog.getByRole("button", { name: "Use mine" }).click();
+  await expect(dialog.getByText("Theirs again")).toBeVisible();
+  await dialog.getByRole("button", { name: "Use mine" }).click();
+  await expect(page.getByRole("heading", { name: "Mine", exact: true })).toBeVisible();
+  expect((await stack.api<{ title: string }>("GET", `/sessions/${id}`)).title).toBe("Mine");
+});

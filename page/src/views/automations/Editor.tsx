@@ -132,8 +132,10 @@ function EditorForm({ stored }: { stored: Stored | null }) {
     } catch (error) {
       if (error instanceof FieldError) setProblem({ field: error.field, text: error.message });
       else if (hasStatus(error, 412) && base !== null) {
-        const { data, etag } = await request<AutomationView>("GET", `/automations/${base.view.id}`);
-        setTheirs({ view: data, etag });
+        await request<AutomationView>("GET", `/automations/${base.view.id}`).then(
+          ({ data, etag }) => setTheirs({ view: data, etag }),
+          (unread) => setProblem({ field: null, text: errorText(unread), error: unread }),
+        );
       } else {
         const field = error instanceof ApiProblem ? fieldOf(error.problem.field) : null;
         setProblem({ field, text: errorText(error), error });

@@ -16,7 +16,7 @@ import {
 } from "lucide-react";
 import { type FormEvent, memo, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
-import { request } from "../../api/client";
+import { type Result, request } from "../../api/client";
 import { hasStatus } from "../../api/problem";
 import { usePermission } from "../../api/queries";
 import type { SessionView } from "../../api/types";
@@ -76,7 +76,7 @@ export const Header = memo(function Header(props: HeaderProps) {
         <ArrowLeft size={20} aria-hidden />
       </Link>
       <div className={css.heading}>
-        <Title key={`${view.id}:${view.title}`} view={view} disabled={refusal !== null} />
+        <Title key={view.id} view={view} disabled={refusal !== null} />
         {look && (
           <span className={css.headingStatus}>
             <Status
@@ -226,9 +226,12 @@ function Path({ path }: { path: string }) {
 
 function Title({ view, disabled }: { view: SessionView; disabled: boolean }) {
   const [editing, setEditing] = useState(false);
-  const [text, setText] = useState(view.title ?? "");
+  /** The text of an edit that is not saved; null if there is none. */
+  const [text, setText] = useState<string | null>(null);
   const [conflict, setConflict] = useState<string | null>(null);
-  const etag = useRef<Promise<string | null> | null>(null);
+  /** The title as the edit found it. A rename by another person must not change the text under a person's hands. */
+  const before = useRef("");
+  const read = useRef<Promise<Result<SessionView>> | null>(null);
   const input = useRef<HTMLInputElement>(null);
   const leave = useRef(false);
   useEffect(() => {
@@ -236,37 +239,46 @@ function Title({ view, disabled }: { view: SessionView; disabled: boolean }) {
   }, [editing]);
   const begin = () => {
     // The tag of the title as it is now, so that a change by another person is not overwritten.
-    etag.current = request<SessionView>("GET", `/sessions/${view.id}`).then((read) => read.etag);
-    etag.current.catch(() => undefined);
+    read.current = request<SessionView>("GET", `/sessions/${view.id}`);
+    read.current.catch(() => undefined);
+    before.current = view.title ?? "";
     leave.current = false;
+    setText((unsaved) => unsaved ?? before.current);
     setEditing(true);
   };
   useKey("e", () => !disabled && begin());
-  const save = async (event?: FormEvent) => {
+  const showConflict = (stored: Result<SessionView>) => {
+    read.current = Promise.resolve(stored);
+    setConflict(stored.data.title ?? "");
+  };
+  const rename = async (title: string) => {
+    try {
+      const stored = await read.current;
+      // The title has changed before the edit began, but the page did not know it yet.
+      if (stored && (stored.data.title ?? "") !== before.current) return showConflict(stored);
+      await renameSession(view.id, title === "" ? null : title, stored?.etag ?? null);
+      setText(null);
+    } catch (error) {
+      const stored = hasStatus(error, 412)
+        ? await request<SessionView>("GET", `/sessions/${view.id}`).catch(() => null)
+        : null;
+      if (stored) showConflict(stored);
+      else toast(errorText(error));
+    }
+  };
+  const save = (event?: FormEvent) => {
     event?.preventDefault();
     if (leave.current) return;
     leave.current = true;
     setEditing(false);
-    const title = text.trim();
-    if (title === (view.title ?? "")) return;
-    try {
-      await renameSession(view.id, title === "" ? null : title, (await etag.current) ?? null);
-    } catch (error) {
-      if (hasStatus(error, 412)) {
-        const now = await request<SessionView>("GET", `/sessions/${view.id}`).catch(() => null);
-        if (now) {
-          etag.current = Promise.resolve(now.etag);
-          setConflict(now.data.title ?? "");
-        }
-      } else {
-        toast(errorText(error));
-      }
-    }
+    const title = (text ?? "").trim();
+    if (title === before.current) setText(null);
+    else void rename(title);
   };
   if (conflict !== null) {
     const close = () => {
       setConflict(null);
-      setText(view.title ?? "");
+      setText(null);
     };
     return (
       <Dialog
@@ -279,11 +291,10 @@ function Title({ view, disabled }: { view: SessionView; disabled: boolean }) {
             <Button onClick={close}>Keep theirs</Button>
             <Button
               kind="primary"
-              onClick={async () => {
+              onClick={() => {
                 setConflict(null);
-                await renameSession(view.id, text.trim() || null, (await etag.current) ?? null).catch(
-                  (error) => toast(errorText(error)),
-                );
+                before.current = conflict;
+                void rename((text ?? "").trim());
               }}
             >
               Use mine
@@ -306,14 +317,14 @@ function Title({ view, disabled }: { view: SessionView; disabled: boolean }) {
         <input
           ref={input}
           aria-label="Title"
-          value={text}
+          value={text ?? ""}
           maxLength={200}
           onChange={(event) => setText(event.target.value)}
           onBlur={() => save()}
           onKeyDown={(event) => {
             if (event.key === "Escape") {
               leave.current = true;
-              setText(view.title ?? "");
+              setText(null);
               setEditing(false);
             }
           }}
