@@ -55,3 +55,17 @@ test("change_before_the_stream_begins_is_shown_after_a_slow_first_read", async (
   change.open();
   await expect(page.getByRole("link", { name: /Before the stream/ })).toBeVisible();
 });
+
+test("lost_server_is_found_again_without_another_request", async ({ page, stack, signIn }) => {
+  const id = await converse(stack, "Found again");
+  await signIn(page);
+  await page.goto(`/conversations/${id}`);
+  await expect(page.getByRole("status").getByText("Live", { exact: true })).toBeVisible();
+  await page.route("**/api/v1/**", (route) => route.abort());
+  // The stream of events stays, because it belongs to no tab.
+  await page.getByRole("button", { name: "Found again" }).click();
+  const lost = page.getByText(/Lost .* ago/);
+  await expect(lost).toBeVisible();
+  await page.unroute("**/api/v1/**");
+  await expect(lost).toBeHidden({ timeout: 20_000 });
+});

@@ -120,6 +120,11 @@ export function reconnect(): void {
   tell({ kind: "connect" });
 }
 
+/** Connects feeds sooner that wait after a failed attempt, because the server has answered a request. */
+export function connectSooner(): void {
+  if ([...states.values()].some(({ status }) => status === "lost")) tell({ kind: "reached" });
+}
+
 function subscribeToStates(listener: () => void): () => void {
   stateListeners.add(listener);
   return () => stateListeners.delete(listener);

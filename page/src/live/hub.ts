@@ -29,6 +29,9 @@ export class Hub {
       case "connect":
         for (const shared of this.feeds.values()) shared.stream.wake();
         break;
+      case "reached":
+        for (const shared of this.feeds.values()) shared.stream.hurry();
+        break;
       case "close":
         for (const feed of this.feeds.keys()) this.unsubscribe(subscriber, feed);
         break;

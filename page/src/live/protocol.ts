@@ -16,6 +16,8 @@ export type ToWorker =
   | { kind: "unsubscribe"; feed: Feed }
   /** Connects at once, because a person asked or signed in. */
   | { kind: "connect" }
+  /** The server has answered a request of the tab. */
+  | { kind: "reached" }
   | { kind: "close" };
 
 export type FromWorker =

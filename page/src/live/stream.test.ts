@@ -218,6 +218,51 @@ describe("EventStream", () => {
     stream.close();
   });
 
+  it("answer_to_another_request_shortens_the_wait_for_a_lost_server", async () => {
+    server.status = 0;
+    const stream = open("5");
+    await vi.advanceTimersByTimeAsync(60_000);
+    const failed = server.requests.length;
+    server.status = 200;
+    // The attempt before may have been a moment ago.
+    await vi.advanceTimersByTimeAsync(1_000);
+    stream.hurry();
+    await settle();
+    expect(states.at(-1)).toBe("live");
+    expect(server.requests).toHaveLength(failed + 1);
+    stream.close();
+  });
+
+  it("answers_to_other_requests_do_not_flood_a_stream_that_fails", async () => {
+    server.status = 500;
+    const refused = open("5");
+    for (let tenths = 0; tenths < 100; tenths += 1) {
+      await vi.advanceTimersByTimeAsync(100);
+      refused.hurry();
+    }
+    expect(server.requests.length).toBeLessThan(15);
+    refused.close();
+  });
+
+  it("answers_to_other_requests_do_not_hurry_a_stream_that_is_ended_at_once", async () => {
+    const stream = open("5");
+    const end = async () => {
+      await settle();
+      server.last.close();
+      await settle();
+    };
+    await end();
+    await vi.advanceTimersByTimeAsync(500);
+    await end();
+    await vi.advanceTimersByTimeAsync(1_000);
+    await end();
+    const before = server.requests.length;
+    stream.hurry();
+    await settle();
+    expect(server.requests).toHaveLength(before);
+    stream.close();
+  });
+
   it("deleted_session_ends_its_stream", async () => {
     const stream = open("5");
     await settle();

@@ -9,6 +9,8 @@ export const SILENCE_LIMIT_MS = 40_000;
 const SHORTEST_CONNECTION_MS = 1_000;
 const FIRST_BACKOFF_MS = 500;
 const MAX_BACKOFF_MS = 15_000;
+/** Attempts are no closer than this, also while the server answers other requests. */
+const MIN_ATTEMPT_INTERVAL_MS = 1_000;
 
 /** Returns the wait before an attempt: it doubles, and half of it is random, so that tabs do not come together. */
 export function backoffMs(attempt: number, random: () => number = Math.random): number {
@@ -32,6 +34,9 @@ export class EventStream {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private silence: ReturnType<typeof setTimeout> | undefined;
   private attempt = 0;
+  private attemptedAt = 0;
+  /** `true` while the stream waits after an attempt that did not connect. */
+  private isRefused = false;
   private connectedBefore = false;
   private closed = false;
 
@@ -56,6 +61,8 @@ export class EventStream {
     this.abort?.abort();
     const abort = new AbortController();
     this.abort = abort;
+    this.attemptedAt = Date.now();
+    this.isRefused = false;
     // A server that takes the connection and then says nothing must not hold the stream for ever.
     this.watchSilence();
     this.read(abort).catch(() => this.retry(abort));
@@ -64,6 +71,14 @@ export class EventStream {
   /** Connects now unless the stream is live. */
   wake(): void {
     if (this.state.status !== "live" && this.state.status !== "ended") this.connect();
+  }
+
+  /**
+   * Connects now if the last attempt did not connect. A connection that the server ended has to wait, because each one
+   * may make the tabs read everything again.
+   */
+  hurry(): void {
+    if (this.isRefused && Date.now() - this.attemptedAt >= MIN_ATTEMPT_INTERVAL_MS) this.connect();
   }
 
   close(): void {
@@ -95,6 +110,7 @@ export class EventStream {
   private retry(abort: AbortController): void {
     if (this.closed || abort.signal.aborted) return;
     clearTimeout(this.silence);
+    this.isRefused = this.state.status !== "live";
     this.set("lost");
     this.timer = setTimeout(() => this.connect(), backoffMs(this.attempt));
     this.attempt += 1;

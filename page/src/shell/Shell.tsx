@@ -15,6 +15,7 @@ import { useConnection, useNewerVersion } from "./connection";
 import { KeyHelp } from "./KeyHelp";
 import { useKey, useShellKeys } from "./keys";
 import { Palette, type PaletteHandle } from "./Palette";
+import { probeNow } from "./reach";
 import { Brand } from "./SignIn";
 import { placeOf, useScrollMemory } from "./scroll";
 import css from "./shell.module.css";
@@ -187,6 +188,10 @@ function Strips() {
 
 function OfflineStrip({ heardAt }: { heardAt: number | null }) {
   const now = useNow(1000);
+  const tryNow = () => {
+    reconnect();
+    probeNow();
+  };
   return (
     <div className={css.strip} role="status">
       <div className={css.offline}>
@@ -195,7 +200,7 @@ function OfflineStrip({ heardAt }: { heardAt: number | null }) {
           <strong>{heardAt === null ? "No connection." : `Lost ${duration(now - heardAt)} ago.`}</strong>{" "}
           {heardAt !== null && `As of ${clockWithSeconds(heardAt)}. `}Drafts are kept.
         </span>
-        <button type="button" className={css.stripButton} onClick={reconnect}>
+        <button type="button" className={css.stripButton} onClick={tryNow}>
           Try now
         </button>
       </div>

@@ -1,18 +1,8 @@
 /** Whether the page hears from the server, and whether a newer version of the page is served. */
 import { useEffect, useState, useSyncExternalStore } from "react";
-import { onResponse } from "../api/client";
 import { useFeedState } from "../live/client";
 import { SILENCE_LIMIT_MS } from "../live/stream";
-
-let requestFailedAt: number | null = null;
-const listeners = new Set<() => void>();
-
-onResponse((event) => {
-  const next = event === "unreachable" ? (requestFailedAt ?? Date.now()) : null;
-  if (event === "version" || next === requestFailedAt) return;
-  requestFailedAt = next;
-  for (const listener of listeners) listener();
-});
+import { onReachChange, requestsFailSince } from "./reach";
 
 export interface Connection {
   /** `false` while the page does not hear from the server: writes are disabled then. */
@@ -26,13 +16,7 @@ const GRACE_MS = 1_500;
 
 export function useConnection(): Connection {
   const feed = useFeedState();
-  const failedAt = useSyncExternalStore(
-    (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    () => requestFailedAt,
-  );
+  const failedAt = useSyncExternalStore(onReachChange, requestsFailSince);
   const [graceOver, setGraceOver] = useState(false);
   const [silent, setSilent] = useState(false);
   const lost = feed.status === "lost" || failedAt !== null;

@@ -3,6 +3,7 @@ import { useCallback, useEffect, useRef } from "react";
 import { keys, queryClient } from "../api/queries";
 import type { TraceEvent } from "../api/types";
 import { useFeedState, useTenantEvents } from "../live/client";
+import { refetchFailed } from "./reach";
 
 /** Several events often come together, as at the end of a turn. */
 const GATHER_MS = 250;
@@ -73,7 +74,8 @@ export function useLiveQueries(): void {
   const live = useFeedState().status === "live";
   const wasLive = useRef(false);
   useEffect(() => {
-    if (!live || wasLive.current) return;
+    if (!live) return;
+    if (wasLive.current) return refetchFailed();
     wasLive.current = true;
     // The stream begins with the next event, so the reads that began before it may lack one.
     queryClient.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== keys.whoami[0] });
