@@ -70,6 +70,31 @@ describe("itemsOf", () => {
     expect(after.at(-1)?.key).toBe(during.at(-1)?.key);
   });
 
+  test("rows of another run between those of one do not double its live text or its end", () => {
+    const rows = [
+      row("run_8", "message", "user"),
+      row("run_9", "message", "user"),
+      row("run_8", "tool_call", "tool", { status: "completed" }),
+    ];
+    const live = new Map([["run_8", { text: "Hel", end: 3 }]]);
+    expect(kinds(rows, [run("run_8", "running")], live)).toEqual([
+      "day",
+      "person",
+      "person",
+      "work",
+      "answer",
+    ]);
+    const answered = [...rows, row("run_8", "message", "assistant")];
+    expect(kinds(answered, [run("run_8", "succeeded")])).toEqual([
+      "day",
+      "person",
+      "person",
+      "work",
+      "answer",
+      "end",
+    ]);
+  });
+
   test("tools stand in the answer where the agent used them", () => {
     const at = (position: number) => ({ status: "completed", answer_position: position });
     const answer = { ...row("run_6", "message", "assistant"), content: "Žádné změny. Now I push. Done." };

@@ -26,6 +26,8 @@ export type Item =
 interface Turn {
   run: string | null;
   rows: Message[];
+  /** `true` if the run has no later rows. Rows of other runs may separate those of one run. */
+  isLast: boolean;
 }
 
 function turnsOf(rows: readonly Message[]): Turn[] {
@@ -33,7 +35,12 @@ function turnsOf(rows: readonly Message[]): Turn[] {
   for (const row of rows) {
     const last = turns.at(-1);
     if (last && row.run_id != null && last.run === row.run_id) last.rows.push(row);
-    else turns.push({ run: row.run_id ?? null, rows: [row] });
+    else turns.push({ run: row.run_id ?? null, rows: [row], isLast: true });
+  }
+  const later = new Set<string | null>();
+  for (const turn of turns.toReversed()) {
+    turn.isLast = !later.has(turn.run);
+    later.add(turn.run);
   }
   return turns;
 }
@@ -166,6 +173,7 @@ function addTurn(items: Item[], turn: Turn, run: Run | undefined, live: string |
   }
   flush();
   const last = turn.rows.at(-1);
+  if (!turn.isLast) return;
   if (run?.status === "running" && !live && !answered) {
     items.push({ kind: "working", key: `end:${id}`, run });
   } else if (run && isOver(run) && last) {
@@ -186,7 +194,9 @@ export function itemsOf(transcript: Transcript, runs: ReadonlyMap<string, Run>, 
     if (at !== undefined) previous = at;
     const run = turn.run === null ? undefined : runs.get(turn.run);
     if (turn.run !== null) shown.add(turn.run);
-    addTurn(items, turn, run, turn.run === null ? undefined : transcript.live.get(turn.run)?.text);
+    // The end of the rows is where the answer will be.
+    const live = turn.run !== null && turn.isLast ? transcript.live.get(turn.run)?.text : undefined;
+    addTurn(items, turn, run, live);
   }
   // Text of a turn whose first row has not arrived.
   for (const [run, live] of transcript.live) {

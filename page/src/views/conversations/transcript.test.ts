@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Message, TraceEvent } from "../../api/types";
-import { applyEvent, EMPTY, mergeDelta, mergeRows, setLiveText } from "./transcript";
+import { applyEvent, EMPTY, mergeDelta, mergeRows, setLiveText, setRows } from "./transcript";
 
 function row(seq: number, more: Partial<Message> = {}): Message {
   return {
@@ -105,5 +105,36 @@ describe("applyEvent", () => {
     const state = applyEvent(EMPTY, delta(0, "a"));
     const ended = { kind: "run", run_id: "run_1", change: { status: "cancelled" } } as TraceEvent;
     expect(applyEvent(state, ended).live.size).toBe(0);
+  });
+
+  test("pieces and a text that come after the end of a run are ignored", () => {
+    const live = applyEvent(EMPTY, delta(0, "Hel"));
+    const answered = applyEvent(live, written(row(9, { content: "Hello" })));
+    // A trace that begins anew sends the text from its beginning.
+    expect(applyEvent(answered, delta(0, "Hello")).live.size).toBe(0);
+    expect(applyEvent(answered, delta(3, "lo")).gaps.size).toBe(0);
+    expect(setLiveText(answered, "run_1", "Hello", 5).live.size).toBe(0);
+    const cancelled = { kind: "run", run_id: "run_1", change: { status: "cancelled" } } as TraceEvent;
+    expect(setLiveText(applyEvent(live, cancelled), "run_1", "Hello", 5).live.size).toBe(0);
+  });
+
+  test("an answer in loaded rows replaces the live text", () => {
+    const live = applyEvent(EMPTY, delta(0, "Hel"));
+    const loaded = setRows(
+      live,
+      [row(8, { kind: "tool_call", role: "tool" }), row(9, { content: "Hello" })],
+      false,
+    );
+    expect(loaded.live.size).toBe(0);
+    expect(applyEvent(loaded, delta(3, "lo")).gaps.size).toBe(0);
+    const running = setRows(live, [row(8, { kind: "tool_call", role: "tool" })], false);
+    expect(running.live.get("run_1")?.text).toBe("Hel");
+  });
+
+  test("a snapshot ends the runs that are open no longer", () => {
+    const other = { kind: "delta", run_id: "run_2", position: 0, text: "b" } as TraceEvent;
+    const state = [delta(0, "a"), other].reduce(applyEvent, EMPTY);
+    const snapshot = { kind: "resync", runs: [{ id: "run_2" }] } as TraceEvent;
+    expect([...applyEvent(state, snapshot).live.keys()]).toEqual(["run_2"]);
   });
 });

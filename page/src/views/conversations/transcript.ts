@@ -15,6 +15,8 @@ export interface Transcript {
   live: ReadonlyMap<string, LiveText>;
   /** The runs of which a piece of text is missing: fetch their text. */
   gaps: ReadonlySet<string>;
+  /** The runs that have ended, as far as the trace and the rows say. Late pieces of their text are ignored. */
+  ended: ReadonlySet<string>;
   deleted: boolean;
 }
 
@@ -23,6 +25,7 @@ export const EMPTY: Transcript = {
   hasOlder: false,
   live: new Map(),
   gaps: new Set(),
+  ended: new Set(),
   deleted: false,
 };
 
@@ -52,25 +55,39 @@ export function mergeDelta(live: LiveText | undefined, position: number, text: s
   return { text: present + added, end: position + bytes.length };
 }
 
-function without<K, V>(map: ReadonlyMap<K, V>, key: K): ReadonlyMap<K, V> {
-  if (!map.has(key)) return map;
-  const copy = new Map(map);
-  copy.delete(key);
-  return copy;
+/** `true` for the row that contains the answer of a turn, which the end of its run writes. */
+export function isAnswer(row: Pick<Message, "role" | "kind">): boolean {
+  return row.role === "assistant" && row.kind === "message";
+}
+
+/** Removes the live text of runs that have ended, because the rows contain it now. */
+function endRuns(state: Transcript, runs: readonly string[]): Transcript {
+  const added = runs.filter((run) => !state.ended.has(run) || state.live.has(run) || state.gaps.has(run));
+  if (added.length === 0) return state;
+  const live = new Map(state.live);
+  const gaps = new Set(state.gaps);
+  for (const run of added) {
+    live.delete(run);
+    gaps.delete(run);
+  }
+  return { ...state, live, gaps, ended: new Set([...state.ended, ...added]) };
+}
+
+/** Sets the rows. An answer among them ends its run, because the trace may have skipped the event of its end. */
+export function setRows(state: Transcript, rows: readonly Message[], hasOlder: boolean): Transcript {
+  const answered = rows.flatMap((row) => (isAnswer(row) && row.run_id ? [row.run_id] : []));
+  return endRuns({ ...state, rows, hasOlder }, answered);
 }
 
 /** Sets the text of a running turn, as `show_live_text` returns it. A later piece may be there already. */
 export function setLiveText(state: Transcript, run: string, text: string, end: number): Transcript {
+  // The response may come after the end of the run, although the server sent it before.
+  if (state.ended.has(run)) return state;
   const gaps = new Set(state.gaps);
   gaps.delete(run);
   const present = state.live.get(run);
   if (end === 0 || (present && present.end >= end)) return { ...state, gaps };
   return { ...state, gaps, live: new Map(state.live).set(run, { text, end }) };
-}
-
-/** `true` for the row that contains the answer of a turn, which replaces the live text. */
-export function isAnswer(row: Pick<Message, "role" | "kind">): boolean {
-  return row.role === "assistant" && row.kind === "message";
 }
 
 const ENDED = new Set(["succeeded", "failed", "cancelled", "stalled", "skipped", "missed"]);
@@ -79,6 +96,7 @@ const ENDED = new Set(["succeeded", "failed", "cancelled", "stalled", "skipped",
 export function applyEvent(state: Transcript, event: TraceEvent): Transcript {
   switch (event.kind) {
     case "delta": {
+      if (state.ended.has(event.run_id)) return state;
       const merged = mergeDelta(state.live.get(event.run_id), event.position, event.text);
       if (merged === null) {
         return state.gaps.has(event.run_id)
@@ -93,12 +111,19 @@ export function applyEvent(state: Transcript, event: TraceEvent): Transcript {
       const first = state.rows[0];
       // Older than all that is loaded: paging brings it.
       if (first && message.seq < first.seq && state.hasOlder) return state;
-      const rows = mergeRows(state.rows, [message]);
-      const live = isAnswer(message) && message.run_id ? without(state.live, message.run_id) : state.live;
-      return { ...state, rows, live };
+      const next = { ...state, rows: mergeRows(state.rows, [message]) };
+      return isAnswer(message) && message.run_id ? endRuns(next, [message.run_id]) : next;
     }
     case "run":
-      return ENDED.has(event.change.status) ? { ...state, live: without(state.live, event.run_id) } : state;
+      return ENDED.has(event.change.status) ? endRuns(state, [event.run_id]) : state;
+    case "resync": {
+      // The events that ended the other runs are lost.
+      const open = new Set(event.runs.map((run) => run.id));
+      return endRuns(
+        state,
+        [...state.live.keys(), ...state.gaps].filter((run) => !open.has(run)),
+      );
+    }
     case "session_deleted":
       return { ...state, deleted: true };
     default:

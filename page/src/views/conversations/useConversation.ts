@@ -5,12 +5,13 @@ import { get } from "../../api/client";
 import { keys } from "../../api/queries";
 import type { Message, Messages, Page, Run, SessionView, TraceEvent } from "../../api/types";
 import { subscribe } from "../../live/client";
-import { applyEvent, EMPTY, mergeRows, setLiveText, type Transcript } from "./transcript";
+import { backoffMs } from "../../live/stream";
+import { isRefusal } from "../../shell/reach";
+import { applyEvent, EMPTY, mergeRows, setLiveText, setRows, type Transcript } from "./transcript";
 
 const PAGE = 200;
 
 type Action =
-  | { kind: "reset" }
   | { kind: "loaded"; rows: Message[]; hasOlder: boolean }
   | { kind: "older"; rows: Message[]; hasOlder: boolean }
   | { kind: "events"; events: TraceEvent[] }
@@ -18,13 +19,10 @@ type Action =
 
 function reduce(state: Transcript, action: Action): Transcript {
   switch (action.kind) {
-    case "reset":
-      return EMPTY;
-    case "loaded": {
-      return { ...state, rows: action.rows, hasOlder: action.hasOlder };
-    }
+    case "loaded":
+      return setRows(state, action.rows, action.hasOlder);
     case "older":
-      return { ...state, rows: mergeRows(state.rows, action.rows), hasOlder: action.hasOlder };
+      return setRows(state, mergeRows(state.rows, action.rows), action.hasOlder);
     case "events":
       return action.events.reduce(applyEvent, state);
     case "text":
@@ -92,43 +90,56 @@ export function useConversation(id: string): Conversation {
     // The events since a request for the rows began. They are applied to its result again, because the rows may be
     // older than the events. To apply an event twice changes nothing.
     let sinceRequest: TraceEvent[] | null = null;
-    const load = async () => {
+    // Only the response to the last request counts: events are lost before a `resync`, so that older rows lack them.
+    let requests = 0;
+    let retry: ReturnType<typeof setTimeout> | undefined;
+    const load = (attempt = 0) => {
+      clearTimeout(retry);
+      requests += 1;
+      const own = requests;
       sinceRequest = [];
+      const isSuperseded = () => stopped || own !== requests;
       // A bookmark may name the session by its key, so use the ID everywhere.
-      const page = await get<Messages>(`/sessions/${id}/messages`, { last: PAGE });
-      if (stopped) return;
-      dispatch({ kind: "loaded", rows: page.items, hasOlder: (page.before ?? 0) > 0 });
-      if (sinceRequest !== null) dispatch({ kind: "events", events: sinceRequest });
-      sinceRequest = null;
-      setLoadError(null);
-      setLoaded(true);
+      get<Messages>(`/sessions/${id}/messages`, { last: PAGE })
+        .then((page) => {
+          if (isSuperseded()) return;
+          dispatch({ kind: "loaded", rows: page.items, hasOlder: (page.before ?? 0) > 0 });
+          if (sinceRequest !== null) dispatch({ kind: "events", events: sinceRequest });
+          sinceRequest = null;
+          setLoadError(null);
+          setLoaded(true);
+        })
+        .catch((error) => {
+          if (isSuperseded()) return;
+          setLoadError(error);
+          if (!isRefusal(error)) retry = setTimeout(() => load(attempt + 1), backoffMs(attempt));
+        });
     };
-    const failed = (error: unknown) => {
-      if (!stopped) setLoadError(error);
+    const apply = () => {
+      frame = 0;
+      const events = gathered;
+      gathered = [];
+      // A key or a click is handled and painted first, because to draw a long live text takes longer than a frame.
+      startTransition(() => dispatch({ kind: "events", events }));
     };
     const end = subscribe(id, String(start.current ?? 0), (event) => {
+      gathered.push(event);
       if (event.kind === "resync") {
-        load().catch(failed);
+        // At once, because it must not be applied after events that follow it.
+        apply();
+        load();
         client.invalidateQueries({ queryKey: keys.session(id) });
         return;
       }
-      gathered.push(event);
       sinceRequest?.push(event);
-      if (frame !== 0) return;
-      const apply = () => {
-        frame = 0;
-        const events = gathered;
-        gathered = [];
-        // A key or a click is handled and painted first, because to draw a long live text takes longer than a frame.
-        startTransition(() => dispatch({ kind: "events", events }));
-      };
       // A hidden tab gets no frames.
-      frame = document.hidden ? window.setTimeout(apply, 200) : requestAnimationFrame(apply);
+      if (frame === 0) frame = document.hidden ? window.setTimeout(apply, 200) : requestAnimationFrame(apply);
     });
-    load().catch(failed);
+    load();
     return () => {
       stopped = true;
       end();
+      clearTimeout(retry);
       cancelAnimationFrame(frame);
       clearTimeout(frame);
     };
@@ -137,17 +148,27 @@ export function useConversation(id: string): Conversation {
   // The text of a running turn, if the trace did not bring it from its beginning.
   const running = current?.open_runs.find((run) => run.status === "running")?.id;
   const gap =
-    running !== undefined && loaded && (transcript.gaps.has(running) || !transcript.live.has(running));
+    running !== undefined &&
+    loaded &&
+    !transcript.ended.has(running) &&
+    (transcript.gaps.has(running) || !transcript.live.has(running));
   useEffect(() => {
     if (!gap || running === undefined) return;
     let stopped = false;
-    get<{ text: string; end: number }>(`/runs/${running}/text`)
-      .then((live) => {
-        if (!stopped) dispatch({ kind: "text", run: running, ...live });
-      })
-      .catch(() => undefined);
+    let retry: ReturnType<typeof setTimeout> | undefined;
+    const read = (attempt = 0) => {
+      get<{ text: string; end: number }>(`/runs/${running}/text`)
+        .then((live) => {
+          if (!stopped) dispatch({ kind: "text", run: running, ...live });
+        })
+        .catch((error) => {
+          if (!stopped && !isRefusal(error)) retry = setTimeout(() => read(attempt + 1), backoffMs(attempt));
+        });
+    };
+    read();
     return () => {
       stopped = true;
+      clearTimeout(retry);
     };
   }, [gap, running]);
 
