@@ -1,10 +1,12 @@
 import { expect, test } from "./fixtures";
-import { type Stack, settled } from "./stack";
+import { distantTime, type Stack, settled, ZONE } from "./stack";
 
 interface Run {
   id: string;
   session_id: string;
 }
+
+const due = distantTime();
 
 async function automation(stack: Stack, name: string, more: object = {}): Promise<{ id: string }> {
   return stack.api("POST", "/automations", {
@@ -12,8 +14,8 @@ async function automation(stack: Stack, name: string, more: object = {}): Promis
     prompt: "Say what is new in the changelog.",
     agent: "claude",
     session: "continuous",
-    zone: "Europe/Prague",
-    triggers: [{ kind: "cron", expression: "0 9 * * 1-5" }],
+    zone: ZONE,
+    triggers: [{ kind: "cron", expression: due.weekdays }],
     ...more,
   });
 }
@@ -43,6 +45,9 @@ test("empty_list_offers_a_new_automation_and_the_editor_adds_one", async ({ page
   await expect(next.first()).toContainText(/02:30:00 \+0[12]:00$/);
   // Clocks change twice a year there, and the server says which change concerns this time.
   await expect(page.getByText(/has (no 02:30|02:30 twice), because clocks go/)).toBeVisible();
+  // The other tests count its runs, so that it must not fire meanwhile.
+  await page.getByLabel("Time", { exact: true }).fill(due.time);
+  await expect(next.first()).toContainText(new RegExp(`${due.time}:00 \\+0[12]:00$`));
   const prompt = page.getByRole("region", { name: "What the agent will read" });
   await expect(prompt).toContainText("Say what is new in the changelog.");
   await expect(prompt).toContainText("everything else is denied");
@@ -53,7 +58,7 @@ test("empty_list_offers_a_new_automation_and_the_editor_adds_one", async ({ page
     "/automations/standup",
   );
   expect(made.session_mode).toBe("continuous");
-  expect(made.triggers.map((trigger) => trigger.spec.expression)).toContain("30 2 * * *");
+  expect(made.triggers.map((trigger) => trigger.spec.expression)).toContain(due.daily);
 });
 
 test("preview_of_weekdays_marks_the_clock_change_that_they_meet", async ({ page, signIn }) => {

@@ -1,20 +1,22 @@
 import { expect, test } from "./fixtures";
-import { converse, type Stack, settled } from "./stack";
+import { converse, distantTime, type Stack, settled, ZONE } from "./stack";
 
 interface Named {
   id: string;
   session_id: string | null;
 }
 
-/** Makes an automation whose schedule fires once a day, and whose failures are not retried. */
+const due = distantTime();
+
+/** Makes an automation whose schedule fires once a day, but not now, and whose failures are not retried. */
 async function automation(stack: Stack, name: string, prompt: string, more: object = {}): Promise<void> {
   await stack.api("POST", "/automations", {
     name,
     prompt,
     agent: "claude",
     session: "fresh",
-    zone: "Europe/Prague",
-    triggers: [{ kind: "cron", expression: "0 9 * * *" }],
+    zone: ZONE,
+    triggers: [{ kind: "cron", expression: due.daily }],
     ...more,
     policies: { retry: { attempts: 1 }, ...(more as { policies?: object }).policies },
   });
@@ -92,7 +94,7 @@ test("overview_answers_five_questions_without_a_click", async ({ page, stack, si
   // What comes next?
   const next = page.getByRole("region", { name: "Next runs" }).getByRole("listitem");
   await expect(next).toHaveCount(4);
-  await expect(next.first()).toContainText("09:00");
+  await expect(next.first()).toContainText(due.time);
   // What did it cost?
   const cost = page.getByRole("region", { name: "Cost and usage" });
   await expect(cost).toContainText("$0.02");

@@ -240,6 +240,25 @@ async function startServerOf(name: string, more: Record<string, string>, shared?
   };
 }
 
+/** The time zone of the schedules of the tests. */
+export const ZONE = "Europe/Prague";
+
+/** Returns a time of day in `ZONE` that is half a day away: a daily schedule does not fire while the tests run. */
+export function distantTime(): { time: string; daily: string; weekdays: string } {
+  const zoned = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", hourCycle: "h23", timeZone: ZONE });
+  const hour = (Number(zoned.format(Date.now())) + 12) % 24;
+  return {
+    time: `${String(hour).padStart(2, "0")}:00`,
+    daily: `0 ${hour} * * *`,
+    weekdays: `0 ${hour} * * 1-5`,
+  };
+}
+
+/** Returns a minute that is half an hour away: an hourly schedule does not fire while a file of tests runs. */
+function distantMinute(): number {
+  return (new Date().getUTCMinutes() + 30) % 60;
+}
+
 interface Named {
   id: string;
 }
@@ -363,8 +382,8 @@ export async function seedPictures(stack: Stack, suffix = ""): Promise<string> {
     name: `tidy${suffix}`,
     prompt: "Fix stale links and warnings, ask before a push.",
     session: `bound:${id}`,
-    zone: "Europe/Prague",
-    triggers: [{ kind: "cron", expression: "0 6-22/2 * * *" }],
+    zone: ZONE,
+    triggers: [{ kind: "cron", expression: `${distantMinute()} */2 * * *` }],
     policies: rules,
   });
   await stack.api("POST", `/automations/${encodeURIComponent(`changelog${suffix}`)}/fire`);
@@ -388,15 +407,17 @@ export async function seedAutomations(stack: Stack): Promise<string> {
       prompt,
       agent: "claude",
       session: "fresh",
-      zone: "Europe/Prague",
+      zone: ZONE,
       triggers: [{ kind: "cron", expression }],
       policies: { retry: { attempts: 1 }, ...policies },
     });
-  await add("standup", "Say what is new in the changelog.", "0 9 * * 1-5");
-  await add("deploy-notes", "You are signed out.", "40 * * * *");
-  await add("issue-triage", "Look at the new issues.", "*/30 * * * *", { quiet_hours: ["22:00-06:00"] });
-  await add("backup-check", "Check the backup.", "15 23 * * *");
-  await add("inbox-digest", "Sum up the inbox.", "0 8 * * *", { budget: { day: { turns: 1 } } });
+  const { daily, weekdays } = distantTime();
+  const hourly = `${distantMinute()} * * * *`;
+  await add("standup", "Say what is new in the changelog.", weekdays);
+  await add("deploy-notes", "You are signed out.", hourly);
+  await add("issue-triage", "Look at the new issues.", hourly, { quiet_hours: ["22:00-06:00"] });
+  await add("backup-check", "Check the backup.", daily);
+  await add("inbox-digest", "Sum up the inbox.", daily, { budget: { day: { turns: 1 } } });
   let failed = "";
   for (const name of [
     "standup",
