@@ -190,12 +190,17 @@ test("paused_automation_runs_on_demand_and_is_resumed_by_undo", async ({ page, s
   await signIn(page);
   await page.goto("/automations/standup");
   await page.getByRole("button", { name: "Pause" }).click();
-  await expect(page.getByText("Paused: paused by a person")).toBeVisible();
+  const paused = page.getByText("Paused: paused by a person");
+  await expect(paused).toBeVisible();
+  await page.getByRole("status").getByRole("button", { name: "Undo" }).click();
+  await expect(paused).toBeHidden();
+  await page.getByRole("button", { name: "Pause" }).click();
+  await expect(paused).toBeVisible();
   await page.getByRole("button", { name: "Run now" }).click();
   const history = page.getByRole("tabpanel").getByRole("listitem");
   await expect(history.filter({ hasText: "succeeded" })).toHaveCount(1);
   await expect(history.filter({ hasText: "Added 2 entries" })).toHaveCount(1);
-  await page.getByRole("status").getByRole("button", { name: "Undo" }).first().click();
+  await page.getByRole("button", { name: "Resume" }).click();
   await expect(page.getByRole("button", { name: "Pause" })).toBeVisible();
 });
 

@@ -17,7 +17,7 @@ test("ten_tabs_share_the_streams", async ({ context, stack, signIn }) => {
   await composer(first).fill("Hello to all tabs.");
   await composer(first).press("Enter");
   for (const tab of tabs) await expect(transcript(tab).getByText("Done: one line")).toHaveCount(1);
-  expect(await stack.metric("matins_traces_open")).toBe(2);
+  await expect.poll(() => stack.metric("matins_traces_open")).toBe(2);
 });
 
 test("change_before_the_stream_begins_is_shown_after_a_slow_first_read", async ({ page, stack, signIn }) => {

@@ -37,9 +37,11 @@ for (const [way, end] of [
     if (end === "revoke") await stack.api("DELETE", `/tokens/${token.id}`);
     else await page.evaluate(() => fetch("/api/v1/sign-in", { method: "DELETE" }));
     const dialog = page.getByRole("dialog", { name: "Your sign-in has ended" });
-    // The live stream may notice it before the message does.
-    if (!(await dialog.isVisible())) await composer(page).press("Enter");
-    await expect(dialog).toBeVisible();
+    // The live stream may notice it before the message does, and the dialog hides the field.
+    await expect(async () => {
+      if (!(await dialog.isVisible())) await composer(page).press("Enter", { timeout: 1_000 });
+      await expect(dialog).toBeVisible({ timeout: 5_000 });
+    }).toPass();
     await page.getByLabel("Link or code").fill(await stack.signInPath());
     await page.keyboard.press("Enter");
     await expect(page.getByRole("dialog")).toBeHidden();
