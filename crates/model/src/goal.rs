@@ -54,6 +54,8 @@ mod writes;
 #[cfg(test)]
 mod tests_limits;
 #[cfg(test)]
+mod tests_messages;
+#[cfg(test)]
 mod tests_naive;
 #[cfg(test)]
 mod tests_naive_events;

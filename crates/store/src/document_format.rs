@@ -7,8 +7,9 @@ use model::{InstanceId, seat::SeatDirectory};
 /// Format 1 has the keys that programs wrote before formats existed, so that those programs read documents of format 1.
 /// Format 2 has limits of minutes in budgets. Format 3 has the tools of agents. Format 4
 /// has the reports of runs. Format 5 has placements, which are columns, sessions whose folder is their own without a
-/// path, seats with instructions or a folder of their own, and goals. Format 6 has the notifications of goals and questions.
-pub const DOCUMENT_FORMAT: i64 = 6;
+/// path, seats with instructions or a folder of their own, and goals. Format 6 has the notifications of goals and questions. Format 7 has the requested message turns
+/// and the awaited seats of goals.
+pub const DOCUMENT_FORMAT: i64 = 7;
 
 /// The format that documents need unless a key raises it. Every program supports such documents.
 pub(crate) const BASE_FORMAT: i64 = 1;

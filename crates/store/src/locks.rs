@@ -13,6 +13,8 @@
 //! - The deletion of a session with several bound automations cancels the runs of one after the other.
 //! - A batch that begins turns and repeats the start of others locks the heartbeats of each kind in the order of IDs, and
 //!   those of the repeated ones last.
+//! - A batch that begins turns with messages locks the sessions of all its turns before those of the runs that it ends or
+//!   defers.
 //! - The ends of a batch of turns lock the sessions of goals whose seats have messages left before those of the goals whose
 //!   tasks go on.
 //! - An agent that deletes an automation by a tool locks that automation before the one of its own turn.

@@ -167,6 +167,19 @@ pub(crate) async fn deliver_carried(
     Ok(())
 }
 
+/// Lets the undelivered messages of seats that no open input carries wait for another input than a message. Returns those that
+/// did not wait before, each with its seat.
+pub(crate) async fn block_waiting(
+    tx: &mut Tx,
+    seats: impl Iterator<Item = SeatId>,
+) -> Result<Vec<(MessageId, SeatId)>, Error> {
+    let rows = seats.map(|seat| params![seat]).collect();
+    let lengths = params![LONGEST_CHAIN, LONGEST_CHAIN + 1];
+    let blocked = tx.fetch_rows(sql!("messages/block"), rows, lengths).await?;
+    let read = |row: &Row| Ok((row.get("id")?, row.get("to_seat_id")?));
+    blocked.iter().map(read).collect()
+}
+
 /// Lets the messages that wait for an input from outside begin new chains, because their seats got one.
 pub(crate) async fn restart_chains(tx: &mut Tx, seats: &BTreeSet<SeatId>) -> Result<(), Error> {
     let rows = seats.iter().map(|seat| params![*seat]).collect();

@@ -334,9 +334,9 @@ async fn policy_of_later_version_is_ignored_unless_marked_as_needed() {
     assert!(listed.contains("enabled"), "{listed}");
 
     world
-        .execute_sql("update automations set format = 7, needs_format = 7")
+        .execute_sql("update automations set format = 8, needs_format = 8")
         .await;
-    let told = "needs document format 7, but this server supports formats up to 6";
+    let told = "needs document format 8, but this server supports formats up to 7";
     let listed = world.run(&["automation", "list"]).expect_success();
     assert!(
         listed.contains("enabled") && listed.contains(told),
@@ -350,14 +350,14 @@ async fn policy_of_later_version_is_ignored_unless_marked_as_needed() {
         let refused = world.run(&["automation", command, "standup"]);
         assert_eq!(refused.code, 4, "{refused:#?}");
         assert!(
-            refused.stderr.contains("needs document format 7"),
+            refused.stderr.contains("needs document format 8"),
             "{refused:#?}"
         );
-        assert!(refused.stderr.contains("formats up to 6"), "{refused:#?}");
+        assert!(refused.stderr.contains("formats up to 7"), "{refused:#?}");
     }
     let examined = world.run(&["doctor"]);
     assert!(
-        examined.stdout.contains("needs document format 7"),
+        examined.stdout.contains("needs document format 8"),
         "{examined:#?}"
     );
     world

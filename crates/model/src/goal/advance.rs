@@ -40,6 +40,8 @@ impl Mover<'_> {
                 | Event::ChecksPassed(_)
                 | Event::CheckFailed { .. }
                 | Event::CheckBroken { .. }
+                | Event::MessageTurnBegan(_)
+                | Event::MessageTurnDropped(_)
                 | Event::SeatPresence(..)
                 | Event::DeadlinePassed(_)
                 | Event::Budget(_)
@@ -80,7 +82,15 @@ impl Mover<'_> {
             Event::Answered(task) => self.on_task(task, Self::answer),
             Event::PersonInput(seat) => self.add_person_input(seat),
             Event::MessageSent(seat) => self.add_message(seat),
-            Event::MessageTurn(seat) => self.request_message_turn(seat),
+            Event::MessageTurn { seat, input } => self.request_message_turn(seat, input),
+            Event::MessageTurnBegan(input) => {
+                self.begin_message_turn(input);
+                Ok(())
+            }
+            Event::MessageTurnDropped(input) => {
+                self.drop_message_turn(input);
+                Ok(())
+            }
             Event::SeatPresence(changes) => self.set_presence(&changes),
             Event::Budget(level) => {
                 self.graph.budget = level;
@@ -163,7 +173,7 @@ impl Mover<'_> {
     }
 
     /// Lets a goal go on that stopped for its budget. If the budget is still low, it stops again.
-    fn leave_budget(&mut self) {
+    pub(super) fn leave_budget(&mut self) {
         if self.graph.stop == Some(Stop::Budget) {
             self.graph.stop = None;
         }

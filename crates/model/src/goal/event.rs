@@ -1,6 +1,7 @@
 //! The events that move a goal, and the effects that the caller has to carry out.
 
 use crate::{
+    InputId,
     goal::{
         limits::Limits,
         new_task::NewTask,
@@ -270,7 +271,16 @@ pub enum Event {
     MessageSent(SeatNo),
     /// A seat has messages of other seats, and no turn ahead that brings them. The caller starts such turns itself, so that
     /// they occupy no seat of the graph.
-    MessageTurn(SeatNo),
+    MessageTurn {
+        /// The seat.
+        seat: SeatNo,
+        /// The input of the turn.
+        input: InputId,
+    },
+    /// The turn of a requested input for messages began. Other inputs count nowhere.
+    MessageTurnBegan(InputId),
+    /// The turn of a requested input for messages never begins.
+    MessageTurnDropped(InputId),
     /// The instances of seats came, went or were removed. Seats of one instance change together.
     SeatPresence(Vec<(SeatNo, Presence)>),
     /// The usage of the budgets reached another level.
@@ -370,7 +380,7 @@ pub enum Effect {
         memory: Memory,
     },
     /// A turn for messages of other seats was requested. It starts unless it is delayed: then the next turn of a task on the
-    /// seat carries the messages.
+    /// seat carries the messages. A requested turn counts when it begins.
     MessageTurn {
         /// The seat.
         seat: SeatNo,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::{
+    InputId,
     goal::{
         event::{BudgetLevel, GoalState, MessageDelay, StuckCause},
         limits::{Limits, MAX_TASKS},
@@ -44,6 +45,28 @@ pub struct Alternation {
     pub before: Option<SeatNo>,
     /// The number of turns.
     pub turns: u32,
+}
+
+impl Alternation {
+    /// Returns the alternation after a further message turn. A second turn of the same seat changes nothing: it neither
+    /// continues the talk nor begins it anew, so that two messages in one turn do not evade the limit.
+    pub(super) fn after(self, seat: SeatNo) -> Self {
+        if self.last == Some(seat) {
+            return self;
+        }
+        let turns = if self.last.is_none() {
+            1
+        } else if self.before == Some(seat) {
+            self.turns + 1
+        } else {
+            2
+        };
+        Self {
+            last: Some(seat),
+            before: self.last,
+            turns,
+        }
+    }
 }
 
 /// The tasks, the seats and the counters of a goal.
@@ -89,6 +112,8 @@ pub struct Graph {
     pub(super) idle_turns: u32,
     pub(super) messages: u32,
     pub(super) message_turns: u32,
+    /// The message turns that were requested and have not begun, in the order of the requests, each with its input.
+    pub(super) message_inputs: Vec<(SeatNo, InputId)>,
     pub(super) alternation: Alternation,
 }
 
@@ -141,6 +166,7 @@ impl Graph {
             idle_turns: 0,
             messages: 0,
             message_turns: 0,
+            message_inputs: Vec::new(),
             alternation: Alternation::default(),
         })
     }
@@ -275,18 +301,30 @@ impl Graph {
             .occupant(task, directory, &self.tasks[task.0].writes)
     }
 
+    /// Returns the message turns that were requested and have not begun, in the order of the requests, each with its input.
+    pub fn message_inputs(&self) -> &[(SeatNo, InputId)] {
+        &self.message_inputs
+    }
+
+    /// Returns the number of these turns. They count towards the limits, so that requests together exceed none.
+    fn requested_turns(&self) -> u32 {
+        u32::try_from(self.message_inputs.len()).unwrap_or(u32::MAX)
+    }
+
     /// Returns the reason for which messages to a seat wait for a turn of a task. Returns `None` if they may start a turn of
     /// their own.
     pub(super) fn message_delay(&self, seat: SeatNo) -> Option<MessageDelay> {
+        let requested = self.message_inputs.iter().map(|(seat, _)| *seat);
         let Alternation {
             last,
             before,
             turns,
-        } = self.alternation;
+        } = requested.fold(self.alternation, Alternation::after);
+        let message_turns = self.message_turns + self.requested_turns();
         let alternates = last == Some(seat) || before == Some(seat);
         if self.goal != GoalState::Active || self.stop.is_some() {
             Some(MessageDelay::NotActive)
-        } else if self.message_turns >= self.limits.message_turns {
+        } else if message_turns >= self.limits.message_turns {
             Some(MessageDelay::MessageTurns)
         } else if alternates && turns >= self.limits.alternating_turns {
             Some(MessageDelay::AlternatingTurns)
@@ -301,9 +339,11 @@ impl Graph {
         turns.filter(|turn| !matches!(turn, Input::Person)).count()
     }
 
-    /// Returns the level of the budget, of which the number of turns is one.
+    /// Returns the level of the budget, of which the number of turns is one. Requested message turns count, so that none of
+    /// them exceeds it.
     pub(super) fn budget_level(&self) -> BudgetLevel {
-        let (turns, limit) = (u64::from(self.turns), u64::from(self.limits.turns));
+        let turns = u64::from(self.turns) + u64::from(self.requested_turns());
+        let limit = u64::from(self.limits.turns);
         let level = if turns >= limit {
             BudgetLevel::UsedUp
         } else if turns * 10 >= limit * 9 {

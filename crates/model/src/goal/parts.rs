@@ -5,13 +5,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::goal::{
-    event::{BudgetLevel, GoalState},
-    graph::{Alternation, Graph, SeatsWait, Stop},
-    limits::Limits,
-    seat::{Input, Presence, Prompt, SeatNo},
-    task::{Activity, Progress, Task, TaskKind, TaskNo, TaskState, TaskStatus},
-    team::{Team, TeamError},
+use crate::{
+    InputId,
+    goal::{
+        event::{BudgetLevel, GoalState},
+        graph::{Alternation, Graph, SeatsWait, Stop},
+        limits::Limits,
+        seat::{Input, Presence, Prompt, SeatNo},
+        task::{Activity, Progress, Task, TaskKind, TaskNo, TaskState, TaskStatus},
+        team::{Team, TeamError},
+    },
 };
 
 /// The turn and the queues of a seat.
@@ -58,8 +61,10 @@ pub struct GoalProgress {
     pub idle_turns: u32,
     /// The number of messages between seats.
     pub messages: u32,
-    /// The number of message turns.
+    /// The number of message turns that have begun.
     pub message_turns: u32,
+    /// The message turns that were requested and have not begun, in the order of the requests, each with its input.
+    pub message_inputs: Vec<(SeatNo, InputId)>,
     /// The message turns that two seats take alternately.
     pub alternation: Alternation,
     /// The seats, in the order of the team.
@@ -109,6 +114,7 @@ impl Graph {
             idle_turns: self.idle_turns,
             messages: self.messages,
             message_turns: self.message_turns,
+            message_inputs: self.message_inputs.clone(),
             alternation: self.alternation,
             seats: seats.collect(),
             checking: self.checking.clone(),
@@ -156,6 +162,7 @@ impl Graph {
         self.idle_turns = progress.idle_turns;
         self.messages = progress.messages;
         self.message_turns = progress.message_turns;
+        self.message_inputs = progress.message_inputs;
         self.alternation = progress.alternation;
         self.checking = progress.checking;
         for (seat, stored) in self.seats.iter_mut().zip(progress.seats) {
@@ -245,6 +252,10 @@ fn check_references(
         if !queued.chain(turn).all(has_task) {
             return Err(PartsError::Reference("seat", no));
         }
+    }
+    let mut requested = progress.message_inputs.iter();
+    if let Some(at) = requested.position(|(seat, _)| !has_seat(Some(*seat))) {
+        return Err(PartsError::Reference("message turn", at));
     }
     let occupied = progress.occupied.iter();
     let mut unknown = occupied.filter(|(no, seat)| !has_task(**no) || !has_seat(**seat));

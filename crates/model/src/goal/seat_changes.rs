@@ -1,11 +1,13 @@
 //! Changes of seats: their presence and their messages.
 
-use crate::goal::{
-    event::{Effect, Refusal, StuckCause},
-    graph::Alternation,
-    mover::Mover,
-    seat::{Input, Presence, Prompt, SeatNo},
-    task::{Activity, TaskKind, TaskNo, TaskState},
+use crate::{
+    InputId,
+    goal::{
+        event::{Effect, Refusal, StuckCause},
+        mover::Mover,
+        seat::{Input, Presence, Prompt, SeatNo},
+        task::{Activity, TaskKind, TaskNo, TaskState},
+    },
 };
 
 impl Mover<'_> {
@@ -58,6 +60,7 @@ impl Mover<'_> {
         let turn = row.turn.take();
         let queue = std::mem::take(&mut row.queue);
         row.person_inputs = 0;
+        self.graph.message_inputs.retain(|(it, _)| *it != seat);
         let lost = turn.and_then(Input::task);
         self.effects.extend(lost.map(|_| Effect::LoseTurn(seat)));
         // 2. A task that is over may still have occupied its paths for this turn.
@@ -193,51 +196,51 @@ impl Mover<'_> {
         Ok(())
     }
 
-    /// Decides whether messages of other seats start a turn of their own, and counts that turn.
+    /// Decides whether messages of other seats start a turn of their own, which has this input.
     ///
     /// # Errors
     ///
     /// Refuses a seat that is unknown or removed.
-    pub(super) fn request_message_turn(&mut self, seat: SeatNo) -> Result<(), Refusal> {
+    pub(super) fn request_message_turn(
+        &mut self,
+        seat: SeatNo,
+        input: InputId,
+    ) -> Result<(), Refusal> {
         self.check_seat(seat)?;
         let delayed_by = self.graph.message_delay(seat);
         self.effects.push(Effect::MessageTurn { seat, delayed_by });
-        if delayed_by.is_some() {
-            return Ok(());
-        }
-        self.graph.turns += 1;
-        self.graph.message_turns += 1;
-        self.graph.idle_turns += 1;
-        self.note_alternation(seat);
-        if self.graph.idle_turns >= self.graph.limits.idle_turns {
-            self.stick(StuckCause::NoProgress);
+        if delayed_by.is_none() {
+            self.graph.message_inputs.push((seat, input));
         }
         Ok(())
     }
 
-    /// Counts a message turn if it continues those that two seats take alternately. A second turn of the same seat changes
-    /// nothing: it neither continues the talk nor begins it anew, so that two messages in one turn do not evade the limit.
-    fn note_alternation(&mut self, seat: SeatNo) {
-        let Alternation {
-            last,
-            before,
-            turns,
-        } = self.graph.alternation;
-        if last == Some(seat) {
+    /// Counts a requested message turn that began.
+    pub(super) fn begin_message_turn(&mut self, input: InputId) {
+        let Some(seat) = self.remove_message_input(input) else {
             return;
+        };
+        self.graph.turns += 1;
+        self.graph.message_turns += 1;
+        self.graph.idle_turns += 1;
+        self.graph.alternation = self.graph.alternation.after(seat);
+        if self.graph.idle_turns >= self.graph.limits.idle_turns {
+            self.stick(StuckCause::NoProgress);
         }
-        let turns = if last.is_none() {
-            1
-        } else if before == Some(seat) {
-            turns + 1
-        } else {
-            2
-        };
-        self.graph.alternation = Alternation {
-            last: Some(seat),
-            before: last,
-            turns,
-        };
+    }
+
+    /// Forgets a requested message turn that never begins. It leaves room for another turn.
+    pub(super) fn drop_message_turn(&mut self, input: InputId) {
+        if self.remove_message_input(input).is_some() {
+            self.leave_budget();
+        }
+    }
+
+    /// Removes an input from the requested message turns. Returns its seat, or `None` if the input is not among them.
+    fn remove_message_input(&mut self, input: InputId) -> Option<SeatNo> {
+        let inputs = &mut self.graph.message_inputs;
+        let at = inputs.iter().position(|(_, it)| *it == input)?;
+        Some(inputs.remove(at).0)
     }
 
     /// Makes the task of a plan if one is requested, and none is open.

@@ -106,20 +106,6 @@ fn turns_without_progress_are_stuck() {
     assert_eq!(game.graph.goal(), GoalState::Stuck(StuckCause::NoProgress));
 }
 
-/// Requests a turn for messages of a seat, and returns the limit that delays it.
-fn message_turn(game: &mut Game, seat: &str) -> Option<MessageDelay> {
-    let seat = game.seat_no(seat);
-    game.go(Event::MessageTurn(seat));
-    let decided = game.effects.iter().find_map(|effect| match effect {
-        Effect::MessageTurn {
-            seat: of,
-            delayed_by,
-        } if *of == seat => Some(*delayed_by),
-        _ => None,
-    });
-    decided.unwrap()
-}
-
 #[test]
 fn two_seats_that_only_talk_wait_for_next_task_turn() {
     let limits = Limits {

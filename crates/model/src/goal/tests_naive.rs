@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
+use crate::InputId;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NaiveTask {
@@ -85,6 +86,8 @@ pub(super) struct Naive {
     pub(super) idle: u32,
     pub(super) mails: u32,
     pub(super) mail_turns: u32,
+    /// The message turns ahead, in the order of their requests.
+    pub(super) ahead: Vec<(usize, InputId)>,
     /// The seats of the message turns since the last turn of a task.
     pub(super) talk: Vec<usize>,
 }
@@ -137,6 +140,7 @@ impl Naive {
             idle: 0,
             mails: 0,
             mail_turns: 0,
+            ahead: Vec::new(),
             talk: Vec::new(),
         }
     }
@@ -144,8 +148,16 @@ impl Naive {
     pub(super) fn lines(&self) -> Vec<String> {
         let wait = self.seat_deadline;
         let mut lines = vec![format!("{:?} {} {wait:?}", self.goal, self.turns)];
-        let alternating = self.alternating();
-        lines.push(format!("{} {} {alternating}", self.mails, self.mail_turns));
+        let alternating = Self::alternating(&self.talk);
+        let ahead: Vec<_> = self
+            .ahead
+            .iter()
+            .map(|(seat, it)| (SeatNo(*seat), *it))
+            .collect();
+        lines.push(format!(
+            "{} {} {ahead:?} {alternating}",
+            self.mails, self.mail_turns
+        ));
         for task in &self.tasks {
             let state = match &task.state {
                 TaskState::Pending { .. } => {
@@ -193,8 +205,13 @@ impl Naive {
         self.wants_plan |= !waits;
     }
 
+    /// Returns the number of turns, with those ahead.
+    pub(super) fn used_turns(&self) -> u32 {
+        self.turns + u32::try_from(self.ahead.len()).unwrap()
+    }
+
     pub(super) fn level(&self) -> BudgetLevel {
-        let used = f64::from(self.turns) / f64::from(self.limits.turns);
+        let used = f64::from(self.used_turns()) / f64::from(self.limits.turns);
         let level = match used {
             used if used >= 1.0 => BudgetLevel::UsedUp,
             used if used >= 0.9 - 1e-9 => BudgetLevel::Low,

@@ -5,6 +5,7 @@ use super::{
     tests_naive_plan::NaivePlan,
     *,
 };
+use crate::InputId;
 
 impl Naive {
     /// Follows an event. Returns `false` if the event is refused.
@@ -64,12 +65,17 @@ impl Naive {
             Event::Answered(no) => {
                 !over && matches!(self.activity(no.0), Some(Activity::Question { .. }))
             }
-            Event::PersonInput(seat) | Event::MessageTurn(seat) => !over && self.present(*seat),
+            Event::PersonInput(seat) | Event::MessageTurn { seat, .. } => {
+                !over && self.present(*seat)
+            }
             Event::MessageSent(seat) => {
                 !over && self.present(*seat) && self.mails < self.limits.messages
             }
             Event::SeatPresence(changes) => changes.iter().all(|(seat, _)| self.present(*seat)),
-            Event::Budget(_) | Event::DeadlinePassed(_) => true,
+            Event::MessageTurnBegan(_)
+            | Event::MessageTurnDropped(_)
+            | Event::Budget(_)
+            | Event::DeadlinePassed(_) => true,
             Event::Publish { version, .. } => !over && *version == self.version,
             Event::Replan => !over && (self.version == 0 || self.replans < self.limits.replans),
             Event::Retry(no) => {
@@ -158,7 +164,13 @@ impl Naive {
             Event::Answered(no) => self.answer(no.0),
             Event::PersonInput(seat) => self.seats[seat.0].people += 1,
             Event::MessageSent(_) => self.mails += 1,
-            Event::MessageTurn(seat) => self.message_turn(seat.0),
+            Event::MessageTurn { seat, input } => self.request_message_turn(seat.0, *input),
+            Event::MessageTurnBegan(input) => self.begin_message_turn(*input),
+            Event::MessageTurnDropped(input) => {
+                if self.take_ahead(*input).is_some() {
+                    self.leave_budget();
+                }
+            }
             Event::SeatPresence(changes) => self.presence(changes),
             Event::Budget(level) => {
                 self.budget = *level;
@@ -225,24 +237,46 @@ impl Naive {
         true
     }
 
-    /// Counts a turn for messages of other seats, unless the goal starts none, or the two last seats of a long talk or too many
-    /// such turns delay it.
-    fn message_turn(&mut self, seat: usize) {
+    /// Notes a turn for messages of other seats, unless the goal starts none, or the two last seats of a long talk or too many
+    /// such turns delay it. Turns ahead count as if they had begun.
+    fn request_message_turn(&mut self, seat: usize, input: InputId) {
         if self.goal != GoalState::Active || self.stop.is_some() {
             return;
         }
-        let last_two = &self.talk[self.talk.len().saturating_sub(2)..];
-        let alternates = self.alternating() >= self.limits.alternating_turns as usize
+        let mut talk = self.talk.clone();
+        for (seat, _) in &self.ahead {
+            talk = Self::talk_with(&talk, *seat);
+        }
+        let last_two = &talk[talk.len().saturating_sub(2)..];
+        let alternates = Self::alternating(&talk) >= self.limits.alternating_turns as usize
             && last_two.contains(&seat);
-        if !alternates && self.mail_turns < self.limits.message_turns {
-            if self.talk.last() != Some(&seat) {
-                self.talk.push(seat);
-            }
+        let turns = self.mail_turns as usize + self.ahead.len();
+        if !alternates && turns < self.limits.message_turns as usize {
+            self.ahead.push((seat, input));
+        }
+    }
+
+    fn begin_message_turn(&mut self, input: InputId) {
+        if let Some(seat) = self.take_ahead(input) {
+            self.talk = Self::talk_with(&self.talk, seat);
             self.turns += 1;
             self.mail_turns += 1;
             self.idle += 1;
             self.note_idle(true);
         }
+    }
+
+    /// Returns a talk after a turn of a seat. Two turns of one seat in a row are one.
+    fn talk_with(talk: &[usize], seat: usize) -> Vec<usize> {
+        let mut talk = talk.to_vec();
+        talk.push(seat);
+        talk.dedup();
+        talk
+    }
+
+    fn take_ahead(&mut self, input: InputId) -> Option<usize> {
+        let at = self.ahead.iter().position(|(_, it)| *it == input)?;
+        Some(self.ahead.remove(at).0)
     }
 
     pub(super) fn publish_first(&mut self, plan: NaivePlan) {
@@ -258,7 +292,7 @@ impl Naive {
         if self.stop == Some(budget) {
             self.stop = None;
         }
-        let turns = self.turns * 10 < self.limits.turns * 9;
+        let turns = self.used_turns() * 10 < self.limits.turns * 9;
         if turns && self.budget == BudgetLevel::Enough && self.goal == budget {
             self.goal = GoalState::Active;
         }
@@ -397,6 +431,7 @@ impl Naive {
             }
         }
         self.seats[no].people = 0;
+        self.ahead.retain(|(seat, _)| *seat != no);
         for task in &mut self.tasks {
             task.home = task.home.filter(|it| *it != no);
             task.judge = task.judge.filter(|it| *it != no);

@@ -9,9 +9,9 @@ use super::{
 };
 
 impl Naive {
-    /// Returns the number of message turns at the end of the talk that two seats took alternately.
-    pub(super) fn alternating(&self) -> usize {
-        let talk: Vec<_> = self.talk.iter().rev().collect();
+    /// Returns the number of message turns at the end of a talk that two seats took alternately.
+    pub(super) fn alternating(talk: &[usize]) -> usize {
+        let talk: Vec<_> = talk.iter().rev().collect();
         let mut count = talk.len().min(1);
         while count < talk.len()
             && talk[count] != talk[count - 1]

@@ -105,8 +105,11 @@ fn lines(graph: &Graph) -> Vec<String> {
     };
     let mut lines = vec![format!("{:?} {} {wait:?}", graph.goal(), graph.turns())];
     lines.push(format!(
-        "{} {} {}",
-        progress.messages, progress.message_turns, progress.alternation.turns
+        "{} {} {:?} {}",
+        progress.messages,
+        progress.message_turns,
+        progress.message_inputs,
+        progress.alternation.turns
     ));
     lines.extend(graph.tasks().iter().map(task));
     lines.extend(graph.seats().iter().map(seat));

@@ -35,6 +35,10 @@ fn graph_from_its_parts_is_equal_after_each_event() {
     assert_eq!(rebuilt(&game.graph), game.graph);
     game.end("worker-1", TurnEnd::Questions(2));
     assert_eq!(rebuilt(&game.graph), game.graph);
+    let (seat, input) = (SeatNo(1), input(1));
+    game.go(Event::MessageTurn { seat, input });
+    assert_eq!(game.graph.message_inputs(), [(seat, input)]);
+    assert_eq!(rebuilt(&game.graph), game.graph);
     game.go(Event::Pause);
     assert_eq!(rebuilt(&game.graph), game.graph);
     assert_eq!(game.graph.named("posts").len(), 2);
@@ -74,6 +78,10 @@ fn parts_with_unknown_references_are_refused() {
         progress.checking.insert(TaskNo(9));
     };
     assert_eq!(build(checking), PartsError::Reference("check of task", 9));
+    let requested = |_: &mut Vec<Task>, progress: &mut GoalProgress| {
+        progress.message_inputs = vec![(SeatNo(0), input(1)), (SeatNo(9), input(2))];
+    };
+    assert_eq!(build(requested), PartsError::Reference("message turn", 1));
     let occupied = |_: &mut Vec<Task>, progress: &mut GoalProgress| {
         progress.occupied.insert(TaskNo(9), None);
     };

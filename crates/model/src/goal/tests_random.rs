@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    tests_support::{Choices, role, seat},
+    tests_support::{Choices, input, role, seat},
     *,
 };
 
@@ -169,6 +169,23 @@ fn random_end(graph: &Graph, input: Input, choices: &mut Choices<'_>) -> TurnEnd
     }
 }
 
+/// Returns an event of an input of a person, or of messages between seats.
+fn random_input(graph: &Graph, seats: &[SeatNo], choices: &mut Choices<'_>) -> Event {
+    // An input that was not requested counts nowhere.
+    let mut inputs = vec![input(0)];
+    inputs.extend(graph.message_inputs().iter().map(|(_, input)| *input));
+    match choices.below(6) {
+        0 => Event::PersonInput(choices.of(seats)),
+        1 => Event::MessageSent(choices.of(seats)),
+        2 => Event::MessageTurnBegan(inputs[choices.below(inputs.len())]),
+        3 => Event::MessageTurnDropped(inputs[choices.below(inputs.len())]),
+        _ => Event::MessageTurn {
+            seat: choices.of(seats),
+            input: input(choices.of(&[1, 2, 3, 4, 5, 6, 7, 8])),
+        },
+    }
+}
+
 fn random_task(graph: &Graph, choices: &mut Choices<'_>) -> TaskNo {
     TaskNo(choices.below(graph.tasks().len() + 1))
 }
@@ -217,11 +234,7 @@ pub(super) fn random_event(graph: &Graph, choices: &mut Choices<'_>) -> Event {
             }
         }
         0..72 if !asking.is_empty() => Event::Answered(choices.of(&asking)),
-        0..76 => match choices.below(3) {
-            0 => Event::PersonInput(choices.of(&seats)),
-            1 => Event::MessageSent(choices.of(&seats)),
-            _ => Event::MessageTurn(choices.of(&seats)),
-        },
+        0..76 => random_input(graph, &seats, choices),
         76..80 => {
             let presence = match choices.below(10) {
                 0..6 => Presence::Online,

@@ -266,9 +266,8 @@ fn wait_for_seat_begins_anew_after_goal_was_stuck_for_another_cause() {
     game.presence("worker-1", Presence::Offline);
     game.end("worker-1", TurnEnd::Reported);
     assert!(is_awaited_anew(&game));
-    let planner = game.seat_no("planner-1");
     for _ in 0..3 {
-        game.go(Event::MessageTurn(planner));
+        assert_eq!(message_turn(&mut game, "planner-1"), None);
     }
     game.end("planner-1", SILENT);
     assert_eq!(game.graph.goal(), GoalState::Stuck(StuckCause::NoProgress));

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use uuid::Uuid;
+
 use super::*;
+use crate::InputId;
 
 /// A source of choices. The same values make the same choices, and fewer or lower values make simpler ones.
 pub(super) struct Choices<'a> {
@@ -34,6 +37,11 @@ impl<'a> Choices<'a> {
     pub(super) fn of<T: Clone>(&mut self, all: &[T]) -> T {
         all[self.below(all.len())].clone()
     }
+}
+
+/// Returns the input with a number.
+pub(super) fn input(number: u128) -> InputId {
+    InputId::from_uuid(Uuid::from_u128(number))
 }
 
 pub(super) fn role(name: &str) -> Role {
@@ -212,4 +220,29 @@ impl Game {
             }
         }
     }
+}
+
+/// Requests a turn for messages of a seat, and returns the limit that delays it.
+pub(super) fn request(game: &mut Game, seat: &str, number: u128) -> Option<MessageDelay> {
+    let seat = game.seat_no(seat);
+    let input = input(number);
+    game.go(Event::MessageTurn { seat, input });
+    let decided = game.effects.iter().find_map(|effect| match effect {
+        Effect::MessageTurn {
+            seat: of,
+            delayed_by,
+        } if *of == seat => Some(*delayed_by),
+        _ => None,
+    });
+    decided.unwrap()
+}
+
+/// Requests a turn for messages of a seat, which begins at once. Returns the limit that delays it.
+pub(super) fn message_turn(game: &mut Game, seat: &str) -> Option<MessageDelay> {
+    let number = 1000 + u128::from(game.graph.message_turns);
+    let delay = request(game, seat, number);
+    if delay.is_none() {
+        game.go(Event::MessageTurnBegan(input(number)));
+    }
+    delay
 }

@@ -32,6 +32,7 @@ use crate::{
         begin_again::begin_again,
         directory::refuse_without_directory,
         end,
+        goals::count_begun_turns,
         heartbeat::set_running,
         over_budget::refuse_over_budget,
         precheck::{build_precheck, runs_needing_precheck},
@@ -197,6 +198,7 @@ impl Store {
                     .begin_ready_turns(tx, &mut log, ready, rows, (worker, instance), now)
                     .await?;
                 started.extend(begin_again(self, tx, begun, rows, worker, now).await?);
+                count_begun_turns(self, tx, &mut log, &started, now).await?;
                 log.write(tx, now).await?;
                 // 5. Reply.
                 Ok(replies_in_order(all, replies, started))

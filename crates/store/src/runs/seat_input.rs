@@ -7,9 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    InputId, SeatId, SessionId, Timestamp,
+    InputId, MessageId, RunId, SeatId, SessionId, Timestamp,
     entity::Run,
-    goal::MessageDelay,
     run::Origin,
     seat_message::{INPUT_CONTENT, LONGEST_CHAIN},
 };
@@ -21,7 +20,7 @@ use crate::{
     locks::lock_sessions,
     runs::{
         admit::{NewAttempt, Preloaded, insert_attempts},
-        goals::count_messages,
+        goals::{block_messages, count_messages},
     },
     seat_message_rows::{deliver_carried, restart_chains},
     session_log::SessionLogWriter,
@@ -33,7 +32,7 @@ use crate::{
 pub(crate) enum WakeCause {
     /// A message of another seat, or a message that was delivered before others. Messages at the end of long chains wait on.
     Message,
-    /// The end of a turn of a task.
+    /// The end of a turn of a task, or a goal whose limits a person has changed.
     Task,
     /// An input of a person or of an automation, which no limit of a goal delays.
     Outside,
@@ -47,8 +46,8 @@ impl WakeCause {
 }
 
 /// Creates an input for each of `seats` that has undelivered messages and no input for them. The limits of a goal delay an
-/// input in its session. Creates no input in a session that takes none. The caller must hold the locks of the seats, and of
-/// all seats of their goals.
+/// input in its session: then its messages wait, and the transcript says so. Creates no input in a session that takes none.
+/// The caller must hold the locks of the seats, and of all seats of their goals.
 pub(crate) async fn wake_seats(
     store: &Store,
     tx: &mut Tx,
@@ -58,31 +57,35 @@ pub(crate) async fn wake_seats(
 ) -> Result<(), Error> {
     // 1. Find the seats.
     let found = find_seats(tx, seats).await?;
-    let mut due: BTreeMap<SessionId, BTreeSet<SeatId>> = BTreeMap::new();
+    let mut inputs = new_inputs(store, &found, now)?;
+    let mut due: BTreeMap<SessionId, BTreeMap<SeatId, InputId>> = BTreeMap::new();
     for row in &found {
         let seat: SeatId = row.get("id")?;
         let is_limited = seats.get(&seat) != Some(&WakeCause::Outside);
-        if let Some(goal) = row.optional::<SessionId>("goal_id")?.filter(|_| is_limited) {
-            due.entry(goal).or_default().insert(seat);
+        let goal: Option<SessionId> = row.optional("goal_id")?;
+        let goal = goal.filter(|_| is_limited);
+        if let (Some(goal), Some(input)) = (goal, inputs.get(&seat)) {
+            due.entry(goal).or_default().insert(seat, *input);
         }
     }
     // 2. Let their goals decide.
-    let mut delayed = BTreeMap::new();
     lock_sessions(tx, due.keys().copied()).await?;
     for (session, due) in &due {
-        if let Some(mut goal) = read_goal(tx, *session).await? {
-            let none = BTreeSet::new();
-            let of_goal = count_messages(store, tx, log, &mut goal, &none, due, now);
-            delayed.extend(of_goal.await?);
-        }
+        let Some(mut goal) = read_goal(tx, *session).await? else {
+            continue;
+        };
+        let none = BTreeSet::new();
+        let delayed = count_messages(store, tx, log, &mut goal, &none, due, now).await?;
+        inputs.retain(|seat, _| !delayed.contains_key(seat));
+        block_messages(store, tx, log, &goal, &delayed, None, now).await?;
     }
     // 3. Insert the inputs.
-    insert_inputs(store, tx, log, &found, (seats, &delayed), now).await
+    insert_inputs(store, tx, log, &found, (seats, &inputs), now).await
 }
 
-/// Counts a message that a seat of a goal has sent to `receivers`, and creates an input for each of them that has none for
-/// its messages. Returns the receivers whose messages wait for a turn of a task, each with the reason. The caller must hold
-/// the locks of all seats of the session, and of the session.
+/// Counts a message that a seat of a goal has sent to `receivers` in `run`, and creates an input for each of them that has none
+/// for its messages. Returns the messages that wait for a turn of a task from now on. The caller must hold the locks of all
+/// seats of the session, and of the session.
 ///
 /// # Errors
 ///
@@ -93,16 +96,26 @@ pub(crate) async fn wake_receivers(
     log: &mut SessionLogWriter,
     goal: &mut Goal,
     receivers: &BTreeSet<SeatId>,
-    now: Timestamp,
-) -> Result<BTreeMap<SeatId, MessageDelay>, Error> {
+    (run, now): (Option<RunId>, Timestamp),
+) -> Result<BTreeSet<MessageId>, Error> {
     let causes = receivers.iter().map(|seat| (*seat, WakeCause::Message));
     let causes: BTreeMap<SeatId, WakeCause> = causes.collect();
     let found = find_seats(tx, &causes).await?;
-    let due = found.iter().map(|row| row.get("id"));
-    let due: BTreeSet<SeatId> = due.collect::<Result<_, _>>()?;
-    let delayed = count_messages(store, tx, log, goal, receivers, &due, now).await?;
-    insert_inputs(store, tx, log, &found, (&causes, &delayed), now).await?;
-    Ok(delayed)
+    let mut inputs = new_inputs(store, &found, now)?;
+    let delayed = count_messages(store, tx, log, goal, receivers, &inputs, now).await?;
+    inputs.retain(|seat, _| !delayed.contains_key(seat));
+    insert_inputs(store, tx, log, &found, (&causes, &inputs), now).await?;
+    block_messages(store, tx, log, goal, &delayed, run, now).await
+}
+
+/// Returns an ID for the input of each seat that was found.
+fn new_inputs(
+    store: &Store,
+    found: &[Row],
+    now: Timestamp,
+) -> Result<BTreeMap<SeatId, InputId>, Error> {
+    let input = |row: &Row| Ok((row.get("id")?, InputId::generate(now, store.ids())));
+    found.iter().map(input).collect()
 }
 
 /// Returns the rows of those seats that need an input for their messages.
@@ -120,32 +133,29 @@ async fn find_seats(tx: &mut Tx, seats: &BTreeMap<SeatId, WakeCause>) -> Result<
     Ok(found)
 }
 
-/// Inserts the inputs of the seats that were found, without those that a goal delays.
+/// Inserts the inputs of those seats that were found.
 async fn insert_inputs(
     store: &Store,
     tx: &mut Tx,
     log: &mut SessionLogWriter,
     found: &[Row],
-    (causes, delayed): (
-        &BTreeMap<SeatId, WakeCause>,
-        &BTreeMap<SeatId, MessageDelay>,
-    ),
+    (causes, inputs): (&BTreeMap<SeatId, WakeCause>, &BTreeMap<SeatId, InputId>),
     now: Timestamp,
 ) -> Result<(), Error> {
     let mut restarted = BTreeSet::new();
     let mut attempts = Vec::with_capacity(found.len());
     for row in found {
         let seat: SeatId = row.get("id")?;
-        if delayed.contains_key(&seat) {
+        let Some(input) = inputs.get(&seat) else {
             continue;
-        }
+        };
         if causes.get(&seat).is_some_and(|cause| cause.ends_chains()) {
             restarted.insert(seat);
         }
         attempts.push(NewAttempt {
             id: None,
             tenant: row.get("tenant_id")?,
-            input: InputId::generate(now, store.ids()),
+            input: *input,
             number: 1,
             failures: 0,
             origin: Origin::Message,

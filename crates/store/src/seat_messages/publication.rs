@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{
     MessageId, RunId, SeatId, SessionId, TenantId, Timestamp,
     entity::Session,
-    goal::MessageDelay,
     lifecycle::{InvalidTransition, Lifecycle as _},
     seat_message::{LONGEST_CHAIN, MAX_UNDELIVERED, NamedSeat, Sender},
     session::{Admission, SessionStatus},
@@ -140,15 +139,12 @@ pub(crate) async fn publish(
     let mut log = SessionLogWriter::default();
     match goal {
         Some(mut goal) => {
-            let woken = wake_receivers(store, tx, &mut log, &mut goal, &receivers, now);
-            let delayed = woken.await?;
-            block_messages(tx, &mut published, &delayed).await?;
-            for delay in MessageDelay::ALL {
-                let is_delayed = |seat: &&NamedSeat| delayed.get(&seat.id) == Some(delay);
-                let waiting: Vec<NamedSeat> = to.iter().filter(is_delayed).cloned().collect();
-                if !waiting.is_empty() {
-                    let text = describe_delay(*delay, &goal, &waiting);
-                    add_waiting_notice(store, &mut log, publication, text, now);
+            let sent = (publication.run, now);
+            let woken = wake_receivers(store, tx, &mut log, &mut goal, &receivers, sent);
+            let blocked = woken.await?;
+            for message in &mut published {
+                if blocked.contains(&message.id) {
+                    message.chain_length = LONGEST_CHAIN + 1;
                 }
             }
         }
@@ -164,44 +160,6 @@ pub(crate) async fn publish(
     }
     log.write(tx, now).await?;
     Ok(published)
-}
-
-/// Lets the messages to seats wait for another input than a message.
-async fn block_messages(
-    tx: &mut Tx,
-    published: &mut [SeatMessage],
-    delayed: &BTreeMap<SeatId, MessageDelay>,
-) -> Result<(), Error> {
-    let blocked = LONGEST_CHAIN + 1;
-    let mut rows = Vec::new();
-    for message in published {
-        if delayed.contains_key(&message.to) {
-            message.chain_length = blocked;
-            rows.push(params![message.id]);
-        }
-    }
-    set_chain(tx, rows, blocked).await
-}
-
-/// Returns the reason for which a message to seats of a goal starts no turn, for its transcript.
-fn describe_delay(delay: MessageDelay, goal: &Goal, waiting: &[NamedSeat]) -> String {
-    let (limits, session) = (goal.graph.limits(), goal.session);
-    let cause = match delay {
-        MessageDelay::NotActive => format!("The goal `{session}` starts no turn now"),
-        MessageDelay::AlternatingTurns => format!(
-            "Two seats have only written to each other in {} turns, which is the limit `{delay}` of the goal `{session}`",
-            limits.alternating_turns
-        ),
-        MessageDelay::MessageTurns => format!(
-            "The seats of the goal have had {} turns for messages, which is the limit `{delay}` of the goal `{session}`",
-            limits.message_turns
-        ),
-    };
-    format!(
-        "{cause}. This message to {} starts no turn. The next turn of a task on the seat brings the message with it, and so \
-         does a message of a person.",
-        names_of(waiting)
-    )
 }
 
 /// Returns the names of seats, as texts show them.

@@ -1,5 +1,7 @@
 //! Snapshots of every stored document, and every reader with the data of every format.
 
+mod goal_progress;
+
 use std::{fs, path::PathBuf};
 
 use model::{
@@ -19,9 +21,9 @@ use model::{
 use serde_json::{Map, Value, json};
 use utoipa::PartialSchema;
 
-use super::*;
+use super::{goals::StoredGoalProgress, *};
 
-/// A document with its schema, an example in which each key has a value, and its reader and writer.
+/// A document with its schema, if it has one, an example in which each key has a value, and its reader and writer.
 struct DocumentKind {
     name: &'static str,
     schema: Value,
@@ -32,10 +34,17 @@ struct DocumentKind {
 
 impl DocumentKind {
     fn of<D: Document + PartialSchema>(name: &'static str, examples: &[D::Domain]) -> Self {
+        Self {
+            schema: serde_json::to_value(D::schema()).unwrap(),
+            ..Self::without_schema::<D>(name, examples)
+        }
+    }
+
+    fn without_schema<D: Document>(name: &'static str, examples: &[D::Domain]) -> Self {
         let written = examples.iter().map(|example| write::<D>(example).value);
         Self {
             name,
-            schema: serde_json::to_value(D::schema()).unwrap(),
+            schema: Value::Null,
             examples: written.collect(),
             rewrite: |document| {
                 let domain = D::deserialize(document)?.into_domain()?;
@@ -68,6 +77,10 @@ fn kinds() -> Vec<DocumentKind> {
         DocumentKind::of::<StoredNotificationKinds>(
             "events",
             &[model::notification::NotificationKind::ALL.to_vec()],
+        ),
+        DocumentKind::without_schema::<StoredGoalProgress>(
+            "goal_progress",
+            &[goal_progress::example()],
         ),
     ]
 }
@@ -306,8 +319,10 @@ fn assert_contains(whole: &Value, part: &Value, path: &str) {
     }
 }
 
-/// Keys whose values are free-form maps: each key in them is known.
-const FREE_FORM_KEYS: [&str; 4] = ["env", "settings", "values", "schema"];
+/// Keys whose values are free-form maps, in which each key is known, or values whose only key is their kind.
+const FREE_FORM_KEYS: [&str; 7] = [
+    "env", "settings", "values", "schema", "occupied", "stop", "turn",
+];
 
 /// Adds keys that this program does not know to each object.
 fn with_later_keys(document: &Value) -> Value {

@@ -70,8 +70,12 @@ pub(crate) use memories::{
     memory_of_removed_instance_is_replaced_and_named, retry_of_task_resumes_its_memory,
 };
 pub(crate) use messages::{
+    message_behind_full_turn_waits_at_limit_with_notice,
     message_beyond_turns_of_goal_waits_for_task, message_of_paused_goal_starts_no_turn,
-    messages_of_goal_are_refused_at_limit, talk_of_two_seats_ends_by_limit_of_goal,
+    message_turn_counts_when_it_begins, message_turns_without_locks_stay_within_limit,
+    messages_of_goal_are_refused_at_limit,
+    messages_that_wait_start_turn_when_limit_is_higher_or_goal_goes_on,
+    talk_of_two_seats_ends_by_limit_of_goal,
 };
 pub(crate) use moves::each_move_of_goal_is_in_its_log_once;
 pub(crate) use notifications::{
@@ -162,6 +166,9 @@ behaviours! {
             moved_task_keeps_unknown_keys, edited_budget_keeps_unknown_keys,
             talk_of_two_seats_ends_by_limit_of_goal, messages_of_goal_are_refused_at_limit,
             message_beyond_turns_of_goal_waits_for_task, message_of_paused_goal_starts_no_turn,
+            message_behind_full_turn_waits_at_limit_with_notice, message_turn_counts_when_it_begins,
+            message_turns_without_locks_stay_within_limit,
+            messages_that_wait_start_turn_when_limit_is_higher_or_goal_goes_on,
             each_move_of_goal_is_in_its_log_once,
             pause_and_end_of_goal_are_delivered_once_to_each_endpoint,
             stuck_goal_is_delivered_as_stuck_and_later_as_failed, question_is_delivered_once_with_its_goal,

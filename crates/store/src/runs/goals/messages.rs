@@ -3,16 +3,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    SeatId, Timestamp,
+    InputId, SeatId, SessionId, Timestamp,
     goal::{Event, MessageDelay, Presence, Refusal},
+    run::Origin,
+    turn::Assignment,
 };
 
-use super::step::move_goal;
-use crate::{Error, database::Tx, goals::Goal, session_log::SessionLogWriter, store::Store};
+use super::{message_turns::read_message_turns, step::move_goal};
+use crate::{
+    Error,
+    database::Tx,
+    goals::{Goal, read_goal},
+    locks::lock_sessions,
+    session_log::SessionLogWriter,
+    store::Store,
+};
 
-/// Counts a message of a seat to each of `sent`, and a turn for messages of each of `due`. Returns the seats of `due` that
-/// get no such turn, each with the reason for which its messages wait. The caller must hold the locks of all seats of the
-/// session, and of the session. The caller writes `log`.
+/// Counts a message of a seat to each of `sent`, and requests a turn for messages of each of `due`, with its input. Returns the
+/// seats of `due` that get no such turn, each with the reason for which its messages wait. The caller must hold the locks of
+/// all seats of the session, and of the session. The caller writes `log`.
 ///
 /// # Errors
 ///
@@ -23,7 +32,7 @@ pub(in crate::runs) async fn count_messages(
     log: &mut SessionLogWriter,
     goal: &mut Goal,
     sent: &BTreeSet<SeatId>,
-    due: &BTreeSet<SeatId>,
+    due: &BTreeMap<SeatId, InputId>,
     now: Timestamp,
 ) -> Result<BTreeMap<SeatId, MessageDelay>, Error> {
     // The session of a goal that is over takes no input.
@@ -36,7 +45,10 @@ pub(in crate::runs) async fn count_messages(
         (presence != Presence::Removed).then_some(no)
     };
     let sent = sent.iter().filter_map(number).map(Event::MessageSent);
-    let due = due.iter().filter_map(number).map(Event::MessageTurn);
+    let due = due.iter().filter_map(|(seat, input)| {
+        let (seat, input) = (number(seat)?, *input);
+        Some(Event::MessageTurn { seat, input })
+    });
     let events: Vec<Event> = sent.chain(due).collect();
     if events.is_empty() {
         return Ok(BTreeMap::new());
@@ -53,4 +65,34 @@ pub(in crate::runs) async fn count_messages(
     let delayed = delayed.into_iter();
     let delayed = delayed.filter_map(|(no, delay)| Some((goal.seat(no)?, delay)));
     Ok(delayed.collect())
+}
+
+/// Counts the turns for messages that have just begun, so that the goal shows them at once and gets stuck in time. The caller
+/// must hold the locks of all seats of the goals. The caller writes `log`.
+pub(in crate::runs) async fn count_begun_turns(
+    store: &Store,
+    tx: &mut Tx,
+    log: &mut SessionLogWriter,
+    started: &[Assignment],
+    now: Timestamp,
+) -> Result<(), Error> {
+    let messages = started.iter().map(|turn| &turn.run);
+    let messages = messages.filter(|run| run.origin == Origin::Message);
+    let with_messages: BTreeSet<SessionId> = messages.filter_map(|run| run.session_id).collect();
+    if with_messages.is_empty() {
+        return Ok(());
+    }
+    // Lock the sessions of all turns in their order, because the log locks them too.
+    let sessions = started.iter().filter_map(|turn| turn.run.session_id);
+    let sessions: BTreeSet<SessionId> = sessions.collect();
+    lock_sessions(tx, sessions.into_iter()).await?;
+    for session in with_messages {
+        let Some(mut goal) = read_goal(tx, session).await? else {
+            continue;
+        };
+        if !read_message_turns(tx, &goal).await?.is_empty() {
+            move_goal(store, tx, log, &mut goal, Vec::new(), now).await?;
+        }
+    }
+    Ok(())
 }

@@ -2,7 +2,7 @@
 
 use model::{
     SessionId, TenantId, Timestamp,
-    goal::{Event, GoalBudget, GoalState, Limits, Plan, Refusal, TaskNo},
+    goal::{Event, GoalBudget, GoalState, Limits, Plan, Presence, Refusal, TaskNo},
 };
 
 use super::{
@@ -13,6 +13,8 @@ use crate::{
     Error, Scope, boxed,
     database::Tx,
     goals::{Goal, write_budget, write_until},
+    runs::seat_input::{WakeCause, wake_seats},
+    session_log::SessionLogWriter,
     store::Store,
 };
 
@@ -50,6 +52,16 @@ pub enum GoalChange {
     Accept(String),
     /// Cancel an open task, or drop a failed one.
     CancelTask(String),
+}
+
+impl GoalChange {
+    /// Returns `true` if the change may allow turns that a limit of the goal, its budget, its time or a pause delayed.
+    const fn allows_turns(&self) -> bool {
+        matches!(
+            self,
+            Self::Limits(_) | Self::Budget(_) | Self::Until(_) | Self::Resume
+        )
+    }
 }
 
 impl Store {
@@ -115,7 +127,11 @@ impl Store {
                     events.extend(events_of(tx, session, change, now).await?);
                 }
                 let goal = goal_step(self, tx, session, events, now).await?;
-                Ok(goal.graph.goal())
+                let state = goal.graph.goal();
+                if state == GoalState::Active && changes.iter().any(GoalChange::allows_turns) {
+                    start_message_turns(self, tx, &goal, now).await?;
+                }
+                Ok(state)
             })
         })
         .await
@@ -165,6 +181,22 @@ async fn events_of(
         GoalChange::CancelTask(key) => Event::CancelTask(task(tx, session, key).await?),
     };
     Ok(vec![event])
+}
+
+/// Starts the turns for messages that waited, as far as the limits of the goal allow. The caller must hold the locks of all seats
+/// of the session, and of the session.
+async fn start_message_turns(
+    store: &Store,
+    tx: &mut Tx,
+    goal: &Goal,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let seats = goal.seats.iter().zip(goal.graph.seats());
+    let seats = seats.filter(|(_, seat)| seat.presence != Presence::Removed);
+    let seats = seats.map(|(id, _)| (*id, WakeCause::Task)).collect();
+    let mut log = SessionLogWriter::default();
+    wake_seats(store, tx, &mut log, &seats, now).await?;
+    log.write(tx, now).await
 }
 
 async fn locked(tx: &mut Tx, session: SessionId) -> Result<Goal, Error> {

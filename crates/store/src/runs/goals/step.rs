@@ -17,6 +17,7 @@ use model::{
 use super::{
     checks,
     deadline::deadline_after,
+    message_turns::read_message_turns,
     starts::{self, Start},
     stop,
     usage::budget_event,
@@ -109,8 +110,9 @@ pub(super) async fn move_goal(
     let tasks_before = goal.graph.tasks().to_vec();
     let state_before = goal.graph.goal();
     let mut found = Consequences::default();
-    let budget = budget_event(tx, goal, now).await?;
-    let mut waiting: VecDeque<Event> = budget.into_iter().chain(events).collect();
+    let mut waiting: VecDeque<Event> = budget_event(tx, goal, now).await?.into_iter().collect();
+    waiting.extend(read_message_turns(tx, goal).await?);
+    waiting.extend(events);
     while let Some(mut event) = waiting.pop_front() {
         if is_settled(&goal.graph, &event) {
             continue;

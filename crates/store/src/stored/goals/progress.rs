@@ -2,9 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::goal::{
-    Alternation, BudgetLevel, GoalProgress, Input, Presence, Prompt, SeatNo, SeatProgress,
-    SeatsWait, Stop, StuckCause, TaskNo,
+use model::{
+    InputId,
+    goal::{
+        Alternation, BudgetLevel, GoalProgress, Input, Presence, Prompt, SeatNo, SeatProgress,
+        SeatsWait, Stop, StuckCause, TaskNo,
+    },
 };
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +42,10 @@ pub(crate) struct StoredGoalProgress {
     messages: u32,
     #[serde(default)]
     message_turns: u32,
+    /// The message turns that were requested and have not begun, each with its input. Earlier programs counted a message turn
+    /// at its request, and wrote none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    message_inputs: Vec<(usize, InputId)>,
     #[serde(default)]
     alternation: StoredAlternation,
     seats: Vec<StoredSeatProgress>,
@@ -89,6 +96,7 @@ impl Document for StoredGoalProgress {
     fn of(progress: &GoalProgress) -> Self {
         let number = |seat: Option<SeatNo>| seat.map(|seat| seat.0);
         let occupied = progress.occupied.iter();
+        let requested = progress.message_inputs.iter();
         Self {
             plan_version: progress.plan_version,
             replans: progress.replans,
@@ -107,6 +115,7 @@ impl Document for StoredGoalProgress {
             idle_turns: progress.idle_turns,
             messages: progress.messages,
             message_turns: progress.message_turns,
+            message_inputs: requested.map(|(seat, input)| (seat.0, *input)).collect(),
             alternation: StoredAlternation {
                 last: number(progress.alternation.last),
                 before: number(progress.alternation.before),
@@ -121,6 +130,8 @@ impl Document for StoredGoalProgress {
     fn into_domain(self) -> Result<GoalProgress, BoxError> {
         let occupied = self.occupied.into_iter();
         let occupied = occupied.map(|(no, seat)| (TaskNo(no), seat.map(SeatNo)));
+        let requested = self.message_inputs.into_iter();
+        let requested = requested.map(|(seat, input)| (SeatNo(seat), input));
         Ok(GoalProgress {
             plan_version: self.plan_version,
             replans: self.replans,
@@ -139,6 +150,7 @@ impl Document for StoredGoalProgress {
             idle_turns: self.idle_turns,
             messages: self.messages,
             message_turns: self.message_turns,
+            message_inputs: requested.collect(),
             alternation: Alternation {
                 last: self.alternation.last.map(SeatNo),
                 before: self.alternation.before.map(SeatNo),

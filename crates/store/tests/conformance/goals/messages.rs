@@ -1,15 +1,23 @@
 //! Messages between the seats of a goal, and the limits that its team sets for them.
 
+use futures::future::join_all;
 use model::{
     SeatId, SessionId,
-    seat_message::{SeatMessageStatus, Sender},
+    outcome::FailureKind,
+    run::RunStatus,
+    seat_message::{CARRIED_PER_TURN, SeatMessageStatus, Sender},
     team::TeamDefinition,
+    turn::StartReply,
 };
 use serde_json::json;
 use store::{Error, GoalChange, NewSeatMessage, Recipients, SeatMessage, ToolCaller};
 
 use super::stage::{done, team, work};
-use crate::{fixtures::TestStore, stage::Stage};
+use crate::{
+    fixtures::TestStore,
+    stage::Stage,
+    without_locks::{patiently, without_locks},
+};
 
 impl Stage {
     async fn seat_named(&self, session: SessionId, name: &str) -> SeatId {
@@ -50,6 +58,21 @@ impl Stage {
             .store
             .seat_message(self.tenant, message.session, message.id);
         found.await.unwrap().status()
+    }
+
+    async fn change_message_turns(&self, session: SessionId, message_turns: u32) {
+        let view = self.store.goal(self.scope(), session).await.unwrap();
+        let mut limits = view.limits;
+        limits.message_turns = message_turns;
+        let change = GoalChange::Limits(limits);
+        self.change(session, change).await.unwrap();
+    }
+
+    /// Returns the number of notices that messages to the planner start no turn.
+    async fn notices(&self, session: SessionId) -> usize {
+        let shown = self.transcript(session).await;
+        let text = "Messages to `planner` start no turn.";
+        shown.iter().filter(|line| line.contains(text)).count()
     }
 
     /// Returns the counts of messages, of message turns, and of those that two seats have taken alternately.
@@ -108,7 +131,7 @@ pub(crate) async fn talk_of_two_seats_ends_by_limit_of_goal(db: &TestStore) {
     let shown = stage.transcript(session).await;
     let says = format!(
         "Two seats have only written to each other in 3 turns, which is the limit `alternating_turns` of the goal `{session}`. \
-         This message to `planner` starts no turn."
+         Messages to `planner` start no turn."
     );
     assert!(shown.iter().any(|line| line.contains(&says)), "{shown:#?}");
     // 3. The message of a person is not limited, and its turn brings the one that waits.
@@ -140,7 +163,7 @@ pub(crate) async fn messages_of_goal_are_refused_at_limit(db: &TestStore) {
     assert_eq!(stored.await.unwrap().len(), 2);
     assert_eq!(send("One.").await.unwrap().id, first.id);
     stage.write_as_person(session, "planner", "Be brief.").await;
-    assert_eq!(stage.message_counts(session).await, (2, 1, 1));
+    assert_eq!(stage.message_counts(session).await, (2, 0, 0));
     // A higher limit lets the message through.
     let mut limits = limited(1, 6, 2, 40).limits.graph;
     limits.messages = 3;
@@ -172,7 +195,7 @@ pub(crate) async fn message_beyond_turns_of_goal_waits_for_task(db: &TestStore) 
     stage.succeed(planner.run).await;
     assert_eq!(stage.message_counts(session).await, (3, 1, 1));
     let shown = stage.transcript(session).await;
-    let says = "The seats of the goal have had 1 turns for messages, which is the limit `message_turns` of the goal";
+    let says = "The seats of the goal have had, or will have, 1 turns for messages, which is the limit `message_turns` of the goal";
     assert!(shown.iter().any(|line| line.contains(says)), "{shown:#?}");
     // 2. The next turn of a task on the seat brings the message, and no other turn does.
     stage.report(&worker, &done("A")).await.unwrap();
@@ -204,4 +227,182 @@ pub(crate) async fn message_of_paused_goal_starts_no_turn(db: &TestStore) {
     let shown = stage.transcript(session).await;
     let says = format!("The goal `{session}` starts no turn now.");
     assert!(shown.iter().any(|line| line.contains(&says)), "{shown:#?}");
+}
+
+pub(crate) async fn message_turn_counts_when_it_begins(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let plan = [work("a", &[])];
+    let session = stage.planned_goal(db, limited(3, 6, 200, 2), &plan).await;
+    let worker = stage.turn(db, session, "worker-1").await;
+    let send = async |to: &str, text: &str| {
+        let sent = stage.write_to(session, &worker, to, text).await.unwrap();
+        (sent.status(), sent)
+    };
+    let turns = async || {
+        let view = stage.store.goal(stage.scope(), session).await.unwrap();
+        view.turns
+    };
+    let before = turns().await;
+    // 1. Turns that are requested count towards the limit together, and as turns only when they begin.
+    for (to, text) in [("planner", "One."), ("worker-2", "Two.")] {
+        assert_eq!(send(to, text).await.0, SeatMessageStatus::Undelivered);
+    }
+    let (state, third) = send("worker-3", "Three.").await;
+    assert_eq!(state, SeatMessageStatus::Blocked);
+    assert_eq!(stage.message_counts(session).await, (3, 0, 0));
+    let planner = stage.turn(db, session, "planner").await;
+    assert_eq!(stage.message_counts(session).await, (3, 1, 1));
+    // 2. A turn that is cancelled before it begins counts nowhere.
+    let run = stage.open_run(db, session, "worker-2").await.unwrap();
+    let cancelled = stage
+        .store
+        .cancel_run(stage.scope(), run, "enough", stage.now());
+    assert_eq!(cancelled.await.unwrap(), RunStatus::Cancelled);
+    let (state, fourth) = send("worker-3", "Four.").await;
+    assert_eq!(state, SeatMessageStatus::Undelivered);
+    assert_eq!(stage.message_counts(session).await, (4, 1, 1));
+    // 3. Neither does one whose messages were acknowledged.
+    let (state, fifth) = send("worker-2", "Five.").await;
+    assert_eq!(state, SeatMessageStatus::Blocked);
+    let run = stage.open_run(db, session, "worker-3").await.unwrap();
+    for message in [third, fourth] {
+        let (store, now) = (&stage.store, stage.tick());
+        let read = store.acknowledge_seat_message(stage.tenant, message.id, message.to, now);
+        read.await.unwrap();
+    }
+    let claimed = stage
+        .store
+        .claim(&stage.worker, stage.instance, 1, Some(run), stage.now());
+    assert_eq!(claimed.await.unwrap().len(), 1);
+    let reply = stage.begin(run).await;
+    assert!(matches!(reply, StartReply::Cancelled), "{reply:?}");
+    let (state, sixth) = send("worker-2", "Six.").await;
+    assert_eq!(state, SeatMessageStatus::Undelivered);
+    assert_eq!(stage.message_counts(session).await, (6, 1, 1));
+    stage.succeed(planner.run).await;
+    // 4. A second attempt is no second turn.
+    let turn = stage.turn(db, session, "worker-2").await;
+    assert_eq!(stage.message_counts(session).await, (6, 2, 2));
+    stage.fail(turn.run, FailureKind::Requeued).await;
+    stage.advance_seconds(3600);
+    stage.store.promote_due(stage.now()).await.unwrap();
+    let retry = stage.attempts(turn.run).await[1].id;
+    stage.start(retry).await;
+    stage.succeed(retry).await;
+    assert_eq!(stage.message_counts(session).await, (6, 2, 2));
+    assert_eq!(turns().await, before + 2);
+    for message in [fifth, sixth] {
+        let state = stage.state_of(&message).await;
+        assert_eq!(state, SeatMessageStatus::Delivered);
+    }
+}
+
+pub(crate) async fn message_behind_full_turn_waits_at_limit_with_notice(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let plan = [work("a", &[]), work("b", &[])];
+    let session = stage.planned_goal(db, limited(2, 6, 200, 1), &plan).await;
+    let first = stage.turn(db, session, "worker-1").await;
+    let second = stage.turn(db, session, "worker-2").await;
+    // 1. One turn takes as many messages as it can carry, and the limit allows no other.
+    for number in 0..CARRIED_PER_TURN {
+        let text = format!("Message {number}.");
+        let sent = stage.write_to(session, &first, "planner", &text).await;
+        sent.unwrap();
+    }
+    let last = stage.write_to(session, &second, "planner", "Last.").await;
+    let last = last.unwrap();
+    let planner = stage.turn(db, session, "planner").await;
+    assert_eq!(
+        (stage.state_of(&last).await, stage.notices(session).await),
+        (SeatMessageStatus::Undelivered, 0)
+    );
+    stage.succeed(planner.run).await;
+    assert_eq!(
+        (stage.state_of(&last).await, stage.notices(session).await),
+        (SeatMessageStatus::Blocked, 1)
+    );
+    assert_eq!(stage.open_run(db, session, "planner").await, None);
+    // 2. A higher limit starts the turn of the message that waits.
+    stage.change_message_turns(session, 2).await;
+    let planner = stage.turn(db, session, "planner").await;
+    stage.succeed(planner.run).await;
+    assert_eq!(stage.state_of(&last).await, SeatMessageStatus::Delivered);
+    assert_eq!(stage.message_counts(session).await, (21, 2, 1));
+    assert_eq!(stage.notices(session).await, 1);
+}
+
+pub(crate) async fn messages_that_wait_start_turn_when_limit_is_higher_or_goal_goes_on(
+    db: &TestStore,
+) {
+    let stage = Stage::setup(db).await;
+    let plan = [work("a", &[])];
+    let session = stage.planned_goal(db, limited(1, 6, 200, 1), &plan).await;
+    let worker = stage.turn(db, session, "worker-1").await;
+    let send = async |text: &str| {
+        let sent = stage.write_to(session, &worker, "planner", text).await;
+        sent.unwrap()
+    };
+    // 1. The message of a failed turn waits with the next one, which the limit delays.
+    let first = send("Which tone?").await;
+    let planner = stage.turn(db, session, "planner").await;
+    stage.fail(planner.run, FailureKind::AgentError).await;
+    assert_eq!(stage.state_of(&first).await, SeatMessageStatus::Undelivered);
+    let second = send("Which length?").await;
+    for message in [&first, &second] {
+        let state = stage.state_of(message).await;
+        assert_eq!(state, SeatMessageStatus::Blocked, "{message:?}");
+    }
+    assert_eq!(stage.notices(session).await, 1);
+    // 2. A change that does not help starts no turn, and a higher limit does.
+    stage.change_message_turns(session, 1).await;
+    assert_eq!(stage.open_run(db, session, "planner").await, None);
+    assert_eq!(stage.notices(session).await, 1);
+    stage.change_message_turns(session, 3).await;
+    let planner = stage.turn(db, session, "planner").await;
+    stage.succeed(planner.run).await;
+    for message in [&first, &second] {
+        let state = stage.state_of(message).await;
+        assert_eq!(state, SeatMessageStatus::Delivered, "{message:?}");
+    }
+    // 3. So does the end of a pause.
+    stage.change(session, GoalChange::Pause).await.unwrap();
+    let third = send("Which form?").await;
+    assert_eq!(third.status(), SeatMessageStatus::Blocked);
+    stage.change(session, GoalChange::Resume).await.unwrap();
+    let planner = stage.turn(db, session, "planner").await;
+    stage.succeed(planner.run).await;
+    assert_eq!(stage.state_of(&third).await, SeatMessageStatus::Delivered);
+    assert_eq!(stage.message_counts(session).await, (3, 3, 1));
+}
+
+pub(crate) async fn message_turns_without_locks_stay_within_limit(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let plan = ["a", "b", "c"].map(|key| work(key, &[]));
+    let session = stage.planned_goal(db, limited(3, 6, 200, 1), &plan).await;
+    let mut senders = Vec::new();
+    for (seat, to) in [
+        ("worker-1", "planner"),
+        ("worker-2", "worker-1"),
+        ("worker-3", "worker-2"),
+    ] {
+        let caller = stage.turn(db, session, seat).await;
+        let to = Recipients::Seat(stage.seat_named(session, to).await);
+        senders.push((caller, to));
+    }
+    let stores = without_locks(db).await;
+    let sends = senders.iter().zip(stores.iter().cycle());
+    let sends = sends.map(|((caller, to), store)| {
+        let now = stage.now();
+        async move { patiently!(store.send_seat_message(caller, *to, "Go on.", now)).remove(0) }
+    });
+    let sent = join_all(sends).await;
+    let mut states = Vec::new();
+    for message in &sent {
+        states.push(stage.state_of(message).await);
+    }
+    let waiting = states
+        .iter()
+        .filter(|it| **it == SeatMessageStatus::Blocked);
+    assert_eq!(waiting.count(), 2, "{states:?}");
+    assert_eq!(stage.message_counts(session).await, (3, 0, 0));
 }
