@@ -7,7 +7,8 @@ use model::{InstanceId, seat::SeatDirectory};
 /// Format 1 has the keys that programs wrote before formats existed, so that those programs read documents of format 1.
 /// Format 2 has limits of minutes in budgets. Format 3 has the tools of agents. Format 4
 /// has the reports of runs. Format 5 has placements, which are columns, sessions whose folder is their own without a
-/// path, seats with instructions or a folder of their own, and goals. Format 6 has the notifications of goals and questions. Format 7 has the requested message turns
+/// path, seats with instructions or a folder of their own, and goals. Format 6 has the time limits of
+/// checks, and the notifications of goals and questions. Format 7 has the requested message turns
 /// and the awaited seats of goals.
 pub const DOCUMENT_FORMAT: i64 = 7;
 
@@ -41,6 +42,9 @@ const INSTRUCTIONS_FORMAT: i64 = 5;
 
 /// The format that the seats of a goal need. A server below it would end the turns of tasks without moving the goal.
 pub(crate) const GOAL_FORMAT: i64 = 5;
+
+/// The format that goals need whose checks have time limits of their own. A server below it would run them for the default time.
+pub(crate) const CHECK_TIMEOUT_FORMAT: i64 = 6;
 
 /// The format that seats need whose turns run in a folder of their own or of their session.
 pub(crate) const OWN_FOLDER_FORMAT: i64 = 5;

@@ -64,7 +64,10 @@ pub(crate) use failures::{
     turn_ends_in_session_that_earlier_program_closed,
     turn_of_task_that_was_cancelled_after_its_answer_ends, turn_without_report_is_reminded_once,
 };
-pub(crate) use formats::{edited_budget_keeps_unknown_keys, moved_task_keeps_unknown_keys};
+pub(crate) use formats::{
+    edited_budget_keeps_unknown_keys, moved_task_keeps_unknown_keys,
+    time_limit_of_check_needs_server_that_knows_it,
+};
 pub(crate) use memories::{
     each_task_has_memory_that_its_later_turns_resume, later_plan_in_new_memory_says_what_exists,
     memory_of_removed_instance_is_replaced_and_named, retry_of_task_resumes_its_memory,
@@ -167,7 +170,7 @@ behaviours! {
             talk_of_two_seats_ends_by_limit_of_goal, messages_of_goal_are_refused_at_limit,
             message_beyond_turns_of_goal_waits_for_task, message_of_paused_goal_starts_no_turn,
             message_behind_full_turn_waits_at_limit_with_notice, message_turn_counts_when_it_begins,
-            message_turns_without_locks_stay_within_limit,
+            message_turns_without_locks_stay_within_limit, time_limit_of_check_needs_server_that_knows_it,
             messages_that_wait_start_turn_when_limit_is_higher_or_goal_goes_on,
             each_move_of_goal_is_in_its_log_once,
             pause_and_end_of_goal_are_delivered_once_to_each_endpoint,

@@ -113,13 +113,13 @@ impl Store {
                         other_seats: seats.collect(),
                     };
                     insert_session(self, tx, tenant, &session, now).await?;
+                    // 2. The goal. Its seats need its format, because a server below it could not end their turns.
+                    let needed = insert_goal(tx, tenant, new, graph, now).await?;
                     tx.execute(
                         sql!("goals/raise_seat_format"),
-                        params![new.session, GOAL_FORMAT],
+                        params![new.session, needed.max(GOAL_FORMAT)],
                     )
                     .await?;
-                    // 2. The goal.
-                    insert_goal(tx, tenant, new, graph, now).await?;
                     if new.draft {
                         return Ok(new.session);
                     }
@@ -139,13 +139,14 @@ impl Store {
     }
 }
 
+/// Inserts the row of a goal. Returns the lowest format whose servers support it.
 async fn insert_goal(
     tx: &mut Tx,
     tenant: TenantId,
     new: &NewGoal,
     graph: &Graph,
     now: Timestamp,
-) -> Result<(), Error> {
+) -> Result<i64, Error> {
     let team = stored::write::<StoredTeam>(&GoalTeam {
         definition: new.team.clone(),
         approve_plan: new.approve_plan,
@@ -154,6 +155,7 @@ async fn insert_goal(
     let budget = stored::write::<StoredGoalBudget>(&new.budget);
     let progress = stored::write::<StoredGoalProgress>(&graph.progress());
     let needed = [&team, &limits, &budget, &progress].map(|document| document.needs_format);
+    let needed = needed.into_iter().max().unwrap_or(GOAL_FORMAT);
     tx.execute(
         sql!("goals/insert"),
         params! { "goals/insert";
@@ -164,12 +166,12 @@ async fn insert_goal(
             limits: limits.value,
             progress: progress.value,
             format: DOCUMENT_FORMAT,
-            needs_format: needed.into_iter().max().unwrap_or(GOAL_FORMAT),
+            needs_format: needed,
             budget: (!new.budget.is_none()).then_some(budget.value),
             until: new.until,
             now: now,
         },
     )
     .await?;
-    Ok(())
+    Ok(needed)
 }

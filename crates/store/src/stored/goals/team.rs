@@ -12,7 +12,10 @@ use model::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::stored::{BoxError, Document};
+use crate::{
+    document_format::{BASE_FORMAT, CHECK_TIMEOUT_FORMAT},
+    stored::{BoxError, Document},
+};
 
 /// A team, as the row of a goal holds it. Every limit and every default is written, so that a later version with other
 /// defaults does not change a goal under way.
@@ -21,7 +24,8 @@ pub(crate) struct StoredTeam {
     name: String,
     limits: StoredTeamLimits,
     checks: BTreeMap<String, String>,
-    /// The time limits of the checks, in seconds. Teams of earlier programs have none.
+    /// The time limits of the checks, in seconds. Teams of earlier programs have none. A server that does not know them would
+    /// give each check the default time.
     #[serde(default)]
     check_timeouts: BTreeMap<String, u32>,
     seats: Vec<StoredTeamSeat>,
@@ -121,6 +125,15 @@ impl Document for StoredTeam {
             },
             approve_plan: self.approve_plan,
         })
+    }
+
+    fn needs_format(&self) -> i64 {
+        let mut timeouts = self.check_timeouts.values();
+        if timeouts.all(|timeout| *timeout == CHECK_TIMEOUT_SECONDS) {
+            BASE_FORMAT
+        } else {
+            CHECK_TIMEOUT_FORMAT
+        }
     }
 }
 
@@ -359,6 +372,34 @@ mod tests {
         assert_eq!(document["seats"][0]["memory"], "seat");
         assert_eq!(document["seats"][0]["attempts"], 2);
         assert_eq!(document["check_timeouts"], json!({ "tests": 90 }));
+    }
+
+    #[test]
+    fn time_limit_of_check_needs_server_that_knows_it() {
+        let mut team = example();
+        assert_eq!(
+            write::<StoredTeam>(&team).needs_format,
+            CHECK_TIMEOUT_FORMAT
+        );
+        for seconds in [CHECK_TIMEOUT_SECONDS - 1, CHECK_TIMEOUT_SECONDS + 1] {
+            let slow = CheckDefinition {
+                command: "true".into(),
+                timeout_seconds: seconds,
+            };
+            team.definition.checks = [
+                ("lint".to_owned(), CheckDefinition::new("true")),
+                ("tests".to_owned(), slow),
+            ]
+            .into();
+            assert_eq!(
+                write::<StoredTeam>(&team).needs_format,
+                CHECK_TIMEOUT_FORMAT
+            );
+        }
+        team.definition.checks.remove("tests");
+        assert_eq!(write::<StoredTeam>(&team).needs_format, BASE_FORMAT);
+        team.definition.checks.clear();
+        assert_eq!(write::<StoredTeam>(&team).needs_format, BASE_FORMAT);
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! Documents of goals with keys that this program does not know.
 
-use model::goal::{GoalBudget, TaskStatus};
+use model::{
+    goal::{GoalBudget, TaskStatus},
+    team::CheckDefinition,
+};
 use serde_json::{Value, json};
 use store::{
     GoalChange, Scope,
@@ -85,4 +88,24 @@ pub(crate) async fn edited_budget_keeps_unknown_keys(db: &TestStore) {
     assert_eq!(stored["later_key"], json!({ "a": 1 }));
     let view = stage.store.goal(stage.scope(), session).await.unwrap();
     assert!(view.budget.is_none() && view.until == Some(until));
+}
+
+pub(crate) async fn time_limit_of_check_needs_server_that_knows_it(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let of_goal = "select needs_format as found from goals where session_id = $1";
+    let of_seats = "select min(needs_format) as found from agent_definitions where session_id = $1";
+    for (seconds, goal, seats) in [(600, 1, 5), (90, 6, 6)] {
+        let mut team = team(1, None);
+        let check = CheckDefinition {
+            command: "true".into(),
+            timeout_seconds: seconds,
+        };
+        team.checks.insert("tests".into(), check);
+        let session = stage.goal(team).await;
+        let found = (
+            column_of::<i64>(db, of_goal, session).await,
+            column_of::<i64>(db, of_seats, session).await,
+        );
+        assert_eq!(found, (goal, seats), "{seconds} s");
+    }
 }
