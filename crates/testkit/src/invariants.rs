@@ -31,6 +31,12 @@ pub const VIOLATION_QUERIES: &[(&str, &str)] = &[
          or count(*) filter (where ended_at is null) > 1",
     ),
     (
+        "I3: an attempt after one that has succeeded",
+        "select later.id from agent_runs earlier join agent_runs later \
+         on later.input_id = earlier.input_id and later.attempt > earlier.attempt \
+         where earlier.status = 'succeeded'",
+    ),
+    (
         "I3: a final status without an end, or an end without a final status",
         "select id from agent_runs where (ended_at is null) \
          <> (status in ('queued', 'deferred', 'delivered', 'running'))",

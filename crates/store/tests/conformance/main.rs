@@ -460,7 +460,7 @@ behaviours! {
         transactions: [full_disk_has_its_own_error] postgres_server: [sqlite_has_no_server_status]
     }
     postgres {
-        plans: [plans_of_claim_and_fire_due_use_queue_indexes, outdated_triggers_are_found_by_index]
+        plans: [plans_of_claim_and_fire_due_use_queue_indexes, outdated_triggers_are_found_by_index, periods_join_no_attempts]
         feed: [feed_does_not_pass_open_transactions, database_restored_on_other_server_keeps_feed_order]
         multi_server: [
             claim_fills_slot_past_locked_run, fire_due_skips_while_other_scheduler_holds_lock,

@@ -306,6 +306,30 @@ pub(crate) async fn plan_of_unreported_runs_uses_indexes(db: &TestStore) {
     }
 }
 
+/// Checks that a period is read from its end up to the limit. A join with all attempts would read all of it.
+pub(crate) async fn periods_join_no_attempts(db: &TestStore) {
+    let (id, at) = (Uuid::from_u128(7), Timestamp::UNIX_EPOCH);
+    let (first, last) = (Uuid::nil(), Uuid::max());
+    for (name, params) in [
+        (
+            "runs/outcomes_of_period",
+            params![id, first, last, at, at, None::<Uuid>, 50_u32],
+        ),
+        (
+            "runs/counts_of_period",
+            params![id, first, last, at, at, at, 50_u32],
+        ),
+    ] {
+        let explained = statement(&format!("explain\n{}", text("postgres", name)));
+        let mut tx = db.database.begin_read(Scope::System).await.unwrap();
+        let plan = tx.fetch_all(explained, params).await.unwrap();
+        let lines = plan.iter().map(|row| row.get("QUERY PLAN").unwrap());
+        let plan = lines.collect::<Vec<String>>().join("\n");
+        assert!(plan.contains("SubPlan"), "{name}:\n{plan}");
+        assert!(!plan.contains("Join"), "{name}:\n{plan}");
+    }
+}
+
 /// Checks the most frequent statements with the plans that PostgreSQL keeps while the tables grow: each row is found by
 /// an index from a known position, and the chosen rows are changed by ID.
 pub(crate) async fn plans_of_claim_and_fire_due_use_queue_indexes(db: &TestStore) {

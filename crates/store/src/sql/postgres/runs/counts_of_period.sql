@@ -1,5 +1,6 @@
 -- Counts a tenant's inputs in a period by their status so far, and the turns whose agents reported their usage. Reads the
--- newest inputs up to a limit.
+-- newest inputs up to a limit. No attempt follows one that has succeeded. The exception also keeps the planner from
+-- a join with all attempts, which would read all inputs of the period before the limit.
 -- :tenant, :first_id the lowest id, :before the id before which to begin, :from the beginning of the period, :since the
 -- instant since which inputs are counted, :today the instant since which turns are counted, :limit
 select status, count(*) as found,
@@ -14,10 +15,10 @@ from (
     from agent_runs
     where tenant_id = :tenant and id < :before and id >= :first_id
       and (ended_at is null or ended_at >= :from)
-      and not exists (
+      and (status = 'succeeded' or not exists (
           select 1 from agent_runs later
           where later.input_id = agent_runs.input_id and later.attempt > agent_runs.attempt
-      )
+      ))
     order by id desc
     limit :limit
 ) input
