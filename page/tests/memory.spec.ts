@@ -117,6 +117,28 @@ test("entry_is_added_changed_and_deleted_by_keyboard_and_brought_back", async ({
   expect(Date.parse(end ?? "")).toBe(Date.parse("2031-05-06T05:08:00Z"));
 });
 
+test("keys_right_after_the_choice_of_an_action_land_in_its_dialog", async ({ page, stack, signIn }) => {
+  await stack.api("POST", "/automations", { name: "fast", prompt: "x", agent: "claude" });
+  await stack.api("PUT", "/automations/fast/memory/k", { value: "old" });
+  await signIn(page);
+  await open(page, "fast");
+  const actions = page.getByRole("button", { name: "Actions of k" });
+  await actions.press("Enter");
+  await expect(page.getByRole("menuitem", { name: "Edit…" })).toBeFocused();
+  const value = await page.evaluate(async () => {
+    const enter = new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true });
+    document.activeElement?.dispatchEvent(enter);
+    // Microtasks alone, so that no task of the page is before the next key.
+    for (let turn = 0; turn < 50; turn += 1) await null;
+    document.execCommand("insertText", false, "new ");
+    return document.activeElement instanceof HTMLTextAreaElement ? document.activeElement.value : null;
+  });
+  expect(value).toBe("new old");
+  await page.keyboard.press("Escape");
+  await expect(page.getByRole("dialog")).toBeHidden();
+  await expect(actions).toBeFocused();
+});
+
 test("undo_of_a_deletion_writes_over_no_newer_entry", async ({ page, stack, signIn }) => {
   await stack.api("POST", "/automations", { name: "undone", prompt: "x", agent: "claude" });
   await stack.api("PUT", "/automations/undone/memory/k", { value: "old" });

@@ -1,5 +1,6 @@
 import { DropdownMenu } from "radix-ui";
 import { type ReactNode, useRef } from "react";
+import { flushSync } from "react-dom";
 import css from "./kit.module.css";
 
 export interface MenuItem {
@@ -14,24 +15,33 @@ export interface MenuItem {
 
 /** A menu behind a button. `null` in the list draws a line. */
 export function Menu({ trigger, items }: { trigger: ReactNode; items: (MenuItem | null)[] }) {
-  const chosen = useRef<(() => void) | null>(null);
-  // The action runs once the trigger has the focus again, so that a dialog gives the focus back to the trigger and not
-  // to an item that is gone.
-  const act = () => {
-    const action = chosen.current;
-    chosen.current = null;
-    if (action !== null) queueMicrotask(action);
+  const button = useRef<HTMLButtonElement>(null);
+  const isChosen = useRef(false);
+  // The trigger has the focus before the action, so that a dialog gives the focus back to it and not to an item that is
+  // gone. The dialog itself has the focus before the next event, so that the next keys are typed into it.
+  const choose = (item: MenuItem) => {
+    isChosen.current = true;
+    queueMicrotask(() => {
+      button.current?.focus();
+      flushSync(item.onSelect);
+    });
+  };
+  const onCloseAutoFocus = (event: Event) => {
+    if (isChosen.current) event.preventDefault();
+    isChosen.current = false;
   };
   return (
     <DropdownMenu.Root modal={false}>
-      <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>
+      <DropdownMenu.Trigger ref={button} asChild>
+        {trigger}
+      </DropdownMenu.Trigger>
       <DropdownMenu.Portal>
         <DropdownMenu.Content
           className={css.menu}
           align="end"
           sideOffset={4}
           collisionPadding={8}
-          onCloseAutoFocus={act}
+          onCloseAutoFocus={onCloseAutoFocus}
         >
           {items.map((item, index) =>
             item === null ? (
@@ -42,9 +52,7 @@ export function Menu({ trigger, items }: { trigger: ReactNode; items: (MenuItem 
                 key={item.label}
                 className={item.danger ? `${css.menuItem} ${css.menuDanger}` : css.menuItem}
                 disabled={item.refusal != null}
-                onSelect={() => {
-                  chosen.current = item.onSelect;
-                }}
+                onSelect={() => choose(item)}
               >
                 {item.icon}
                 <span>
