@@ -140,6 +140,8 @@ for (const [button, said] of [
 }
 
 test("open_request_stays_when_an_earlier_one_comes", async ({ page, stack, signIn }) => {
+  const waiting = await stack.api<{ items: { id: string }[] }>("GET", "/approvals");
+  for (const { id } of waiting.items) await stack.api("POST", `/approvals/${id}/deny`);
   await automation(stack, "later", "This asks to push.", 900);
   await automation(stack, "earlier", "This asks to push.", 700);
   const later = await fire(stack, "later");
@@ -168,12 +170,9 @@ test("open_request_stays_when_an_earlier_one_comes", async ({ page, stack, signI
 });
 
 /** Lets an agent ask a question with an option, and opens it. Returns the question. */
-async function openQuestion(page: Page, stack: Stack, text: string): Promise<string> {
-  const { id } = await fireNew(
-    stack,
-    `asks ${text}`,
-    call("ask_person", { question: text, options: ["None"], default: "None" }),
-  );
+async function openQuestion(page: Page, stack: Stack, name: string): Promise<string> {
+  const prompt = call("ask_person", { question: `Which ${name}?`, options: ["None"], default: "None" });
+  const { id } = await fireNew(stack, name, prompt);
   const { items } = await stack.api<{ items: { id: string; run_id: string }[] }>("GET", "/questions");
   const question = items.find((each) => each.run_id === id)?.id ?? "";
   await page.goto(`/approvals/${question}`);
@@ -185,7 +184,7 @@ test("typed_answer_is_accepted_while_the_buttons_take_no_click", async ({ page, 
   await page.goto("/approvals");
   // The time in which buttons take no click does not end.
   await page.clock.install();
-  await openQuestion(page, stack, "Which colour?");
+  await openQuestion(page, stack, "colour");
   await page.clock.pauseAt(Date.now() + 60_000);
   await page.getByRole("link", { name: "Overview" }).click();
   await page.goBack();
@@ -199,7 +198,7 @@ test("typed_answer_is_accepted_while_the_buttons_take_no_click", async ({ page, 
 
 test("answer_that_came_too_late_is_shown", async ({ page, stack, signIn }) => {
   await signIn(page);
-  const id = await openQuestion(page, stack, "Which shape?");
+  const id = await openQuestion(page, stack, "shape");
   const question = page.getByRole("region", { name: "Question" });
   const field = question.getByLabel("Another answer");
   await field.fill("A square, with");

@@ -1,13 +1,14 @@
 import { composer, expect, holdBack, test, transcript } from "./fixtures";
 import { converse, type Stack, seedPictures } from "./stack";
 
-/** Returns the runs of messages that wait behind a long turn. */
+/** Sends messages that wait, because the conversation is paused. Returns their runs. */
 async function queue(stack: Stack, session: string, ...texts: string[]): Promise<string[]> {
+  await stack.api("POST", `/sessions/${session}/pause`);
   const ids: string[] = [];
-  for (const text of ["Write slowly.", ...texts]) {
+  for (const text of texts) {
     ids.push((await stack.api<{ id: string }>("POST", `/sessions/${session}/messages`, { text })).id);
   }
-  return ids.slice(1);
+  return ids;
 }
 
 test("message_is_sent_by_enter_and_answered", async ({ page, stack, signIn }) => {
@@ -129,9 +130,27 @@ test("approval_that_is_decided_elsewhere_says_by_whom", async ({ page, stack, si
   await expect(dock).toBeHidden();
 });
 
+test("approval_that_is_decided_elsewhere_during_a_click_says_by_whom", async ({ page, stack, signIn }) => {
+  const id = await seedPictures(stack, "-click");
+  await signIn(page);
+  await page.goto(`/conversations/${id}`);
+  const held = await holdBack(page, "POST", /\/allow$/);
+  const { items } = await stack.api<{ items: { id: string }[] }>("GET", `/approvals?session=${id}`);
+  await page.getByRole("button", { name: "Allow once" }).and(page.locator('[aria-disabled="false"]')).click();
+  await held.sent;
+  const link = page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: /^Approvals/ });
+  const count = (await link.textContent()) ?? "";
+  await stack.api("POST", `/approvals/${items[0]?.id}/deny`);
+  // The page has read the list again.
+  await expect(link).not.toHaveText(count);
+  held.release();
+  await expect(page.getByRole("status", { name: "Permission request" })).toContainText(/denied this at/);
+});
+
 test("waiting_input_is_edited_in_its_place", async ({ page, stack, signIn }) => {
   const id = await converse(stack, "Edit");
-  await queue(stack, id, "A second thougt.");
+  await stack.api("POST", `/sessions/${id}/messages`, { text: "Write slowly." });
+  await stack.api("POST", `/sessions/${id}/messages`, { text: "A second thougt." });
   await signIn(page);
   await page.goto(`/conversations/${id}`);
   await page.getByRole("button", { name: "Edit this input" }).click();

@@ -68,13 +68,22 @@ export function useWholeInput(approval: Approval | null): WholeInput {
   return { input: whole.data.input, cut: whole.data.cut };
 }
 
-/** Decides a request. Returns `false` if it was not decided here: the list then shows what became of it. */
-export async function decide(id: string, decision: "allow" | "deny", comment = ""): Promise<boolean> {
+/**
+ * Decides a request. Returns `false` if it was not decided here: the list then shows what became of it. `onDecided` is
+ * called before the list is read again.
+ */
+export async function decide(
+  id: string,
+  decision: "allow" | "deny",
+  comment = "",
+  onDecided = () => {},
+): Promise<boolean> {
   try {
     await post(`/approvals/${id}/${decision}`, {
       idempotencyKey: newKey(),
       ...(comment === "" ? {} : { body: { comment } }),
     });
+    onDecided();
     return true;
   } catch (error) {
     if (!hasStatus(error, 409)) toast(`Not decided. ${errorText(error)}`);

@@ -40,15 +40,16 @@ export function ApprovalDock({ approvals, nameOf, agent, disabled }: ApprovalDoc
   const inert = useInert(`${approval?.id}`, buttons);
   const whole = useWholeInput(approval);
   if (approval === null) return null;
-  if (isOver) return <Decided approval={approval} more={approvals.length} onLeave={() => setShown(first)} />;
+  // Until the answer nobody knows whether it was decided here.
+  if (isOver && busy === null)
+    return <Decided approval={approval} more={approvals.length} onLeave={() => setShown(first)} />;
   const index = found;
   const show = (next: number) => setShown(approvals[next] ?? null);
   const send = async (decision: "allow" | "deny") => {
     if (inert || busy !== null) return;
     setBusy(decision);
-    setDecidedHere(approval.id);
     // Decided elsewhere or expired: the dock says by whom.
-    if (!(await decide(approval.id, decision))) setDecidedHere(null);
+    await decide(approval.id, decision, "", () => setDecidedHere(approval.id));
     setBusy(null);
   };
   const main = mainField(whole.input);
@@ -63,7 +64,7 @@ export function ApprovalDock({ approvals, nameOf, agent, disabled }: ApprovalDoc
         <strong>
           {nameOf(approval)} asks<span className={css.desktopWords}> for permission</span>
         </strong>
-        {approvals.length > 1 && (
+        {approvals.length > 1 && !isOver && (
           <span className={css.dockPages}>
             {index + 1} of {approvals.length}
             <IconButton label="Previous request" disabled={index === 0} onClick={() => show(index - 1)}>
