@@ -60,12 +60,20 @@ test("lost_server_is_found_again_without_another_request", async ({ page, stack,
   const id = await converse(stack, "Found again");
   await signIn(page);
   await page.goto(`/conversations/${id}`);
-  await expect(page.getByRole("status").getByText("Live", { exact: true })).toBeVisible();
-  await page.route("**/api/v1/**", (route) => route.abort());
-  // The stream of events stays, because it belongs to no tab.
-  await page.getByRole("button", { name: "Found again" }).click();
+  const title = page.getByRole("button", { name: "Found again" });
+  await expect(title).toBeEnabled();
+  await expect(page.getByText("Live", { exact: true })).toBeVisible();
+  await expect(page.getByRole("status", { name: "Loading" })).toHaveCount(0);
+  // The stream of events stays, because it belongs to no tab. An edit of the title reads it once.
+  let probes = 0;
+  await page.route("**/api/v1/**", (route) => {
+    if (route.request().url().endsWith("/whoami")) probes += 1;
+    return route.abort();
+  });
+  await title.click();
   const lost = page.getByText(/Lost .* ago/);
   await expect(lost).toBeVisible();
+  await expect.poll(() => probes).toBeGreaterThan(1);
   await page.unroute("**/api/v1/**");
   await expect(lost).toBeHidden({ timeout: 20_000 });
 });
