@@ -19,6 +19,7 @@ import { usageText } from "../conversations/usage";
 import { useInstanceOfRun } from "../instances";
 import { useRefusal } from "../refusal";
 import { cancelRun, retryRun } from "../run-actions";
+import { followText, type TextPiece } from "./live-text";
 import css from "./runs.module.css";
 import { phasesOf } from "./waterfall";
 import { adviceOf, blockedText, canRetry, deliveryText, isOpen, originOf, subjectOf } from "./words";
@@ -203,26 +204,13 @@ function useLiveText(run: Run): string {
   const [text, setText] = useState("");
   const running = run.status === "running";
   useEffect(() => {
+    setText("");
     if (!running) return;
-    const stop = new AbortController();
-    let end = 0;
-    const read = async () => {
-      const next = await get<{ text: string; end: number }>(
-        `/runs/${run.id}/text`,
-        { from: end || null },
-        stop.signal,
-      );
-      if (next.end < end) return;
-      if (next.text !== "") setText((before) => before + next.text);
-      end = next.end;
-    };
-    const quietly = () => void read().catch(() => undefined);
-    quietly();
-    const timer = setInterval(quietly, LIVE_MS);
-    return () => {
-      stop.abort();
-      clearInterval(timer);
-    };
+    return followText(
+      (from, signal) => get<TextPiece>(`/runs/${run.id}/text`, { from: from || null }, signal),
+      setText,
+      LIVE_MS,
+    );
   }, [run.id, running]);
   return running ? text : "";
 }
