@@ -7,12 +7,15 @@ const requests: {
   signal: AbortSignal;
   connection: ReadableStreamDefaultController<Uint8Array>;
 }[] = [];
+let isDown: boolean;
 const settle = () => vi.advanceTimersByTimeAsync(0);
 
 beforeEach(() => {
   vi.useFakeTimers();
   requests.length = 0;
+  isDown = false;
   vi.stubGlobal("fetch", (path: string, init: RequestInit) => {
+    if (isDown) return Promise.reject(new TypeError("Failed to fetch"));
     const body = new ReadableStream<Uint8Array>({
       start: (connection) => {
         requests.push({ path, signal: init.signal as AbortSignal, connection });
@@ -83,5 +86,19 @@ describe("Hub", () => {
     const later = tab();
     hub.handle(later, { kind: "subscribe", feed: TENANT, after: null });
     expect(later.received).toMatchObject([{ kind: "state", state: { status: "live" } }]);
+  });
+
+  it("answer_to_a_request_of_a_tab_shortens_the_wait", async () => {
+    const hub = new Hub();
+    const only = tab();
+    isDown = true;
+    hub.handle(only, { kind: "subscribe", feed: TENANT, after: null });
+    // Until the next attempt is far away.
+    await vi.advanceTimersByTimeAsync(60_000);
+    isDown = false;
+    await vi.advanceTimersByTimeAsync(1_000);
+    hub.handle(only, { kind: "reached" });
+    await settle();
+    expect(only.received.at(-1)).toMatchObject({ kind: "state", state: { status: "live" } });
   });
 });
