@@ -69,7 +69,7 @@ impl Stage {
     }
 
     /// Returns the number of notices that messages to the planner start no turn.
-    async fn notices(&self, session: SessionId) -> usize {
+    async fn block_notices(&self, session: SessionId) -> usize {
         let shown = self.transcript(session).await;
         let text = "Messages to `planner` start no turn.";
         shown.iter().filter(|line| line.contains(text)).count()
@@ -313,12 +313,18 @@ pub(crate) async fn message_behind_full_turn_waits_at_limit_with_notice(db: &Tes
     let last = last.unwrap();
     let planner = stage.turn(db, session, "planner").await;
     assert_eq!(
-        (stage.state_of(&last).await, stage.notices(session).await),
+        (
+            stage.state_of(&last).await,
+            stage.block_notices(session).await
+        ),
         (SeatMessageStatus::Undelivered, 0)
     );
     stage.succeed(planner.run).await;
     assert_eq!(
-        (stage.state_of(&last).await, stage.notices(session).await),
+        (
+            stage.state_of(&last).await,
+            stage.block_notices(session).await
+        ),
         (SeatMessageStatus::Blocked, 1)
     );
     assert_eq!(stage.open_run(db, session, "planner").await, None);
@@ -328,7 +334,7 @@ pub(crate) async fn message_behind_full_turn_waits_at_limit_with_notice(db: &Tes
     stage.succeed(planner.run).await;
     assert_eq!(stage.state_of(&last).await, SeatMessageStatus::Delivered);
     assert_eq!(stage.message_counts(session).await, (21, 2, 1));
-    assert_eq!(stage.notices(session).await, 1);
+    assert_eq!(stage.block_notices(session).await, 1);
 }
 
 pub(crate) async fn messages_that_wait_start_turn_when_limit_is_higher_or_goal_goes_on(
@@ -352,11 +358,11 @@ pub(crate) async fn messages_that_wait_start_turn_when_limit_is_higher_or_goal_g
         let state = stage.state_of(message).await;
         assert_eq!(state, SeatMessageStatus::Blocked, "{message:?}");
     }
-    assert_eq!(stage.notices(session).await, 1);
+    assert_eq!(stage.block_notices(session).await, 1);
     // 2. A change that does not help starts no turn, and a higher limit does.
     stage.change_message_turns(session, 1).await;
     assert_eq!(stage.open_run(db, session, "planner").await, None);
-    assert_eq!(stage.notices(session).await, 1);
+    assert_eq!(stage.block_notices(session).await, 1);
     stage.change_message_turns(session, 3).await;
     let planner = stage.turn(db, session, "planner").await;
     stage.succeed(planner.run).await;
