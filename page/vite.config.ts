@@ -30,5 +30,6 @@ export default defineConfig({
       },
     },
   },
-  test: { include: ["src/**/*.test.ts"] },
+  // A test hangs if it takes a minute. No shorter limit, because a busy machine makes any test slow.
+  test: { include: ["src/**/*.test.ts"], testTimeout: 60_000, hookTimeout: 60_000 },
 });
