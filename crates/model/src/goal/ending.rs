@@ -81,7 +81,7 @@ impl Mover<'_> {
                 self.graph.seats_wait = SeatsWait::UntilDeadline;
                 self.effects.push(Effect::SetDeadline(Deadline::Seats));
                 for seat in self.graph.lost_seats() {
-                    self.graph.seats[seat.0].awaited = true;
+                    self.graph.seats[seat.0].waited_for = true;
                 }
                 true
             }
@@ -91,8 +91,8 @@ impl Mover<'_> {
     /// Ends the wait for a seat on which something has got on, or which was removed. A seat that only comes and goes is awaited
     /// until one deadline, because its turn would otherwise hold the goal forever.
     pub(super) fn end_wait(&mut self, seat: SeatNo) {
-        self.graph.seats[seat.0].awaited = false;
-        if self.graph.seats.iter().all(|it| !it.awaited) {
+        self.graph.seats[seat.0].waited_for = false;
+        if self.graph.seats.iter().all(|it| !it.waited_for) {
             self.graph.seats_wait = SeatsWait::None;
         }
     }
@@ -100,7 +100,7 @@ impl Mover<'_> {
     /// Ends the wait for seats for which nothing waits any more, so that the next loss is awaited again.
     fn end_needless_waits(&mut self) {
         for seat in (0..self.graph.seats.len()).map(SeatNo) {
-            if self.graph.seats[seat.0].awaited && !self.graph.is_needed(seat) {
+            if self.graph.seats[seat.0].waited_for && !self.graph.is_needed(seat) {
                 self.end_wait(seat);
             }
         }

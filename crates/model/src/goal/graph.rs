@@ -134,7 +134,7 @@ impl Graph {
             turn: None,
             queue: VecDeque::new(),
             person_inputs: 0,
-            awaited: false,
+            waited_for: false,
         };
         Ok(Self {
             seats: team.seats.iter().zip(roles).map(seat).collect(),

@@ -29,7 +29,7 @@ pub struct SeatProgress {
     /// The number of waiting messages of people.
     pub person_inputs: u32,
     /// `true` if the goal has waited for the seat, and nothing has got on there since.
-    pub awaited: bool,
+    pub waited_for: bool,
 }
 
 /// The counters and the queues of a goal, beside its tasks.
@@ -97,7 +97,7 @@ impl Graph {
             turn: seat.turn,
             queue: seat.queue.iter().copied().collect(),
             person_inputs: seat.person_inputs,
-            awaited: seat.awaited,
+            waited_for: seat.waited_for,
         });
         GoalProgress {
             plan_version: self.plan_version,
@@ -170,7 +170,7 @@ impl Graph {
             seat.turn = stored.turn;
             seat.queue = stored.queue.into();
             seat.person_inputs = stored.person_inputs;
-            seat.awaited = stored.awaited;
+            seat.waited_for = stored.waited_for;
         }
         for (no, directory) in progress.occupied {
             self.writes.occupy(no, directory, &self.tasks[no.0].writes);

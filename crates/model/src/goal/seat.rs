@@ -94,7 +94,7 @@ pub struct Seat {
     pub person_inputs: u32,
     /// `true` if the goal has waited for the seat while it was offline, and no turn has begun or ended there since, nor any
     /// check ended.
-    pub awaited: bool,
+    pub waited_for: bool,
 }
 
 impl Seat {

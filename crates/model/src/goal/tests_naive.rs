@@ -78,10 +78,10 @@ pub(super) struct Naive {
     /// The state in which the goal pauses when nothing is under way.
     pub(super) stop: Option<GoalState>,
     pub(super) budget: BudgetLevel,
-    /// `Some(true)` if the deadline of the seats in `awaited` has passed.
+    /// `Some(true)` if the deadline of the seats in `waited_for` has passed.
     pub(super) seat_deadline: Option<bool>,
     /// The seats for which the goal has waited, and on which nothing has got on since.
-    pub(super) awaited: BTreeSet<usize>,
+    pub(super) waited_for: BTreeSet<usize>,
     pub(super) turns: u32,
     pub(super) idle: u32,
     pub(super) mails: u32,
@@ -135,7 +135,7 @@ impl Naive {
             stop: None,
             budget: BudgetLevel::Enough,
             seat_deadline: None,
-            awaited: BTreeSet::new(),
+            waited_for: BTreeSet::new(),
             turns: 0,
             idle: 0,
             mails: 0,
@@ -168,7 +168,7 @@ impl Naive {
             lines.push(format!("{} {state}", task.key));
         }
         for (no, seat) in self.seats.iter().enumerate() {
-            let awaited = self.awaited.contains(&no);
+            let waited_for = self.waited_for.contains(&no);
             let queue: Vec<_> = seat
                 .queue
                 .iter()
@@ -176,7 +176,7 @@ impl Naive {
                 .collect();
             let (turn, name) = (&seat.turn, &seat.spec.name);
             let people = seat.people;
-            lines.push(format!("{name} {turn:?} {queue:?} {people} {awaited}"));
+            lines.push(format!("{name} {turn:?} {queue:?} {people} {waited_for}"));
         }
         lines
     }

@@ -134,20 +134,20 @@ impl Naive {
     fn may_wait(&mut self) -> bool {
         if self.seat_deadline.is_none() {
             self.seat_deadline = Some(false);
-            self.awaited = self.lost();
+            self.waited_for = self.lost();
         }
         self.seat_deadline == Some(false)
     }
 
     /// Notes that something has got on on a seat. The first loss after the last of them is awaited anew.
     pub(super) fn end_wait(&mut self, seat: usize) {
-        if self.awaited.remove(&seat) && self.awaited.is_empty() {
+        if self.waited_for.remove(&seat) && self.waited_for.is_empty() {
             self.seat_deadline = None;
         }
     }
 
     pub(super) fn settle(&mut self) {
-        for seat in self.awaited.clone() {
+        for seat in self.waited_for.clone() {
             if !self.needs(seat) {
                 self.end_wait(seat);
             }
@@ -232,7 +232,7 @@ impl Naive {
                 self.goal = stop;
                 let gives_up = matches!(stop, GoalState::Stuck(_));
                 if gives_up && self.seat_deadline == Some(false) {
-                    self.awaited.clear();
+                    self.waited_for.clear();
                     self.seat_deadline = None;
                 }
             }

@@ -94,8 +94,8 @@ fn lines(graph: &Graph) -> Vec<String> {
     let task = |task: &Task| format!("{} {:?}", task.key, task.state).replace("unmet: ", "");
     let seat = |seat: &Seat| {
         let (turn, queue) = (&seat.turn, &seat.queue);
-        let (people, awaited) = (seat.person_inputs, seat.awaited);
-        format!("{} {turn:?} {queue:?} {people} {awaited}", seat.name)
+        let (people, waited_for) = (seat.person_inputs, seat.waited_for);
+        format!("{} {turn:?} {queue:?} {people} {waited_for}", seat.name)
     };
     let progress = graph.progress();
     let wait = match progress.seats_wait {

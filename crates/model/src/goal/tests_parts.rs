@@ -24,7 +24,7 @@ fn graph_from_its_parts_is_equal_after_each_event() {
     game.plan(vec![tone, posts, work("page", &["posts", "tone"])]);
     assert_eq!(rebuilt(&game.graph), game.graph);
     game.presence("worker-1", Presence::Offline);
-    assert!(game.graph.seats()[1].awaited);
+    assert!(game.graph.seats()[1].waited_for);
     assert_eq!(rebuilt(&game.graph), game.graph);
     game.presence("worker-1", Presence::Online);
     game.end("worker-1", TurnEnd::Reported);

@@ -79,8 +79,8 @@ struct StoredSeatProgress {
     queue: Vec<(usize, Prompt)>,
     #[serde(default)]
     person_inputs: u32,
-    #[serde(default)]
-    awaited: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    waited_for: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -180,7 +180,7 @@ impl StoredSeatProgress {
             }),
             queue: seat.queue.iter().map(|(no, it)| (no.0, *it)).collect(),
             person_inputs: seat.person_inputs,
-            awaited: seat.awaited,
+            waited_for: seat.waited_for,
         }
     }
 
@@ -197,7 +197,7 @@ impl StoredSeatProgress {
             }),
             queue: queue.collect(),
             person_inputs: self.person_inputs,
-            awaited: self.awaited,
+            waited_for: self.waited_for,
         }
     }
 }
