@@ -1,5 +1,5 @@
 import { composer, expect, holdBack, test, transcript } from "./fixtures";
-import { converse, type Stack, seedPictures } from "./stack";
+import { converse, fire, type Stack, seedPictures } from "./stack";
 
 /** Sends messages that wait, because the conversation is paused. Returns their runs. */
 async function queue(stack: Stack, session: string, ...texts: string[]): Promise<string[]> {
@@ -131,7 +131,14 @@ test("approval_that_is_decided_elsewhere_says_by_whom", async ({ page, stack, si
 });
 
 test("approval_that_is_decided_elsewhere_during_a_click_says_by_whom", async ({ page, stack, signIn }) => {
-  const id = await seedPictures(stack, "-click");
+  const id = await converse(stack, "A click");
+  await stack.api("POST", "/automations", {
+    name: "push",
+    prompt: "This asks to push.",
+    session: `bound:${id}`,
+    policies: { on_unmatched: "ask", ask_seconds: 480 },
+  });
+  await fire(stack, "push");
   await signIn(page);
   await page.goto(`/conversations/${id}`);
   const held = await holdBack(page, "POST", /\/allow$/);
@@ -166,7 +173,7 @@ test("waiting_input_is_edited_in_its_place", async ({ page, stack, signIn }) => 
   await field.fill("A third thought.");
   await stack.api("POST", `/sessions/${id}/cancel`);
   await expect(field).toBeHidden();
-  await expect(page.getByText("That message waits no longer.")).toBeVisible();
+  await expect(page.getByText("Your change of the waiting message was not saved.")).toBeVisible();
   await expect(composer(page)).toHaveValue("A third thought.");
 });
 

@@ -2,7 +2,7 @@
 import type { Page } from "@playwright/test";
 import { expectNoBarrier, SIZES } from "./barriers";
 import { expect, test } from "./fixtures";
-import type { Stack } from "./stack";
+import { call, fireNew, type Stack } from "./stack";
 
 // Each goal takes a dozen turns.
 test.use({ stackName: "goals" });
@@ -173,6 +173,25 @@ test("question_of_a_worker_is_answered_here", async ({ page, stack, signIn }) =>
   await question.getByRole("button", { name: "Answer" }).click();
   await expect(question).toHaveCount(0);
   await reached(stack, id, "done");
+});
+
+test("question_that_another_person_answers_first_shows_both_answers", async ({ page, stack, signIn }) => {
+  const { id } = await start(stack, { title: "A guide with readers", draft: true });
+  await fireNew(stack, "readers", call("ask_person", { question: "Who are the readers?" }));
+  const { items } = await stack.api<{ items: { id: string }[] }>("GET", "/questions");
+  // Of another session, because a goal takes long until it asks.
+  await page.route(/\/questions\?session=/, async (route) =>
+    route.fulfill({ json: await stack.api("GET", "/questions") }),
+  );
+  await signIn(page);
+  await page.goto(`/goals/${id}`);
+  const question = page
+    .getByRole("region", { name: /^Question of/ })
+    .filter({ hasText: "Who are the readers?" });
+  await question.getByRole("textbox").fill("My aunt");
+  await stack.api("POST", `/questions/${items[0]?.id}/answer`, { text: "Everybody" });
+  await expect(question).toContainText(/answered at .*: Everybody/);
+  await expect(question).toContainText("Your answer was not sent: “My aunt”");
 });
 
 test("person_writes_to_a_seat_and_cancels_the_goal", async ({ page, stack, signIn }) => {

@@ -113,7 +113,7 @@ export const Composer = memo(function Composer(props: ComposerProps) {
 
   const keepEdit = (text: string) => {
     addTyped(view.id, text);
-    toast("That message waits no longer. Your change is in the composer.");
+    toast("Your change of the waiting message was not saved. It is in the composer.");
   };
 
   const closed = CLOSED.has(view.state);
@@ -232,7 +232,7 @@ function Waiting(props: {
   editing: boolean;
   /** Begins or ends the edit. Null if the input cannot be edited. */
   onEdit: ((edits: boolean) => void) | null;
-  /** Takes the text of an edit whose message waits no longer. */
+  /** Takes the text of an edit that ends without a save. */
   onGone(text: string): void;
 }) {
   const { run, automations, onEdit } = props;

@@ -11,7 +11,7 @@ import css from "./conversation.module.css";
 interface EditWaitingProps {
   run: OpenRun;
   onClose(): void;
-  /** Takes what was typed when the message waits no longer, so that the list has no place for it. */
+  /** Takes what was typed when the message waits no longer, or when the person leaves the conversation. */
   onGone(text: string): void;
 }
 

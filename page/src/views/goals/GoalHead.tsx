@@ -139,6 +139,11 @@ export function Notices({ goal }: { goal: Goal }) {
     queryFn: ({ signal }) => get<Page<Question>>("/questions", { session: goal.id, limit: 100 }, signal),
     enabled: permitted,
   });
+  const pending = questions.data?.items ?? [];
+  // The question that a person is answering stays when another person was faster.
+  const [answering, setAnswering] = useState<Question | null>(null);
+  const isClosed = answering !== null && pending.every((question) => question.id !== answering.id);
+  const shown = isClosed ? [answering, ...pending] : pending;
   const seatOf = (question: Question) =>
     goal.seats.find((seat) => seat.id === question.seat_id)?.name ?? "A seat";
   return (
@@ -170,18 +175,48 @@ export function Notices({ goal }: { goal: Goal }) {
           {approval.title}
         </Callout>
       ))}
-      {questions.data?.items.map((question) => (
-        <section key={question.id} className={css.question} aria-label={`Question of ${seatOf(question)}`}>
-          <h2>
-            <StatusGlyph look="waits" /> {seatOf(question)} asks
-            <small>
-              <Countdown until={question.deadline_at} /> left
-            </small>
-          </h2>
-          <p className={css.prose}>{question.text}</p>
-          <QuestionAnswer question={question} />
-        </section>
+      {shown.map((question) => (
+        <QuestionBox
+          key={question.id}
+          question={question}
+          isPending={pending.includes(question)}
+          seat={seatOf(question)}
+          onFocus={() => setAnswering(question)}
+          onAnswered={() => setAnswering(null)}
+        />
       ))}
     </>
+  );
+}
+
+function QuestionBox(props: {
+  question: Question;
+  isPending: boolean;
+  seat: string;
+  onFocus(): void;
+  onAnswered(): void;
+}) {
+  const { question, isPending, seat } = props;
+  const ended = useQuery({
+    queryKey: [...keys.questions, question.id],
+    queryFn: ({ signal }) => get<Question>(`/questions/${question.id}`, {}, signal),
+    enabled: !isPending,
+  });
+  return (
+    <section className={css.question} aria-label={`Question of ${seat}`} onFocus={props.onFocus}>
+      <h2>
+        <StatusGlyph look={isPending ? "waits" : "skipped"} /> {seat} {isPending ? "asks" : "asked"}
+        {isPending && (
+          <small>
+            <Countdown until={question.deadline_at} /> left
+          </small>
+        )}
+      </h2>
+      <p className={css.prose}>{question.text}</p>
+      <QuestionAnswer
+        question={isPending ? question : (ended.data ?? question)}
+        onAnswered={props.onAnswered}
+      />
+    </section>
   );
 }
