@@ -8,12 +8,13 @@ export default defineConfig({
   // The build server has one try for a change. The summary names a flaky test, which is mended next.
   retries: process.env.CI === "true" ? 1 : 0,
   timeout: 120_000,
-  expect: { timeout: 15_000 },
+  // A passing test waits for no limit. A machine that also compiles stops a page for ten seconds.
+  expect: { timeout: 30_000 },
   reporter: "line",
   use: {
     browserName: "chromium",
-    navigationTimeout: 15_000,
-    actionTimeout: 10_000,
+    navigationTimeout: 30_000,
+    actionTimeout: 30_000,
     viewport: { width: 1280, height: 800 },
     timezoneId: "Europe/Prague",
     locale: "en-GB",

@@ -75,5 +75,5 @@ test("lost_server_is_found_again_without_another_request", async ({ page, stack,
   await expect(lost).toBeVisible();
   await expect.poll(() => probes).toBeGreaterThan(1);
   await page.unroute("**/api/v1/**");
-  await expect(lost).toBeHidden({ timeout: 20_000 });
+  await expect(lost).toBeHidden();
 });

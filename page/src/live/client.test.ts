@@ -83,6 +83,8 @@ async function openTab(): Promise<{ events: TraceEvent[]; channel: FakeChannel }
   return { events, channel };
 }
 
+const until = (check: () => void) => vi.waitFor(check, { timeout: 20_000 });
+
 function send(request: number, seq: number): void {
   const text = `id: ${seq}\ndata: {"kind":"run","seq":${seq}}\n\n`;
   requests[request]?.connection.enqueue(new TextEncoder().encode(text));
@@ -94,24 +96,24 @@ describe("live streams without SharedWorker", () => {
   it("one_tab_reads_and_all_hear", async () => {
     const leader = await openTab();
     const follower = await openTab();
-    await vi.waitFor(() => expect(requests).toHaveLength(1));
+    await until(() => expect(requests).toHaveLength(1));
     send(0, 1);
-    await vi.waitFor(() => expect(seqs(follower.events)).toEqual([1]));
+    await until(() => expect(seqs(follower.events)).toEqual([1]));
     expect(seqs(leader.events)).toEqual([1]);
   });
 
   it("follower_takes_over_after_the_last_event_when_the_leader_closes", async () => {
     const leader = await openTab();
     const follower = await openTab();
-    await vi.waitFor(() => expect(requests).toHaveLength(1));
+    await until(() => expect(requests).toHaveLength(1));
     send(0, 1);
-    await vi.waitFor(() => expect(seqs(follower.events)).toEqual([1]));
+    await until(() => expect(seqs(follower.events)).toEqual([1]));
     FakeChannel.open = FakeChannel.open.filter((each) => each !== leader.channel);
     leader.channel.onmessage = null;
     locks.release();
-    await vi.waitFor(() => expect(requests).toHaveLength(2));
+    await until(() => expect(requests).toHaveLength(2));
     expect(requests[1]?.lastEventId).toBe("1");
     send(1, 2);
-    await vi.waitFor(() => expect(seqs(follower.events)).toEqual([1, 2]));
+    await until(() => expect(seqs(follower.events)).toEqual([1, 2]));
   });
 });
