@@ -6,6 +6,7 @@ use model::{
     SessionId, Timestamp, WorkerId,
     goal::{Directory, GoalState, PauseReason, StuckCause, TaskStatus},
     run::RunStatus,
+    team::MemoryScope,
     turn::HeartbeatReply,
 };
 use store::{Scope, params};
@@ -295,11 +296,12 @@ pub(crate) async fn retry_on_removed_seat_is_cancelled_as_its_task_moves(db: &Te
     let mut stage = Stage::setup(db).await;
     let mut new = stage.new_goal(team(2, None));
     new.team.seats[1].directory = Directory::Own;
+    new.team.seats[1].memory = MemoryScope::Seat;
     let session = stage.store.create_goal(stage.tenant, &new, stage.now());
     let session = session.await.unwrap();
     let plan = [work("a", &[]), work("b", &["a"])];
     stage.plan(db, session, &plan).await;
-    // 1. The seat has the memory of one task, and the retry of another one could run on any server.
+    // 1. The retry of a task waits for its backoff, and then for the memory of the seat.
     let worker = stage.turn(db, session, "worker-1").await;
     stage.report(&worker, &done("A")).await.unwrap();
     stage.succeed(worker.run).await;
