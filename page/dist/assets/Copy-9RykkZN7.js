@@ -1,1 +1,0 @@
-import{Kn as e,Xn as t,nn as n,qn as r,x as i}from"./index-CBQmd59W.js";var a=t(r(),1),o=e();function s({text:e}){let[t,r]=(0,a.useState)(!1);return(0,o.jsx)(n,{size:`small`,onClick:async()=>{await i(e)&&r(!0)},children:t?`Copied`:`Copy`})}export{s as t};
