@@ -295,10 +295,13 @@ async fn stop_waits_for_no_start_in_folder_that_hangs() {
     let pipe = workers.join("laptop-1-00000001.lock");
     mknodat(CWD, &pipe, FileType::Fifo, 0o600.into(), 0).unwrap();
     let runtime = world.folder_runtime(|_| {}).await;
-    let opened = tokio::task::spawn_blocking(|| fs::File::options().write(true).open(pipe));
+    let path = pipe.clone();
+    let opened = tokio::task::spawn_blocking(|| fs::File::options().write(true).open(path));
     let writer = timeout(TEST_TIMEOUT, opened).await.unwrap();
     let writer = writer.unwrap().unwrap();
     runtime.stopped().await.unwrap();
+    // The thread that reads goes on, and would open the pipe again.
+    fs::remove_file(pipe).unwrap();
     drop(writer);
 }
 
