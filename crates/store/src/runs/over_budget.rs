@@ -9,6 +9,7 @@ use model::{
     event::{DeferCause, RunChange},
     outcome::{FailureKind, Outcome, RunFailure},
     owner::RunOwner,
+    run::Origin,
     turn::{StartReply, TurnResult},
 };
 
@@ -52,7 +53,13 @@ pub(super) async fn refuse_over_budget(
     let deferred = tx
         .execute(
             sql!("runs/defer_until"),
-            params![run.id, until, budget::BUDGET_REASON, text.as_str()],
+            params![
+                run.id,
+                until,
+                budget::BUDGET_REASON,
+                text.as_str(),
+                Origin::Message.priority()
+            ],
         )
         .await?;
     if let (1.., Some(session), Some(seat)) = (deferred, run.session_id, run.seat_id) {

@@ -273,4 +273,22 @@ pub(crate) async fn messages_of_seats_wait_for_budget_of_tenant(db: &TestStore) 
     assert_eq!(assignment.policies, Policies::default());
     assert!(assignment.prompt.text.contains("\nhello\n"));
     assert_eq!(stage.tenant_usage().await.day.turns, 1);
+    stage.succeed(run).await;
+    // A person behind such a message lends it the place in the queue, until it waits for the next period.
+    let session = stage.session().await;
+    let of_seat = stage.send_seat_message(session).await;
+    let behind = stage.send_message(session, "Hello").await.run_id;
+    let reply = stage.claim_and_begin(of_seat).await;
+    assert!(matches!(reply, StartReply::Deferred), "{reply:?}");
+    let reply = stage.claim_and_begin(behind).await;
+    assert!(matches!(reply, StartReply::Refused(_)), "{reply:?}");
+    let automation = stage.automation("report", SessionMode::Fresh).await;
+    let fired = stage.fire(automation).await.run_id;
+    stage.clock.set(at("2026-05-06T00:00:00Z"));
+    stage.store.promote_due(stage.now()).await.unwrap();
+    let mut order = Vec::new();
+    while let Some(claimed) = stage.claim().await {
+        order.push(claimed);
+    }
+    assert_eq!(order, [fired, of_seat]);
 }
