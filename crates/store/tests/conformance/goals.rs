@@ -78,6 +78,7 @@ pub(crate) use messages::{
     message_turn_counts_when_it_begins, message_turns_without_locks_stay_within_limit,
     messages_of_goal_are_refused_at_limit,
     messages_that_wait_start_turn_when_limit_is_higher_or_goal_goes_on,
+    messages_that_wait_start_turn_when_stuck_goal_goes_on,
     talk_of_two_seats_ends_by_limit_of_goal,
 };
 pub(crate) use moves::each_move_of_goal_is_in_its_log_once;
@@ -172,6 +173,7 @@ behaviours! {
             message_behind_full_turn_waits_at_limit_with_notice, message_turn_counts_when_it_begins,
             message_turns_without_locks_stay_within_limit, time_limit_of_check_needs_server_that_knows_it,
             messages_that_wait_start_turn_when_limit_is_higher_or_goal_goes_on,
+            messages_that_wait_start_turn_when_stuck_goal_goes_on,
             each_move_of_goal_is_in_its_log_once,
             pause_and_end_of_goal_are_delivered_once_to_each_endpoint,
             stuck_goal_is_delivered_as_stuck_and_later_as_failed, question_is_delivered_once_with_its_goal,

@@ -54,16 +54,6 @@ pub enum GoalChange {
     CancelTask(String),
 }
 
-impl GoalChange {
-    /// Returns `true` if the change may allow turns that a limit of the goal, its budget, its time or a pause delayed.
-    const fn allows_turns(&self) -> bool {
-        matches!(
-            self,
-            Self::Limits(_) | Self::Budget(_) | Self::Until(_) | Self::Resume
-        )
-    }
-}
-
 impl Store {
     /// Moves a goal for a person. Returns the state of the goal afterwards.
     ///
@@ -128,7 +118,8 @@ impl Store {
                 }
                 let goal = goal_step(self, tx, session, events, now).await?;
                 let state = goal.graph.goal();
-                if state == GoalState::Active && changes.iter().any(GoalChange::allows_turns) {
+                // Nearly each change may let the goal go on, or raise a limit that delayed a turn.
+                if state == GoalState::Active {
                     start_message_turns(self, tx, &goal, now).await?;
                 }
                 Ok(state)
@@ -185,7 +176,7 @@ async fn events_of(
 
 /// Starts the turns for messages that waited, as far as the limits of the goal allow. The caller must hold the locks of all seats
 /// of the session, and of the session.
-async fn start_message_turns(
+pub(super) async fn start_message_turns(
     store: &Store,
     tx: &mut Tx,
     goal: &Goal,

@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use model::{
     InstanceId, SeatId, SessionId, Timestamp,
-    goal::{Event, Presence},
+    goal::{Event, GoalState, Presence},
     limits,
 };
 
-use super::step::{lock_goal, move_goal};
+use super::{
+    people::start_message_turns,
+    step::{lock_goal, move_goal},
+};
 use crate::{
     Error, Scope, boxed,
     database::{Row, Tx},
@@ -75,9 +78,13 @@ impl Store {
                     (!is_removed).then_some((no, *presence))
                 });
                 let event = Event::SeatPresence(changes.collect());
+                let was_active = goal.graph.goal() == GoalState::Active;
                 let mut log = SessionLogWriter::default();
                 move_goal(self, tx, &mut log, &mut goal, vec![event], now).await?;
                 log.write(tx, now).await?;
+                if !was_active && goal.graph.goal() == GoalState::Active {
+                    start_message_turns(self, tx, &goal, now).await?;
+                }
                 Ok(true)
             })
         })

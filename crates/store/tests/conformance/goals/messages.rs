@@ -3,6 +3,7 @@
 use futures::future::join_all;
 use model::{
     SeatId, SessionId,
+    goal::GoalState,
     outcome::FailureKind,
     run::RunStatus,
     seat_message::{CARRIED_PER_TURN, SeatMessageStatus, Sender},
@@ -379,6 +380,36 @@ pub(crate) async fn messages_that_wait_start_turn_when_limit_is_higher_or_goal_g
     stage.succeed(planner.run).await;
     assert_eq!(stage.state_of(&third).await, SeatMessageStatus::Delivered);
     assert_eq!(stage.message_counts(session).await, (3, 3, 1));
+}
+
+pub(crate) async fn messages_that_wait_start_turn_when_stuck_goal_goes_on(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let mut new = stage.new_goal(team(1, None));
+    new.team.limits.graph.replans = 0;
+    let session = stage.store.create_goal(stage.tenant, &new, stage.now());
+    let session = session.await.unwrap();
+    stage.plan(db, session, &[work("a", &[])]).await;
+    for _ in 0..2 {
+        let worker = stage.turn(db, session, "worker").await;
+        stage.fail(worker.run, FailureKind::AgentError).await;
+    }
+    let report = stage.turn(db, session, "planner").await;
+    stage.succeed(report.run).await;
+    stage
+        .write_as_person(session, "worker", "Ask the planner.")
+        .await;
+    let worker = stage.turn(db, session, "worker").await;
+    let sent = stage.write_to(session, &worker, "planner", "Which tone?");
+    let sent = sent.await.unwrap();
+    stage.succeed(worker.run).await;
+    assert_eq!(stage.state_of(&sent).await, SeatMessageStatus::Blocked);
+    assert_eq!(stage.open_run(db, session, "planner").await, None);
+    let retry = GoalChange::Retry("a".into());
+    let state = stage.change(session, retry).await.unwrap();
+    assert_eq!(state, GoalState::Active);
+    let planner = stage.turn(db, session, "planner").await;
+    stage.succeed(planner.run).await;
+    assert_eq!(stage.state_of(&sent).await, SeatMessageStatus::Delivered);
 }
 
 pub(crate) async fn message_turns_without_locks_stay_within_limit(db: &TestStore) {
