@@ -17,8 +17,6 @@ cross join lateral (
             limit 20
         ) taken
         where coalesce(taken.ended_at, taken.started_at) is not null
-        order by taken.id desc
-        limit 8
     ) x
     order by coalesce(x.ended_at, x.started_at) desc, x.id desc
     limit 1

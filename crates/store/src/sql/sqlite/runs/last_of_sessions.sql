@@ -16,8 +16,6 @@ join agent_runs r on r.id = (
             limit 20
         ) taken
         where taken.at is not null
-        order by taken.id desc
-        limit 8
     ) x
     order by x.at desc, x.id desc
     limit 1
