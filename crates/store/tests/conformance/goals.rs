@@ -78,8 +78,7 @@ pub(crate) use messages::{
     message_turn_counts_when_it_begins, message_turns_without_locks_stay_within_limit,
     messages_of_goal_are_refused_at_limit,
     messages_that_wait_start_turn_when_limit_is_higher_or_goal_goes_on,
-    messages_that_wait_start_turn_when_stuck_goal_goes_on,
-    talk_of_two_seats_ends_by_limit_of_goal,
+    messages_that_wait_start_turn_when_stuck_goal_goes_on, talk_of_two_seats_ends_by_limit_of_goal,
 };
 pub(crate) use moves::each_move_of_goal_is_in_its_log_once;
 pub(crate) use notifications::{
