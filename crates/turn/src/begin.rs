@@ -100,7 +100,7 @@ async fn begin_after_precheck(
         let decline = || store.decline(run, report.diagnostics());
         let decline_outcome = persist(run, agents.lease, decline).await?;
         if decline_outcome == DeclineOutcome::WithSession {
-            remove_session_folder(&job.directory);
+            remove_session_folder(&job.directory).await;
         }
         return Ok(StartOutcome::Ended(match decline_outcome {
             DeclineOutcome::Skipped | DeclineOutcome::WithSession => TurnEnd::NotBegun,

@@ -220,7 +220,8 @@ impl Turn<'_> {
         let config = &assignment.agent;
         let settled = self.wait_until_restorable();
         with_lease_renewal(None, &mut self.heartbeat, deadline, settled).await?;
-        create_session_folder(&assignment.directory).await;
+        let created = create_session_folder(&assignment.directory).await;
+        created.map_err(|error| EarlyEnd::from_error(&error))?;
         let launch = Launch {
             command: config.command.clone(),
             cwd: PathBuf::from(assignment.directory.path()),

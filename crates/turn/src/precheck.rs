@@ -86,7 +86,9 @@ pub(crate) async fn run_precheck(
             output_tail,
         })))
     };
-    create_session_folder(&job.directory).await;
+    if let Err(error) = create_session_folder(&job.directory).await {
+        return completed(PrecheckExit::NotStarted(error_chain(&error)), String::new());
+    }
     let command = Command {
         command: precheck.command.clone(),
         cwd: PathBuf::from(job.directory.path()),
