@@ -35,8 +35,9 @@ export class EventStream {
   private silence: ReturnType<typeof setTimeout> | undefined;
   private attempt = 0;
   private attemptedAt = 0;
-  /** `true` while the stream waits after an attempt that did not connect. */
-  private isRefused = false;
+  /** `true` while the stream waits after an attempt that did not connect, unless `hurry` made that attempt. */
+  private mayHurry = false;
+  private isHurried = false;
   private connectedBefore = false;
   private closed = false;
 
@@ -62,7 +63,8 @@ export class EventStream {
     const abort = new AbortController();
     this.abort = abort;
     this.attemptedAt = Date.now();
-    this.isRefused = false;
+    this.mayHurry = false;
+    this.isHurried = false;
     // A server that takes the connection and then says nothing must not hold the stream for ever.
     this.watchSilence();
     this.read(abort).catch(() => this.retry(abort));
@@ -74,11 +76,14 @@ export class EventStream {
   }
 
   /**
-   * Connects now if the last attempt did not connect. A connection that the server ended has to wait, because each one
-   * may make the tabs read everything again.
+   * Connects now if the last attempt did not connect. If this attempt fails as well, the next one has to wait, because
+   * the server may answer all but this stream. A connection that the server ended has to wait, because each one may make
+   * the tabs read everything again.
    */
   hurry(): void {
-    if (this.isRefused && Date.now() - this.attemptedAt >= MIN_ATTEMPT_INTERVAL_MS) this.connect();
+    if (!this.mayHurry || Date.now() - this.attemptedAt < MIN_ATTEMPT_INTERVAL_MS) return;
+    this.connect();
+    this.isHurried = true;
   }
 
   close(): void {
@@ -110,7 +115,7 @@ export class EventStream {
   private retry(abort: AbortController): void {
     if (this.closed || abort.signal.aborted) return;
     clearTimeout(this.silence);
-    this.isRefused = this.state.status !== "live";
+    this.mayHurry = this.state.status !== "live" && !this.isHurried;
     this.set("lost");
     this.timer = setTimeout(() => this.connect(), backoffMs(this.attempt));
     this.attempt += 1;

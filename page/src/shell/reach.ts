@@ -7,6 +7,10 @@ import { backoffMs } from "../live/stream";
 
 let failedAt: number | null = null;
 let timer: ReturnType<typeof setTimeout> | undefined;
+let refetchTimer: ReturnType<typeof setTimeout> | undefined;
+/** The refetches since the failures began. They grow rare, because one address may fail while the others answer. */
+let refetches = 0;
+let lastFailure = 0;
 const listeners = new Set<() => void>();
 
 /** Returns the instant of the first request in a row of failures, in milliseconds since 1970; null if there is none. */
@@ -26,6 +30,8 @@ function set(next: number | null): void {
 }
 
 const PROBE_TIMEOUT_MS = 10_000;
+/** After this long without a failure, the next one begins a new series. It is longer than any wait between refetches. */
+const QUIET_MS = 30_000;
 
 /** A view may send no request for long after one that failed, so that only the probe shows the server's return. */
 function probe(attempt: number): void {
@@ -54,15 +60,29 @@ export function refetchFailed(): void {
   });
 }
 
+function refetchFailedLater(): void {
+  if (refetchTimer !== undefined) return;
+  const wait = refetches === 0 ? 0 : backoffMs(refetches - 1);
+  refetches += 1;
+  refetchTimer = setTimeout(() => {
+    refetchTimer = undefined;
+    refetchFailed();
+  }, wait);
+}
+
 onResponse((event) => {
-  if (event === "unreachable" && failedAt === null) {
-    set(Date.now());
+  if (event === "unreachable") {
+    const now = Date.now();
+    if (now - lastFailure >= QUIET_MS) refetches = 0;
+    lastFailure = now;
+    if (failedAt !== null) return;
+    set(now);
     timer = setTimeout(() => probe(0), backoffMs(0));
   } else if (event === "reached") {
     connectSooner();
     if (failedAt === null) return;
     clearTimeout(timer);
     set(null);
-    refetchFailed();
+    refetchFailedLater();
   }
 });
