@@ -85,9 +85,12 @@ export function EditWaiting({ run, onClose, onGone }: EditWaitingProps) {
       if (hasStatus(problem, 412)) {
         try {
           const stored = await readVersion(run.id);
+          // The person may have left the conversation during this read, too.
+          if (isGone.current) return onGone(text);
           setSeen(stored);
           setTheirs(stored.content);
         } catch (second) {
+          if (isGone.current) return onGone(text);
           setError(errorText(second));
         }
       } else {

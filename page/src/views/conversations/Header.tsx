@@ -234,35 +234,47 @@ function Title({ view, disabled }: { view: SessionView; disabled: boolean }) {
   const read = useRef<Promise<Result<SessionView>> | null>(null);
   const input = useRef<HTMLInputElement>(null);
   const leave = useRef(false);
+  /** The number of edits, so that the end of a rename leaves an edit alone that has begun meanwhile. */
+  const edits = useRef(0);
   useEffect(() => {
     if (editing) input.current?.select();
   }, [editing]);
-  const begin = () => {
-    // The tag of the title as it is now, so that a change by another person is not overwritten.
+  /** Reads the tag of the title as it is now, so that a change by another person is not overwritten. */
+  const follow = (title: string) => {
     read.current = request<SessionView>("GET", `/sessions/${view.id}`);
     read.current.catch(() => undefined);
-    before.current = view.title ?? "";
+    before.current = title;
+  };
+  const begin = () => {
+    follow(view.title ?? "");
+    edits.current += 1;
     leave.current = false;
     setText((unsaved) => unsaved ?? before.current);
     setEditing(true);
   };
   useKey("e", () => !disabled && begin());
-  const showConflict = (stored: Result<SessionView>) => {
+  const showConflict = (stored: Result<SessionView>, title: string) => {
     read.current = Promise.resolve(stored);
+    // Ends an edit that began after this rename. The dialog has its text.
+    leave.current = true;
+    setEditing(false);
+    setText((unsaved) => unsaved ?? title);
     setConflict(stored.data.title ?? "");
   };
   const rename = async (title: string) => {
+    const edit = edits.current;
     try {
       const stored = await read.current;
       // The title has changed before the edit began, but the page did not know it yet.
-      if (stored && (stored.data.title ?? "") !== before.current) return showConflict(stored);
+      if (stored && (stored.data.title ?? "") !== before.current) return showConflict(stored, title);
       await renameSession(view.id, title === "" ? null : title, stored?.etag ?? null);
-      setText(null);
+      if (edits.current === edit) setText(null);
+      else follow(title);
     } catch (error) {
       const stored = hasStatus(error, 412)
         ? await request<SessionView>("GET", `/sessions/${view.id}`).catch(() => null)
         : null;
-      if (stored) showConflict(stored);
+      if (stored) showConflict(stored, title);
       else toast(errorText(error));
     }
   };
@@ -271,7 +283,7 @@ function Title({ view, disabled }: { view: SessionView; disabled: boolean }) {
     if (leave.current) return;
     leave.current = true;
     setEditing(false);
-    const title = (text ?? "").trim();
+    const title = text?.trim() ?? before.current;
     if (title === before.current) setText(null);
     else void rename(title);
   };
@@ -294,7 +306,7 @@ function Title({ view, disabled }: { view: SessionView; disabled: boolean }) {
               onClick={() => {
                 setConflict(null);
                 before.current = conflict;
-                void rename((text ?? "").trim());
+                if (text !== null) void rename(text.trim());
               }}
             >
               Use mine
