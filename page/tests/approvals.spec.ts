@@ -185,13 +185,16 @@ test("typed_answer_is_accepted_while_the_buttons_take_no_click", async ({ page, 
   // The time in which buttons take no click does not end.
   await page.clock.install();
   await openQuestion(page, stack, "colour");
+  const question = page.getByRole("region", { name: "Question" });
+  await expect(question).toBeVisible();
   await page.clock.pauseAt(Date.now() + 60_000);
   await page.getByRole("link", { name: "Overview" }).click();
   await page.goBack();
-  const question = page.getByRole("region", { name: "Question" });
   await expect(question.getByRole("button", { name: "None" })).toHaveAttribute("aria-disabled", "true");
   await question.getByLabel("Another answer").fill("Blue");
   await question.getByLabel("Another answer").press("Enter");
+  // No timer of the page fires while the clock stands.
+  await page.clock.resume();
   await expect(question).toContainText("answered at");
   await expect(question).toContainText("Blue");
 });

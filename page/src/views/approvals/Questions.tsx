@@ -15,7 +15,7 @@ import { StatusGlyph } from "../../kit/Status";
 import { Countdown } from "../../kit/Time";
 import { addressOfQuestion, addressOfRun, addressOfSession } from "../addresses";
 import { useRefusal } from "../refusal";
-import { type Answer, answerQuestion, answerText, declineQuestion, endText } from "./answering";
+import { type Answer, answerQuestion, answerText, declineQuestion, endText, lateText } from "./answering";
 import css from "./approvals.module.css";
 import { useInert } from "./decision";
 import { answerOf, type FormField, fieldsOf, type Values } from "./form";
@@ -127,10 +127,12 @@ interface AnswerProps {
 /** The answer box of a question that waits; how it ended otherwise, with the text that came too late. */
 export function QuestionAnswer({ question, onAnswered = () => {} }: AnswerProps) {
   const [text, setText] = useState("");
-  if (question.state !== "pending")
+  if (question.state !== "pending") {
+    const late = lateText(question, text);
     return (
-      <Callout title={endText(question)}>{text !== "" && `Your answer was not sent: “${text}”`}</Callout>
+      <Callout title={endText(question)}>{late !== null && `Your answer was not sent: “${late}”`}</Callout>
     );
+  }
   const common = { question, onAnswered };
   return question.form ? (
     <FieldsForm {...common} />

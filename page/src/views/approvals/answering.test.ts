@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Question } from "../../api/types";
-import { answerText, endText } from "./answering";
+import { answerText, endText, lateText } from "./answering";
 
 const question = (fields: Partial<Question>): Question =>
   ({ closed_at: null, answer: null, answered_by: null, ...fields }) as Question;
@@ -21,4 +21,13 @@ test("an answer names its author, and a default says that nobody answered", () =
 
 test("the answer to a form is shown as JSON", () => {
   expect(answerText({ colour: "blue" })).toBe('{"colour":"blue"}');
+});
+
+test("a typed text came too late only if it is not the stored answer", () => {
+  const answered = question({ state: "answered", answered_by: "laptop", answer: "blue" });
+  expect(lateText(answered, "green")).toBe("green");
+  // The answer was stored, but its response was lost.
+  expect(lateText(answered, " blue ")).toBeNull();
+  expect(lateText(answered, "")).toBeNull();
+  expect(lateText(question({ state: "expired" }), "blue")).toBe("blue");
 });

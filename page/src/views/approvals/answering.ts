@@ -36,6 +36,14 @@ export function answerText(answer: unknown): string {
   return typeof answer === "string" ? answer : JSON.stringify(answer);
 }
 
+/**
+ * Returns the typed text of a question that has ended without it, or `null` if there is none. A typed text that is the
+ * stored answer has arrived, although the page may not have received the response.
+ */
+export function lateText(question: Question, typed: string): string | null {
+  return typed.trim() === "" || typed.trim() === question.answer ? null : typed;
+}
+
 /** Says how a question ended. */
 export function endText(question: Question): string {
   const who = question.answered_by === "socket" ? "A person at the server" : question.answered_by;

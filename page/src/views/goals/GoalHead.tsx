@@ -182,7 +182,7 @@ export function Notices({ goal }: { goal: Goal }) {
           isPending={pending.includes(question)}
           seat={seatOf(question)}
           onFocus={() => setAnswering(question)}
-          onAnswered={() => setAnswering(null)}
+          onDone={() => setAnswering((now) => (now?.id === question.id ? null : now))}
         />
       ))}
     </>
@@ -194,7 +194,8 @@ function QuestionBox(props: {
   isPending: boolean;
   seat: string;
   onFocus(): void;
-  onAnswered(): void;
+  /** Called after an answer of this page, or when the person closes a question that has ended. */
+  onDone(): void;
 }) {
   const { question, isPending, seat } = props;
   const ended = useQuery({
@@ -213,10 +214,12 @@ function QuestionBox(props: {
         )}
       </h2>
       <p className={css.prose}>{question.text}</p>
-      <QuestionAnswer
-        question={isPending ? question : (ended.data ?? question)}
-        onAnswered={props.onAnswered}
-      />
+      <QuestionAnswer question={isPending ? question : (ended.data ?? question)} onAnswered={props.onDone} />
+      {!isPending && (
+        <div>
+          <Button onClick={props.onDone}>Close</Button>
+        </div>
+      )}
     </section>
   );
 }
