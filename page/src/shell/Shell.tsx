@@ -10,6 +10,7 @@ import { useNow } from "../kit/Time";
 import { toast } from "../kit/Toast";
 import { reconnect, useFeedState } from "../live/client";
 import { ConversationList } from "../views/conversations/ConversationList";
+import { forgetDrafts } from "../views/conversations/drafts";
 import { type View, views } from "../views/registry";
 import { useConnection, useNewerVersion } from "./connection";
 import { KeyHelp } from "./KeyHelp";
@@ -152,7 +153,10 @@ function RailFoot() {
             label: "Sign out",
             onSelect: () => {
               request("DELETE", "/sign-in")
-                .then(() => window.location.assign("/"))
+                .then(() => {
+                  forgetDrafts();
+                  window.location.assign("/");
+                })
                 .catch((error: Error) => toast(error.message));
             },
           },

@@ -36,9 +36,16 @@ export function useSignedOut(): boolean {
   );
 }
 
+/** Returns `true` if a sign-in gives the rights that the page had before, or if the page had none. */
+export function hasSameRights(before: Whoami | undefined, now: Whoami): boolean {
+  return before === undefined || (before.tenant.id === now.tenant.id && before.role === now.role);
+}
+
 /** Loads everything again after a sign-in. */
 async function resume(): Promise<void> {
   const whoami = await get<Whoami>("/whoami");
+  // Another person must not see the data and the fields of the last one.
+  if (!hasSameRights(queryClient.getQueryData<Whoami>(keys.whoami), whoami)) return window.location.reload();
   queryClient.setQueryData(keys.whoami, whoami);
   setSignedOut(false);
   reconnect();

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { addTyped, draftOf, sendDraft, setTyped } from "./drafts";
+import { addTyped, draftOf, forgetDrafts, sendDraft, setTyped, showField } from "./drafts";
 
 /** A request whose answer the test gives. */
 function held() {
@@ -19,6 +19,10 @@ beforeEach(() => {
     getItem: (key: string) => stored.get(key) ?? null,
     setItem: (key: string, value: string) => stored.set(key, value),
     removeItem: (key: string) => stored.delete(key),
+    key: (index: number) => [...stored.keys()][index] ?? null,
+    get length() {
+      return stored.size;
+    },
   });
 });
 
@@ -73,4 +77,40 @@ test("the storage has the text on its way until the answer", async () => {
   expect(stored.get("matins.draft.d")).toBe("second");
   setTyped("d", "");
   expect(stored.has("matins.draft.d")).toBe(false);
+});
+
+test("a draft of another tab is shown after the field of this tab has gone", async () => {
+  const { send, reject } = held();
+  const hide = showField("e");
+  setTyped("e", "first");
+  const sent = sendDraft("e", send);
+  hide();
+  reject(new Error("refused"));
+  await expect(sent).rejects.toThrow("refused");
+  // Nothing is lost, although the field had gone before the refusal.
+  expect(draftOf("e").typed).toBe("first");
+  addTyped("e", "second");
+  expect(stored.get("matins.draft.e")).toBe("first\n\nsecond");
+  stored.set("matins.draft.e", "of another tab");
+  expect(draftOf("e").typed).toBe("of another tab");
+});
+
+test("without storage a text that is added before its field is shown is kept", () => {
+  vi.stubGlobal("localStorage", undefined);
+  addTyped("f", "first");
+  const hide = showField("f");
+  expect(draftOf("f").typed).toBe("first");
+  hide();
+});
+
+test("a sign-out deletes every draft and nothing else", () => {
+  stored.clear();
+  setTyped("g", "first");
+  stored.set("matins.draft.new", "second");
+  stored.set("matins.goal.new", "{}");
+  stored.set("matins.automation.nightly", "{}");
+  stored.set("matins.theme", "dark");
+  forgetDrafts();
+  expect([...stored.keys()]).toEqual(["matins.theme"]);
+  expect(draftOf("g").typed).toBe("");
 });

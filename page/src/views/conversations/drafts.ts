@@ -9,6 +9,8 @@ export interface Draft {
 
 const drafts = new Map<string, Draft>();
 const listeners = new Set<() => void>();
+/** The sessions whose fields are shown. */
+const shown = new Set<string>();
 
 const key = (session: string) => `matins.draft.${session}`;
 
@@ -20,12 +22,29 @@ function read(session: string): string {
   }
 }
 
-function write(session: string, text: string): void {
+/** Returns `false` if there is no storage. The draft then lasts as long as its field. */
+function write(session: string, text: string): boolean {
   try {
     if (text === "") localStorage.removeItem(key(session));
     else localStorage.setItem(key(session), text);
+    return true;
   } catch {
-    // Without storage the draft lasts as long as its field.
+    return false;
+  }
+}
+
+/** Every kind of draft: messages, and the forms of goals and automations. */
+const PREFIXES = ["matins.draft.", "matins.goal.", "matins.automation."];
+
+/** Deletes the drafts of this browser, so that the next person who signs in does not see them. */
+export function forgetDrafts(): void {
+  drafts.clear();
+  try {
+    const stored = Array.from({ length: localStorage.length }, (_, index) => localStorage.key(index) ?? "");
+    for (const name of stored)
+      if (PREFIXES.some((prefix) => name.startsWith(prefix))) localStorage.removeItem(name);
+  } catch {
+    // Without storage no draft outlives the page.
   }
 }
 
@@ -42,9 +61,11 @@ export function draftOf(session: string): Draft {
 }
 
 function change(session: string, draft: Draft): void {
-  drafts.set(session, draft);
   // The text on its way as well, because it may never arrive if the tab is closed now.
-  write(session, joined(draft.sending, draft.typed));
+  const isStored = write(session, joined(draft.sending, draft.typed));
+  // Without its field the storage alone has the draft, because another tab may replace it there.
+  if (isStored && draft.sending === "" && !shown.has(session)) drafts.delete(session);
+  else drafts.set(session, draft);
   for (const listener of listeners) listener();
 }
 
@@ -80,15 +101,19 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
+/** Keeps the draft in this tab while its field is shown. Call the returned function when the field goes. */
+export function showField(session: string): () => void {
+  shown.add(session);
+  return () => {
+    shown.delete(session);
+    // Another tab may write the draft until the field is shown again.
+    if (draftOf(session).sending === "") drafts.delete(session);
+  };
+}
+
 /** The draft of a conversation. Give the component a `key` of the conversation. */
 export function useDraft(session: string): Draft {
-  // Another tab may write the draft until the field is shown again.
-  useEffect(
-    () => () => {
-      if (draftOf(session).sending === "") drafts.delete(session);
-    },
-    [session],
-  );
+  useEffect(() => showField(session), [session]);
   return useSyncExternalStore(subscribe, () => draftOf(session));
 }
 
