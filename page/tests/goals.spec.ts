@@ -177,7 +177,11 @@ test("question_of_a_worker_is_answered_here", async ({ page, stack, signIn }) =>
 
 test("question_that_another_person_answers_first_shows_both_answers", async ({ page, stack, signIn }) => {
   const { id } = await start(stack, { title: "A guide with readers", draft: true });
-  const run = await fireNew(stack, "readers", call("ask_person", { question: "Who are the readers?" }));
+  const run = await fireNew(
+    stack,
+    "readers",
+    call("ask_person", { question: "Who are the readers?", options: ["None"], default: "None" }),
+  );
   const { items } = await stack.api<{ items: { id: string; run_id: string }[] }>("GET", "/questions");
   const asked = items.find((each) => each.run_id === run.id)?.id;
   // Of another session, because a goal takes long until it asks.
