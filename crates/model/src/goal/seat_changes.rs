@@ -60,7 +60,13 @@ impl Mover<'_> {
         let turn = row.turn.take();
         let queue = std::mem::take(&mut row.queue);
         row.person_inputs = 0;
-        self.graph.message_inputs.retain(|(it, _)| *it != seat);
+        let inputs = &mut self.graph.message_inputs;
+        let requested = inputs.len();
+        inputs.retain(|(it, _)| *it != seat);
+        if inputs.len() < requested {
+            // The message turns of the seat never begin, so that they leave room for others.
+            self.leave_budget();
+        }
         let lost = turn.and_then(Input::task);
         self.effects.extend(lost.map(|_| Effect::LoseTurn(seat)));
         // 2. A task that is over may still have occupied its paths for this turn.

@@ -99,3 +99,22 @@ fn requested_message_turns_exceed_no_limit_of_turns() {
     game.go(Event::MessageTurnDropped(input(1)));
     assert_eq!(game.turn("worker-1"), "work b");
 }
+
+#[test]
+fn message_turn_of_removed_seat_leaves_budget() {
+    let limits = Limits {
+        turns: 4,
+        ..Limits::default()
+    };
+    let mut game = Game::with_limits(team(2, None), limits);
+    game.plan(vec![work("a", &[]), work("b", &["a"])]);
+    assert_eq!(request(&mut game, "worker-2", 1), None);
+    assert_eq!(request(&mut game, "planner-1", 2), None);
+    game.end("worker-1", TurnEnd::Reported);
+    let paused = GoalState::Paused(PauseReason::Budget);
+    assert_eq!(game.graph.goal(), paused);
+    // Without the turn that the removed seat never takes, the other requested one leaves room for work.
+    game.presence("worker-2", Presence::Removed);
+    assert_eq!(game.graph.message_inputs().len(), 1);
+    assert_eq!(game.turn("worker-1"), "work b");
+}

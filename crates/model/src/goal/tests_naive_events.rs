@@ -431,7 +431,10 @@ impl Naive {
             }
         }
         self.seats[no].people = 0;
-        self.ahead.retain(|(seat, _)| *seat != no);
+        if self.ahead.iter().any(|(seat, _)| *seat == no) {
+            self.ahead.retain(|(seat, _)| *seat != no);
+            self.leave_budget();
+        }
         for task in &mut self.tasks {
             task.home = task.home.filter(|it| *it != no);
             task.judge = task.judge.filter(|it| *it != no);
