@@ -1,6 +1,6 @@
 //! The scheduler: fires due triggers, promotes runs whose backoff is over, lets the defaults of unanswered questions
-//! count, moves goals at their deadlines and when their seats come or go, and fails runs whose instance was removed or whose
-//! directory no server has.
+//! count, moves goals at their deadlines and when their seats come or go, and ends the waits of runs for instances that were
+//! removed and for directories that no server has.
 //!
 //! **Invariants:** an idle tick is one SQL statement. Several servers may run schedulers at the same time: each
 //! trigger is locked while it fires, and locked triggers are skipped. [`tick`] does nothing while the time is
@@ -55,11 +55,12 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<TickResult, Error> {
         started += break_lost_checks(host, now).await;
     }
     if status.has_removed_instance {
-        let failed = host.store.fail_runs_of_removed_instances(now).await?;
+        let ended = host.store.end_waits_for_removed_instances(now).await?;
         tracing::warn!(
-            failed,
-            "{failed} runs failed, because their instance was removed"
+            ended,
+            "{ended} runs no longer wait for instances that were removed: they failed, or begin elsewhere"
         );
+        started += ended;
     }
     if status.directory_refusal.is_some() {
         started += directories::review(host, now).await?;
@@ -242,8 +243,9 @@ pub(crate) async fn promote(host: &Host, now: Timestamp) -> Result<u32, Error> {
 #[derive(Debug, Clone, Copy)]
 pub struct TickResult {
     /// The number of occurrences that were fired plus the numbers of runs that were promoted, of questions that expired,
-    /// of goals that moved, and of runs whose directory is there now. Some of these occurrences may have been skipped or deferred, so the
-    /// workers may be woken for nothing.
+    /// of goals that moved, of runs that no longer wait for removed instances, and of runs whose directory is there now. Some
+    /// of these occurrences may have been skipped or deferred, and some of these runs have failed, so the workers may be woken
+    /// for nothing.
     pub started: u32,
     /// The instant of the next tick. `None` if no trigger, no backoff, no question and no goal is
     /// pending.

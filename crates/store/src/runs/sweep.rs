@@ -1,5 +1,5 @@
-//! The sweeps of the watchdog and the scheduler: they stall runs whose worker is lost, fail runs whose instance was
-//! removed, and promote runs whose backoff has ended. No worker and no other transition moves such runs.
+//! The sweeps of the watchdog and the scheduler: they stall runs whose worker is lost, end the waits for removed
+//! instances, and promote runs whose backoff has ended. No worker and no other transition moves such runs.
 //!
 //! **Invariant:** a sweep searches without locks. It then locks each run or seat in a transaction of its own and
 //! checks the condition again, because the worker may have sent a heartbeat in the meantime.
@@ -7,14 +7,16 @@
 use model::{
     InstanceId, RunId, SeatId, Timestamp, WorkerId,
     entity::Run,
+    event::RunChange,
     outcome::{FailureKind, Outcome, RunFailure},
-    run::RunStatus,
+    run::{Origin, RunStatus},
     turn::{TurnResult, WriteOutcome},
 };
 use serde_json::{Value, json};
 
 use crate::{
     Error, Scope, boxed,
+    database::Tx,
     locks::lock_run,
     runs::{
         admit::{Promoted, promote_on_seat},
@@ -154,10 +156,12 @@ impl Store {
         .await
     }
 
-    /// Fails queued runs whose agent has its memory on a removed instance. Returns the number of failed runs.
+    /// Ends the waits of queued runs for removed instances. A run whose agent has its memory there fails, and so does one that
+    /// a person has placed there. The turn of a task that waits there for files alone begins elsewhere. Returns the number of
+    /// these runs.
     #[boxed]
-    pub async fn fail_runs_of_removed_instances(&self, now: Timestamp) -> Result<u32, Error> {
-        let mut failed = 0;
+    pub async fn end_waits_for_removed_instances(&self, now: Timestamp) -> Result<u32, Error> {
+        let mut ended = 0;
         loop {
             let queued = {
                 let mut tx = self.db.begin_read(Scope::System).await?;
@@ -167,21 +171,28 @@ impl Store {
                 )
                 .await?
             };
-            let before = failed;
+            let before = ended;
             for row in &queued {
-                if self.fail_if_instance_removed(row.get("id")?, now).await? {
-                    failed += 1;
+                if self
+                    .end_wait_for_removed_instance(row.get("id")?, now)
+                    .await?
+                {
+                    ended += 1;
                 }
             }
             // The end of a run promotes the next one on its seat, which may be pinned to the same instance. Search
-            // again until a round fails no run.
-            if failed == before {
-                return Ok(failed);
+            // again until a round ends no wait.
+            if ended == before {
+                return Ok(ended);
             }
         }
     }
 
-    async fn fail_if_instance_removed(&self, run: RunId, now: Timestamp) -> Result<bool, Error> {
+    async fn end_wait_for_removed_instance(
+        &self,
+        run: RunId,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
                 let Some(run) = lock_run(tx, run).await? else {
@@ -197,13 +208,17 @@ impl Store {
                 if is_removed.is_none() {
                     return Ok(false);
                 }
+                let mut log = SessionLogWriter::default();
+                if release_from_files(tx, &mut log, &run).await? {
+                    log.write(tx, now).await?;
+                    return Ok(true);
+                }
                 let failure = RunFailure {
                     kind: FailureKind::InstanceGone,
                     prompted: false,
                     message: "the agent's memory is on an instance that was removed".into(),
                 };
                 let finished = TurnResult::with_outcome(Outcome::Failed(failure));
-                let mut log = SessionLogWriter::default();
                 let ended = end_run(self, tx, &run, &mut log, &finished, now).await?;
                 log.write(tx, now).await?;
                 Ok(ended == WriteOutcome::Committed)
@@ -253,6 +268,43 @@ impl Store {
         }
         Ok(report)
     }
+}
+
+/// Pins the turn of a task anew that waits for a removed instance only because other seats share files there. Returns `false`
+/// for another run. The caller must hold the lock of its seat.
+///
+/// The files are lost with the instance, so that they pin the turn no longer. A failure would count as an attempt at the task,
+/// although no agent has tried it.
+async fn release_from_files(
+    tx: &mut Tx,
+    log: &mut SessionLogWriter,
+    run: &Run,
+) -> Result<bool, Error> {
+    let (Some(session), Some(seat), Some(_), RunStatus::Queued) =
+        (run.session_id, run.seat_id, run.task, run.status())
+    else {
+        return Ok(false);
+    };
+    // A seat without an instance has begun no turn, so that it has no memory either.
+    let rows = vec![params![seat]];
+    let seats = tx.fetch_rows(sql!("seats/by_ids"), rows, params![]).await?;
+    for seat in &seats {
+        let pinned_to: Option<InstanceId> = seat.optional("instance_id")?;
+        let placed_on: Option<InstanceId> = seat.optional("placed_on")?;
+        if pinned_to.is_some() || placed_on.is_some() {
+            return Ok(false);
+        }
+    }
+    // The promotion pins the run to the files that other seats still share, or to none, and wakes the workers of all servers.
+    // A server that has come back may have claimed the run meanwhile, so its heartbeat goes, too.
+    let own = Origin::Message.priority();
+    tx.execute(sql!("runs/defer"), params![run.id, own]).await?;
+    tx.execute(sql!("heartbeats/delete"), params![run.id])
+        .await?;
+    let rows = vec![params![run.id]];
+    tx.fetch_rows(sql!("runs/promote"), rows, params![]).await?;
+    log.add_run_change(session, run.id, RunChange::Queued { input: None });
+    Ok(true)
 }
 
 /// Returns the diagnostics of a run whose worker could not finish it.

@@ -341,7 +341,7 @@ pub(crate) async fn runs_pinned_to_removed_instance_fail(db: &TestStore) {
     assert_eq!(
         stage
             .store
-            .fail_runs_of_removed_instances(stage.now())
+            .end_waits_for_removed_instances(stage.now())
             .await
             .unwrap(),
         0
@@ -367,7 +367,7 @@ pub(crate) async fn runs_pinned_to_removed_instance_fail(db: &TestStore) {
     assert_eq!(
         stage
             .store
-            .fail_runs_of_removed_instances(stage.now())
+            .end_waits_for_removed_instances(stage.now())
             .await
             .unwrap(),
         2
@@ -406,7 +406,7 @@ pub(crate) async fn runs_pinned_to_removed_instance_fail(db: &TestStore) {
     assert_eq!(
         stage
             .store
-            .fail_runs_of_removed_instances(stage.now())
+            .end_waits_for_removed_instances(stage.now())
             .await
             .unwrap(),
         1
@@ -418,7 +418,7 @@ pub(crate) async fn runs_pinned_to_removed_instance_fail(db: &TestStore) {
     assert_eq!(
         stage
             .store
-            .fail_runs_of_removed_instances(stage.now())
+            .end_waits_for_removed_instances(stage.now())
             .await
             .unwrap(),
         0

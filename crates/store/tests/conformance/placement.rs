@@ -204,7 +204,7 @@ pub(crate) async fn removal_of_instance_fails_placed_runs(db: &TestStore) {
         .store
         .remove_instance(stage.tenant, other, stage.now());
     removed.await.unwrap();
-    let failed = stage.store.fail_runs_of_removed_instances(stage.now());
+    let failed = stage.store.end_waits_for_removed_instances(stage.now());
     assert_eq!(failed.await.unwrap(), 1);
     let run = stage.run(run).await;
     assert_eq!(run.state.reason(), Some(FailureKind::InstanceGone.as_str()));
@@ -224,7 +224,7 @@ pub(crate) async fn removal_of_instance_fails_placed_runs(db: &TestStore) {
     assert_eq!(marks().await.as_deref(), Some("pod"));
     // A later one fails as well: the person's choice stands until somebody changes it.
     let later = stage.fire(automation).await.run_id;
-    let failed = stage.store.fail_runs_of_removed_instances(stage.now());
+    let failed = stage.store.end_waits_for_removed_instances(stage.now());
     assert_eq!(failed.await.unwrap(), 1);
     assert_eq!(stage.status(later).await, RunStatus::Failed);
     // A host that is served again loses the mark.

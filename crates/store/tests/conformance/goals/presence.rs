@@ -278,7 +278,7 @@ pub(crate) async fn task_of_removed_instance_moves_to_another_seat(db: &TestStor
     let now = stage.now();
     let status = stage.store.scheduler_status(now).await.unwrap();
     assert!(!status.has_removed_instance);
-    let failed = stage.store.fail_runs_of_removed_instances(now).await;
+    let failed = stage.store.end_waits_for_removed_instances(now).await;
     assert_eq!(failed.unwrap(), 0);
     let other = instance(77);
     let host = stage
@@ -353,6 +353,40 @@ pub(crate) async fn seats_of_removed_instance_take_no_task_of_each_other(db: &Te
     assert_eq!(stage.stall().await, [lost.run]);
     assert_eq!(stage.attempts(lost.run).await.len(), 1);
     assert_eq!(stage.tasks(session).await[1], "a RUNNING nothing");
+}
+
+pub(crate) async fn turn_that_waits_for_files_of_removed_instance_begins_elsewhere(db: &TestStore) {
+    let mut stage = Stage::setup(db).await;
+    let session = stage
+        .planned_goal(db, team(1, None), &[work("a", &[])])
+        .await;
+    // The first turn of the worker waits for the files of the planner.
+    let waits = stage.open_run(db, session, "worker").await.unwrap();
+    let now = stage.now();
+    let other = stage.store.claim(&stage.worker, instance(99), 9, None, now);
+    assert!(other.await.unwrap().is_empty(), "its files are elsewhere");
+    let removed = stage
+        .store
+        .remove_instance(stage.tenant, stage.instance, now);
+    removed.await.unwrap();
+    assert_eq!(stage.note_presence().await, 1);
+    assert_eq!(stage.presence_of(db, session, "planner").await, "removed");
+    assert_eq!(stage.presence_of(db, session, "worker").await, "online");
+    let status = stage.store.scheduler_status(now).await.unwrap();
+    assert!(status.has_removed_instance);
+    let ended = stage.store.end_waits_for_removed_instances(now).await;
+    assert_eq!(ended.unwrap(), 1);
+    assert_eq!(stage.status(waits).await, RunStatus::Queued);
+    let status = stage.store.scheduler_status(now).await.unwrap();
+    assert!(!status.has_removed_instance);
+    // Another server begins the same run, and no attempt at the task has failed.
+    stage.instance = instance(77);
+    let host = stage
+        .store
+        .register_instance(stage.tenant, stage.instance, "host 77", now);
+    host.await.unwrap();
+    assert_eq!(stage.open_run(db, session, "worker").await, Some(waits));
+    stage.take_turn_after_return(db, session).await;
 }
 
 pub(crate) async fn seat_that_takes_task_over_gets_its_text(db: &TestStore) {

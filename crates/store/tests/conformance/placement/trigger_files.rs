@@ -388,7 +388,7 @@ pub(crate) async fn removal_fails_delivered_runs(db: &TestStore) {
     );
     let status = stage.store.scheduler_status(stage.now()).await.unwrap();
     assert!(status.has_removed_instance, "{status:?}");
-    let failed = stage.store.fail_runs_of_removed_instances(stage.now());
+    let failed = stage.store.end_waits_for_removed_instances(stage.now());
     assert_eq!(failed.await.unwrap(), 1);
     let found = stage.run(run).await;
     assert_eq!(
