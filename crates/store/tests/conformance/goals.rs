@@ -88,6 +88,7 @@ pub(crate) use notifications::{
 };
 pub(crate) use presence::{
     goal_whose_retry_waits_for_lost_server_pauses_and_goes_on,
+    goal_whose_server_comes_and_goes_is_given_up,
     goal_with_lost_server_pauses_after_end_of_its_time,
     retry_in_backoff_does_not_end_wait_for_lost_server,
     retry_on_removed_seat_is_cancelled_as_its_task_moves, seat_that_takes_task_over_gets_its_text,
@@ -163,6 +164,7 @@ behaviours! {
             goal_with_lost_server_pauses_after_end_of_its_time,
             retry_in_backoff_does_not_end_wait_for_lost_server,
             server_that_comes_and_goes_is_awaited_until_one_deadline,
+            goal_whose_server_comes_and_goes_is_given_up,
             retry_on_removed_seat_is_cancelled_as_its_task_moves,
             turn_that_waits_for_files_of_removed_instance_begins_elsewhere,
             seats_of_removed_instance_take_no_task_of_each_other,

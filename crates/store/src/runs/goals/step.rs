@@ -16,7 +16,7 @@ use model::{
 
 use super::{
     checks,
-    deadline::deadline_after,
+    deadline::follow_deadline,
     message_turns::read_message_turns,
     starts::{self, Start},
     stop,
@@ -127,7 +127,9 @@ pub(super) async fn move_goal(
             note_refusal(goal, task, faults);
         }
         let is_plan_of_planner = keep_texts(&mut found.texts, &event);
+        let is_presence = matches!(event, Event::SeatPresence(_));
         for effect in advance(&mut goal.graph, event)? {
+            follow_deadline(goal, &effect, is_presence, now);
             match effect {
                 Effect::Started {
                     seat,
@@ -162,10 +164,6 @@ pub(super) async fn move_goal(
                 Effect::PlanRefused(faults) => note_refusal(goal, task, &faults),
                 Effect::Published { .. } => found.drop_staged |= is_plan_of_planner,
                 Effect::DropStaged => found.drop_staged = true,
-                Effect::SetDeadline(deadline) => {
-                    let limits = &goal.definition.limits;
-                    goal.deadline = Some((deadline, deadline_after(deadline, limits, now)));
-                }
                 Effect::MessageTurn { seat, delayed_by } => {
                     found.delayed.extend(delayed_by.map(|delay| (seat, delay)));
                 }

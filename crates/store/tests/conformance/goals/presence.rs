@@ -9,7 +9,7 @@ use model::{
     team::MemoryScope,
     turn::HeartbeatReply,
 };
-use store::{Scope, params};
+use store::{GoalChange, Scope, params};
 
 use super::stage::{done, team, work};
 use crate::{
@@ -222,6 +222,39 @@ pub(crate) async fn server_that_comes_and_goes_is_awaited_until_one_deadline(db:
     assert_eq!(stage.goal_state(session).await, GoalState::Active);
     let anew = stage.now() + Duration::from_secs(SEATS_TIMEOUT);
     assert_eq!(stage.goal_deadline(session).await, Some(anew));
+}
+
+pub(crate) async fn goal_whose_server_comes_and_goes_is_given_up(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let server = serve(&stage, "server").await;
+    let mut new = stage.new_goal(team(1, None));
+    new.team.limits.give_up_after_hours = 3;
+    let session = stage.store.create_goal(stage.tenant, &new, stage.now());
+    let session = session.await.unwrap();
+    stage.plan(db, session, &[work("a", &[])]).await;
+    stage.turn(db, session, "worker").await;
+    stage.lose_server().await;
+    stage.advance_seconds(SEATS_TIMEOUT);
+    assert_eq!(stage.pass_goal_deadlines().await, 1);
+    let stuck = GoalState::Stuck(StuckCause::Idle);
+    assert_eq!(stage.goal_state(session).await, stuck);
+    // A person who resumes the goal lets the time count anew.
+    stage.advance_seconds(60);
+    let resumed = stage.change(session, GoalChange::Resume).await;
+    assert_eq!(resumed.unwrap(), stuck);
+    let deadline = stage.now() + Duration::from_hours(3);
+    assert_eq!(stage.goal_deadline(session).await, Some(deadline));
+    // The returns of a server do not, because nothing gets on.
+    for _ in 0..3 {
+        stage.return_server(&server, session).await;
+        stage.lose_server().await;
+        assert_eq!(stage.goal_state(session).await, stuck);
+        assert_eq!(stage.goal_deadline(session).await, Some(deadline));
+    }
+    let left = deadline.since(stage.now()).as_secs();
+    stage.advance_seconds(left);
+    assert_eq!(stage.pass_goal_deadlines().await, 1);
+    assert_eq!(stage.goal_state(session).await, GoalState::GivenUp);
 }
 
 pub(crate) async fn goal_with_lost_server_pauses_after_end_of_its_time(db: &TestStore) {
