@@ -4,10 +4,19 @@ use rustix::fs::{CWD, FileType, mknodat};
 
 use super::*;
 
+impl World {
+    /// Creates a loop whose stop waits for nothing in its folder.
+    fn without_folder_wait() -> Self {
+        Self {
+            folder_timeout: Duration::ZERO,
+            ..Self::new()
+        }
+    }
+}
+
 #[tokio::test]
 async fn stop_waits_for_no_listing_of_folder_that_hangs() {
-    let mut world = World::new();
-    world.folder_timeout = Duration::ZERO;
+    let mut world = World::without_folder_wait();
     world.start(1).await;
     // In the folder that comes next, the lock of the worker is taken, so that the listing waits for it.
     let next = world.folder.with_file_name("next");
@@ -32,8 +41,7 @@ async fn stop_waits_for_no_listing_of_folder_that_hangs() {
 
 #[tokio::test]
 async fn stop_waits_for_no_file_in_folder_that_hangs() {
-    let mut world = World::new();
-    world.folder_timeout = Duration::ZERO;
+    let mut world = World::without_folder_wait();
     let name = world.deliver(1);
     let foreign = vec![Ok(ClaimOutcome::NotOfInstance)];
     world.server.claims.lock().unwrap().insert(run(1), foreign);

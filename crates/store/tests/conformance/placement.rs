@@ -31,16 +31,6 @@ pub(crate) use trigger_files::{
 const PLACEMENT_FORMAT: i64 = 5;
 
 impl Stage {
-    /// Registers a second instance and returns its ID.
-    async fn second_instance(&self) -> model::InstanceId {
-        let other = instance(2);
-        let registered = self
-            .store
-            .register_instance(self.tenant, other, "pod", self.now());
-        registered.await.unwrap();
-        other
-    }
-
     /// Claims at an instance, and returns the runs.
     async fn claim_at(&self, instance: model::InstanceId) -> Vec<RunId> {
         let claimed = self
@@ -127,8 +117,7 @@ pub(crate) async fn placement_names_instance_of_tenant(db: &TestStore) {
         .store
         .register_instance(stage.tenant, gone, "gone", stage.now());
     registered.await.unwrap();
-    let removed = stage.store.remove_instance(stage.tenant, gone, stage.now());
-    removed.await.unwrap();
+    stage.remove_instance(gone).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let before = stage.new_automation("report", SessionMode::Fresh);
     for unknown in [theirs, gone, instance(9)] {
@@ -200,10 +189,7 @@ pub(crate) async fn removal_of_instance_fails_placed_runs(db: &TestStore) {
     new.placed_on = Some(other);
     let automation = stage.create(&new).await;
     let run = stage.fire(automation).await.run_id;
-    let removed = stage
-        .store
-        .remove_instance(stage.tenant, other, stage.now());
-    removed.await.unwrap();
+    stage.remove_instance(other).await;
     let failed = stage.store.end_waits_for_removed_instances(stage.now());
     assert_eq!(failed.await.unwrap(), 1);
     let run = stage.run(run).await;

@@ -348,10 +348,7 @@ pub(crate) async fn checks_of_removed_instance_are_broken(db: &TestStore) {
     let now = stage.now();
     let broken = stage.store.break_checks_of_removed_instances(now).await;
     assert_eq!(broken.unwrap(), 0);
-    let removed = stage
-        .store
-        .remove_instance(stage.tenant, stage.instance, now);
-    removed.await.unwrap();
+    stage.remove_instance(stage.instance).await;
     let status = stage.store.scheduler_status(now).await.unwrap();
     assert!(status.has_lost_checks);
     let broken = stage.store.break_checks_of_removed_instances(now).await;
@@ -406,10 +403,7 @@ pub(crate) async fn lost_checks_of_corrupt_and_later_goals_do_not_block_others(d
     let (corrupt, corrupt_task) = stage.goal_in_checks(db).await;
     let (later, later_task) = stage.goal_in_checks(db).await;
     let (_, task) = stage.goal_in_checks(db).await;
-    let removed = stage
-        .store
-        .remove_instance(stage.tenant, stage.instance, now);
-    removed.await.unwrap();
+    stage.remove_instance(stage.instance).await;
     let sql = "update goals set progress = '7' where session_id = $1";
     db.run(Scope::System, sql, params![corrupt]).await.unwrap();
     let format = DOCUMENT_FORMAT + 1;

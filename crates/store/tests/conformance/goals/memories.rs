@@ -11,7 +11,7 @@ use store::{GoalChange, ToolCaller};
 use super::stage::{done, sent_back, team, verdict, work};
 use crate::{
     fixtures::TestStore,
-    stage::{Stage, answer, instance},
+    stage::{Stage, answer},
 };
 
 /// Returns the end of a turn in an agent session.
@@ -137,20 +137,13 @@ pub(crate) async fn memory_of_removed_instance_is_replaced_and_named(db: &TestSt
     let session = session.await.unwrap();
     stage.plan(db, session, &[work("a", &[])]).await;
     // 1. Another server takes the turn of the worker, which has a folder of its own.
-    let (home, other) = (stage.instance, instance(77));
-    let host = stage
-        .store
-        .register_instance(stage.tenant, other, "host 77", stage.now());
-    host.await.unwrap();
+    let (home, other) = (stage.instance, stage.second_instance().await);
     stage.instance = other;
     let (worker, _) = stage.begin_turn(db, session, "worker").await;
     stage.report(&worker, &done("Draft")).await.unwrap();
     stage.end(worker.run, &in_session("work-a")).await;
     stage.instance = home;
-    let removed = stage
-        .store
-        .remove_instance(stage.tenant, other, stage.now());
-    removed.await.unwrap();
+    stage.remove_instance(other).await;
     // 2. The rework begins a new memory with the whole task.
     let (judge, _) = stage.begin_turn(db, session, "judge").await;
     let finding = sent_back("source", "There is no source.");
@@ -184,21 +177,14 @@ pub(crate) async fn later_plan_in_new_memory_says_what_exists(db: &TestStore) {
     stage.report(&worker, &report).await.unwrap();
     stage.end(worker.run, &in_session("work-a")).await;
     // 1. The planner asks on another server, which is removed.
-    let (home, other) = (stage.instance, instance(77));
-    let host = stage
-        .store
-        .register_instance(stage.tenant, other, "host 77", stage.now());
-    host.await.unwrap();
+    let (home, other) = (stage.instance, stage.second_instance().await);
     stage.instance = other;
     let (planner, assignment) = stage.begin_turn(db, session, "planner").await;
     assert_eq!(resumed(&assignment), None, "each plan has its memory");
     let asked = stage.ask_person(&planner, "Which colour?").await.unwrap();
     stage.end(planner.run, &in_session("plan-2")).await;
     stage.instance = home;
-    let removed = stage
-        .store
-        .remove_instance(stage.tenant, other, stage.now());
-    removed.await.unwrap();
+    stage.remove_instance(other).await;
     // 2. The turn of the answer has the facts of a later plan.
     stage.answer_question(asked.id, "blue").await.unwrap();
     let (_, assignment) = stage.begin_turn(db, session, "planner").await;

@@ -76,6 +76,22 @@ impl Stage {
         shown.iter().filter(|line| line.contains(text)).count()
     }
 
+    /// Creates a goal with one task, and begins the turn of its worker.
+    async fn goal_with_worker(
+        &self,
+        db: &TestStore,
+        team: TeamDefinition,
+    ) -> (SessionId, ToolCaller) {
+        let session = self.planned_goal(db, team, &[work("a", &[])]).await;
+        (session, self.turn(db, session, "worker-1").await)
+    }
+
+    /// Returns the number of turns that a goal has used.
+    async fn goal_turns(&self, session: SessionId) -> u32 {
+        let view = self.store.goal(self.scope(), session).await;
+        view.unwrap().turns
+    }
+
     /// Returns the counts of messages, of message turns, and of those that two seats have taken alternately.
     async fn message_counts(&self, session: SessionId) -> (u32, u32, u32) {
         let view = self.store.goal(self.scope(), session).await.unwrap();
@@ -93,14 +109,8 @@ fn limited(workers: u32, alternating: u32, messages: u32, message_turns: u32) ->
 
 pub(crate) async fn talk_of_two_seats_ends_by_limit_of_goal(db: &TestStore) {
     let stage = Stage::setup(db).await;
-    let plan = [work("a", &[])];
-    let session = stage.planned_goal(db, limited(2, 3, 200, 40), &plan).await;
-    let worker = stage.turn(db, session, "worker-1").await;
-    let turns = async || {
-        let view = stage.store.goal(stage.scope(), session).await.unwrap();
-        view.turns
-    };
-    let before = turns().await;
+    let (session, worker) = stage.goal_with_worker(db, limited(2, 3, 200, 40)).await;
+    let before = stage.goal_turns(session).await;
     // 1. Three turns have no other cause than messages of two seats.
     let mut sender = worker;
     let mut last = None;
@@ -128,7 +138,8 @@ pub(crate) async fn talk_of_two_seats_ends_by_limit_of_goal(db: &TestStore) {
         assert_eq!(stage.open_run(db, session, seat).await, None, "{seat}");
     }
     assert_eq!(stage.message_counts(session).await, (4, 3, 3));
-    assert_eq!(turns().await, before + 3, "turns for messages count");
+    let turns = stage.goal_turns(session).await;
+    assert_eq!(turns, before + 3, "turns for messages count");
     let shown = stage.transcript(session).await;
     let says = format!(
         "Two seats have only written to each other in 3 turns, which is the limit `alternating_turns` of the goal `{session}`. \
@@ -145,9 +156,7 @@ pub(crate) async fn talk_of_two_seats_ends_by_limit_of_goal(db: &TestStore) {
 
 pub(crate) async fn messages_of_goal_are_refused_at_limit(db: &TestStore) {
     let stage = Stage::setup(db).await;
-    let plan = [work("a", &[])];
-    let session = stage.planned_goal(db, limited(1, 6, 2, 40), &plan).await;
-    let worker = stage.turn(db, session, "worker-1").await;
+    let (session, worker) = stage.goal_with_worker(db, limited(1, 6, 2, 40)).await;
     let send = async |text: &str| stage.write_to(session, &worker, "planner", text).await;
     let first = send("One.").await.unwrap();
     send("Two.").await.unwrap();
@@ -232,18 +241,12 @@ pub(crate) async fn message_of_paused_goal_starts_no_turn(db: &TestStore) {
 
 pub(crate) async fn message_turn_counts_when_it_begins(db: &TestStore) {
     let stage = Stage::setup(db).await;
-    let plan = [work("a", &[])];
-    let session = stage.planned_goal(db, limited(3, 6, 200, 2), &plan).await;
-    let worker = stage.turn(db, session, "worker-1").await;
+    let (session, worker) = stage.goal_with_worker(db, limited(3, 6, 200, 2)).await;
     let send = async |to: &str, text: &str| {
         let sent = stage.write_to(session, &worker, to, text).await.unwrap();
         (sent.status(), sent)
     };
-    let turns = async || {
-        let view = stage.store.goal(stage.scope(), session).await.unwrap();
-        view.turns
-    };
-    let before = turns().await;
+    let before = stage.goal_turns(session).await;
     // 1. Turns that are requested count towards the limit together, and as turns only when they begin.
     for (to, text) in [("planner", "One."), ("worker-2", "Two.")] {
         assert_eq!(send(to, text).await.0, SeatMessageStatus::Undelivered);
@@ -291,7 +294,7 @@ pub(crate) async fn message_turn_counts_when_it_begins(db: &TestStore) {
     stage.start(retry).await;
     stage.succeed(retry).await;
     assert_eq!(stage.message_counts(session).await, (6, 2, 2));
-    assert_eq!(turns().await, before + 2);
+    assert_eq!(stage.goal_turns(session).await, before + 2);
     for message in [fifth, sixth] {
         let state = stage.state_of(&message).await;
         assert_eq!(state, SeatMessageStatus::Delivered);
@@ -342,9 +345,7 @@ pub(crate) async fn messages_that_wait_start_turn_when_limit_is_higher_or_goal_g
     db: &TestStore,
 ) {
     let stage = Stage::setup(db).await;
-    let plan = [work("a", &[])];
-    let session = stage.planned_goal(db, limited(1, 6, 200, 1), &plan).await;
-    let worker = stage.turn(db, session, "worker-1").await;
+    let (session, worker) = stage.goal_with_worker(db, limited(1, 6, 200, 1)).await;
     let send = async |text: &str| {
         let sent = stage.write_to(session, &worker, "planner", text).await;
         sent.unwrap()

@@ -292,10 +292,7 @@ pub(crate) async fn task_of_removed_instance_moves_to_another_seat(db: &TestStor
         .await;
     let lost = stage.turn(db, session, "worker-1").await;
     assert!(stage.open_run(db, session, "worker-2").await.is_none());
-    let removed = stage
-        .store
-        .remove_instance(stage.tenant, stage.instance, stage.now());
-    removed.await.unwrap();
+    stage.remove_instance(stage.instance).await;
     assert_eq!(stage.note_presence().await, 1);
     assert_eq!(stage.presence_of(db, session, "worker-1").await, "removed");
     assert_eq!(stage.presence_of(db, session, "worker-2").await, "online");
@@ -313,12 +310,7 @@ pub(crate) async fn task_of_removed_instance_moves_to_another_seat(db: &TestStor
     assert!(!status.has_removed_instance);
     let failed = stage.store.end_waits_for_removed_instances(now).await;
     assert_eq!(failed.unwrap(), 0);
-    let other = instance(77);
-    let host = stage
-        .store
-        .register_instance(stage.tenant, other, "host 77", now);
-    host.await.unwrap();
-    stage.instance = other;
+    stage.instance = stage.second_instance().await;
     let moved = stage.turn(db, session, "worker-2").await;
     stage.report(&moved, &done("A")).await.unwrap();
     stage.succeed(moved.run).await;
@@ -343,10 +335,7 @@ pub(crate) async fn retry_on_removed_seat_is_cancelled_as_its_task_moves(db: &Te
     assert_eq!(stage.stall().await, [lost.run]);
     let retry = stage.attempts(lost.run).await[1].id;
     assert_eq!(stage.status(retry).await, RunStatus::Deferred);
-    let removed = stage
-        .store
-        .remove_instance(stage.tenant, stage.instance, stage.now());
-    removed.await.unwrap();
+    stage.remove_instance(stage.instance).await;
     // 2. The retry ends as the task moves.
     assert_eq!(stage.note_presence().await, 1);
     assert_eq!(stage.presence_of(db, session, "worker-1").await, "removed");
@@ -355,11 +344,7 @@ pub(crate) async fn retry_on_removed_seat_is_cancelled_as_its_task_moves(db: &Te
     // 3. Another server gets the task once.
     let now = stage.advance_seconds(200);
     stage.store.promote_due(now).await.unwrap();
-    stage.instance = instance(77);
-    let host = stage
-        .store
-        .register_instance(stage.tenant, stage.instance, "host 77", now);
-    host.await.unwrap();
+    stage.instance = stage.second_instance().await;
     assert_eq!(stage.claim_all(9).await, [moved]);
 }
 
@@ -372,10 +357,7 @@ pub(crate) async fn seats_of_removed_instance_take_no_task_of_each_other(db: &Te
     let worker = stage.turn(db, session, "worker-2").await;
     stage.report(&worker, &done("B")).await.unwrap();
     stage.succeed(worker.run).await;
-    let removed = stage
-        .store
-        .remove_instance(stage.tenant, stage.instance, stage.now());
-    removed.await.unwrap();
+    stage.remove_instance(stage.instance).await;
     assert_eq!(stage.note_presence().await, 1);
     for seat in ["worker-1", "worker-2"] {
         assert_eq!(stage.presence_of(db, session, seat).await, "removed");
@@ -398,10 +380,7 @@ pub(crate) async fn turn_that_waits_for_files_of_removed_instance_begins_elsewhe
     let now = stage.now();
     let other = stage.store.claim(&stage.worker, instance(99), 9, None, now);
     assert!(other.await.unwrap().is_empty(), "its files are elsewhere");
-    let removed = stage
-        .store
-        .remove_instance(stage.tenant, stage.instance, now);
-    removed.await.unwrap();
+    stage.remove_instance(stage.instance).await;
     assert_eq!(stage.note_presence().await, 1);
     assert_eq!(stage.presence_of(db, session, "planner").await, "removed");
     assert_eq!(stage.presence_of(db, session, "worker").await, "online");
@@ -413,11 +392,7 @@ pub(crate) async fn turn_that_waits_for_files_of_removed_instance_begins_elsewhe
     let status = stage.store.scheduler_status(now).await.unwrap();
     assert!(!status.has_removed_instance);
     // Another server begins the same run, and no attempt at the task has failed.
-    stage.instance = instance(77);
-    let host = stage
-        .store
-        .register_instance(stage.tenant, stage.instance, "host 77", now);
-    host.await.unwrap();
+    stage.instance = stage.second_instance().await;
     assert_eq!(stage.open_run(db, session, "worker").await, Some(waits));
     stage.take_turn_after_return(db, session).await;
 }
@@ -431,10 +406,7 @@ pub(crate) async fn seat_that_takes_task_over_gets_its_text(db: &TestStore) {
     let worker = stage.turn(db, session, "worker-1").await;
     let asked = stage.ask_person(&worker, "Which colour?").await.unwrap();
     stage.succeed(worker.run).await;
-    let removed = stage
-        .store
-        .remove_instance(stage.tenant, stage.instance, stage.now());
-    removed.await.unwrap();
+    stage.remove_instance(stage.instance).await;
     assert_eq!(stage.note_presence().await, 1);
     stage.answer_question(asked.id, "blue").await.unwrap();
     let run = stage.open_run(db, session, "worker-2").await.unwrap();

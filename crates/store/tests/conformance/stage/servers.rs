@@ -1,9 +1,9 @@
 //! Several tenants and several servers of one database.
 
-use model::WorkerId;
+use model::{InstanceId, WorkerId};
 use store::{InstanceServer, ServerHeartbeatReply, SessionFilter, SessionOrder};
 
-use super::{Stage, store_over};
+use super::{Stage, instance, store_over};
 use crate::fixtures::TestStore;
 
 /// Returns two tenants of one database.
@@ -14,6 +14,24 @@ pub(crate) async fn two_tenants(db: &TestStore) -> [Stage; 2] {
 }
 
 impl Stage {
+    /// Registers another host and returns its instance.
+    pub(crate) async fn second_instance(&self) -> InstanceId {
+        let other = instance(2);
+        let registered = self
+            .store
+            .register_instance(self.tenant, other, "pod", self.now());
+        registered.await.unwrap();
+        other
+    }
+
+    /// Removes an instance.
+    pub(crate) async fn remove_instance(&self, instance: InstanceId) {
+        let removed = self
+            .store
+            .remove_instance(self.tenant, instance, self.now());
+        removed.await.unwrap();
+    }
+
     /// Returns the name of the removed instance of each session, in order.
     pub(crate) async fn marks_of_sessions(&self) -> Vec<Option<String>> {
         let (filter, order) = (
