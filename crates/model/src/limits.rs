@@ -85,8 +85,9 @@ pub const DIRECTORY_WAIT: Duration = Duration::from_mins(10);
 // A server that comes online, such as after an upgrade, gets the time to refuse the run or to take it.
 const _: () = assert!(SERVER_OFFLINE_AFTER.as_secs() < DIRECTORY_WAIT.as_secs());
 
-/// The time limit of the check whether a directory exists. If a file server does not answer, its directory counts as
-/// missing.
+/// The time limit of the check whether a directory exists, and of the creation and the removal of a session's own folder. If a
+/// file server does not answer, its directory counts as missing, the turn in its folder fails, and the folder of a deleted
+/// session stays.
 pub const DIRECTORY_CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The default time for which the internal record of a run is kept after the run's end.
