@@ -22,11 +22,11 @@ pub(super) fn follow_deadline(goal: &mut Goal, effect: &Effect, is_presence: boo
         .deadline
         .is_some_and(|(deadline, _)| deadline == Deadline::GiveUp);
     match effect {
-        Effect::Started { .. } | Effect::Moved { .. } => {
-            // A goal that is still stuck keeps its deadline, because no pause would set another one.
-            if gives_up && goal.graph.goal() == GoalState::Active {
-                goal.deadline = None;
-            }
+        // A goal that is still stuck keeps its deadline, because no pause would set another one.
+        Effect::Started { .. } | Effect::Moved { .. }
+            if gives_up && goal.graph.goal() == GoalState::Active =>
+        {
+            goal.deadline = None;
         }
         Effect::SetDeadline(deadline) => {
             let counts_on = gives_up && is_presence && *deadline == Deadline::GiveUp;
