@@ -97,6 +97,28 @@ describe("request", () => {
     expect(seen).toEqual(["unreachable"]);
   });
 
+  it("read_without_a_response_in_time_counts_as_unanswered", async () => {
+    vi.useFakeTimers();
+    const seen: string[] = [];
+    const stop = onResponse((event) => seen.push(event));
+    answer = () => {
+      const signal = requests.at(-1)?.init.signal;
+      return new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
+    };
+    const caller = new AbortController();
+    const left = expect(request("GET", "/x", { signal: caller.signal })).rejects.toThrow("left");
+    caller.abort(new Error("left"));
+    await left;
+    expect(seen).toEqual([]);
+    const late = expect(request("GET", "/x")).rejects.toBeInstanceOf(Unreachable);
+    await vi.advanceTimersByTimeAsync(60_000);
+    await late;
+    stop();
+    expect(seen).toEqual(["unreachable"]);
+    expect(vi.getTimerCount()).toBe(0);
+    vi.useRealTimers();
+  });
+
   it("aborted_request_does_not_count_as_unreachable", async () => {
     const seen: string[] = [];
     const stop = onResponse((event) => seen.push(event));

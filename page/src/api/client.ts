@@ -78,9 +78,32 @@ export async function send(method: string, path: string, options: Options = {}):
   return response;
 }
 
-/** Sends a request as `send` does, and returns the body and the `ETag` of the response. */
+/** Longer than the 30 s after which the server answers a read with 503. */
+const READ_TIMEOUT_MS = 45_000;
+
+/**
+ * Sends a request as `send` does, and returns the body and the `ETag` of the response.
+ *
+ * A read without a response in time counts as unanswered, so that a lost connection holds no later read back. A request
+ * that changes something has no limit, because the server may start an agent for it.
+ */
 export async function request<T>(method: string, path: string, options: Options = {}): Promise<Result<T>> {
-  const response = await send(method, path, options);
+  if (method !== "GET") return read(await send(method, path, options));
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), READ_TIMEOUT_MS);
+  const signal = AbortSignal.any(options.signal ? [options.signal, late.signal] : [late.signal]);
+  try {
+    return await read<T>(await send(method, path, { ...options, signal }));
+  } catch (error) {
+    if (!late.signal.aborted || options.signal?.aborted) throw error;
+    report("unreachable");
+    throw new Unreachable();
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function read<T>(response: Response): Promise<Result<T>> {
   const text = await response.text();
   return { data: (text === "" ? undefined : JSON.parse(text)) as T, etag: response.headers.get("ETag") };
 }

@@ -152,10 +152,46 @@ test("event_without_a_read_under_way_refetches_at_once", async () => {
   const shown = observe();
   await answerNext(1);
   void event();
+  await answerNext(1);
+  expect(shown()).toEqual(["1@1"]);
+  expect(requests).toEqual([]);
+});
+
+test("list_is_refreshed_while_events_come_faster_than_responses", async () => {
+  const shown = observe();
+  await answerNext(1);
+  void event();
+  // Each refetch begins after the events before it, and ends although more events come.
+  for (const begun of [1, 4, 7]) {
+    await settled();
+    for (let count = 0; count < 3; count += 1) void event();
+    await answerNext(1);
+    expect(shown()).toEqual([`1@${begun}`]);
+  }
+  await answerNext(1);
+  expect(shown()).toEqual(["1@10"]);
+  // One refetch suffices for the events during a read.
+  expect(requests).toEqual([]);
+});
+
+test("event_during_a_refetch_that_fails_is_not_lost", async () => {
+  const shown = observe();
+  await answerNext(1);
   void event();
   await settled();
-  // The second event cancels the refetch for the first one, which may not have its change.
-  expect(requests.shift()?.signal.aborted).toBe(true);
+  void event();
+  requests.shift()?.signal.dispatchEvent(new Event("abort"));
   await answerNext(1);
   expect(shown()).toEqual(["1@2"]);
+});
+
+test("list_left_during_a_refetch_is_stale_after_an_event", async () => {
+  observe();
+  await answerNext(1);
+  void event();
+  await settled();
+  const refetch = event();
+  end();
+  await refetch;
+  expect(client.getQueryState(KEY)?.isInvalidated).toBe(true);
 });

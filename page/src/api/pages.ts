@@ -2,9 +2,10 @@
  * Keeps reads that an invalidation would make useless.
  *
  * An event of the live stream invalidates queries, and TanStack Query then refetches them. The refetch cancels the read
- * of a further page, so that a click on "Show more" has no effect. It joins a first read, and the answer of that read
- * can be older than the change, so that the list stays at an old state. `PagesClient` waits for both reads and refetches
- * afterwards.
+ * of a further page, so that a click on "Show more" has no effect. It cancels an earlier refetch, so that a list stays
+ * at an old state while events come faster than responses. It joins a first read, whose response can be older than the
+ * change. `PagesClient` waits for a read under way and refetches once afterwards, however many events came. The time
+ * limit of reads bounds the wait.
  */
 import {
   type InvalidateOptions,
@@ -17,8 +18,9 @@ import {
 /** `forward` is the page after the last one, `backward` the page before the first one. */
 export type Direction = "forward" | "backward";
 
-const isFirstRead = ({ state, promise }: Query): boolean =>
-  state.data === undefined && state.fetchStatus === "fetching" && promise !== undefined;
+/** `true` if a read is under way. A paused read is none, because it waits for the connection. */
+const isRead = ({ state, promise }: Query): boolean =>
+  state.fetchStatus === "fetching" && promise !== undefined;
 
 async function readPage(query: Query, direction: Direction): Promise<void> {
   // To read a page at once would cancel a refetch under way, and lose the change that the refetch brings.
@@ -53,7 +55,7 @@ export class PagesClient extends QueryClient {
     return page;
   }
 
-  /** Invalidates queries and refetches those that are shown, after their first reads and further pages under way. */
+  /** Invalidates queries and refetches those that are shown, after their reads under way. */
   override invalidateQueries<TaggedKey extends QueryKey = QueryKey>(
     filters?: InvalidateQueryFilters<TaggedKey>,
     options?: InvalidateOptions,
@@ -67,7 +69,7 @@ export class PagesClient extends QueryClient {
   }
 
   #isKept(query: Query): boolean {
-    return this.#pages.has(query) || isFirstRead(query);
+    return this.#pages.has(query) || isRead(query);
   }
 
   #invalidateLater(query: Query): Promise<void> {
