@@ -95,6 +95,62 @@ test("a draft of another tab is shown after the field of this tab has gone", asy
   expect(draftOf("e").typed).toBe("of another tab");
 });
 
+test("a draft that another tab writes while this tab sends is kept", async () => {
+  const { send, resolve } = held();
+  const hide = showField("h");
+  setTyped("h", "first");
+  const sent = sendDraft("h", send);
+  stored.set("matins.draft.h", "of another tab");
+  resolve();
+  await sent;
+  expect(stored.get("matins.draft.h")).toBe("of another tab");
+  expect(draftOf("h")).toEqual({ typed: "of another tab", sending: "" });
+  const second = held();
+  const more = sendDraft("h", second.send);
+  setTyped("h", "typed here");
+  stored.set("matins.draft.h", "of another tab again");
+  second.resolve();
+  await more;
+  expect(stored.get("matins.draft.h")).toBe("of another tab again\n\ntyped here");
+  hide();
+});
+
+test("a text that is not sent loses no draft of another tab", async () => {
+  const { send, reject } = held();
+  setTyped("i", "first");
+  const sent = sendDraft("i", send);
+  stored.set("matins.draft.i", "first and more");
+  reject(new Error("refused"));
+  await expect(sent).rejects.toThrow("refused");
+  expect(stored.get("matins.draft.i")).toBe("first and more");
+  const second = held();
+  const again = sendDraft("i", second.send);
+  stored.set("matins.draft.i", "another");
+  second.reject(new Error("refused"));
+  await expect(again).rejects.toThrow("refused");
+  expect(stored.get("matins.draft.i")).toBe("another\n\nfirst and more");
+});
+
+test("a text that the storage has not taken is none of another tab", async () => {
+  const { send, resolve } = held();
+  const hide = showField("k");
+  setTyped("k", "first");
+  vi.stubGlobal("localStorage", {
+    ...localStorage,
+    getItem: (key: string) => stored.get(key) ?? null,
+    setItem: () => {
+      throw new DOMException("full", "QuotaExceededError");
+    },
+  });
+  setTyped("k", "first and more");
+  const sent = sendDraft("k", send);
+  setTyped("k", "second");
+  resolve();
+  await sent;
+  expect(draftOf("k").typed).toBe("second");
+  hide();
+});
+
 test("without storage a text that is added before its field is shown is kept", () => {
   vi.stubGlobal("localStorage", undefined);
   addTyped("f", "first");

@@ -9,6 +9,8 @@ export interface Draft {
 
 const drafts = new Map<string, Draft>();
 const listeners = new Set<() => void>();
+/** `false` if the storage has not taken the last change, and may have an earlier text. */
+let isStored = true;
 /** The sessions whose fields are shown. */
 const shown = new Set<string>();
 
@@ -62,7 +64,7 @@ export function draftOf(session: string): Draft {
 
 function change(session: string, draft: Draft): void {
   // The text on its way as well, because it may never arrive if the tab is closed now.
-  const isStored = write(session, joined(draft.sending, draft.typed));
+  isStored = write(session, joined(draft.sending, draft.typed));
   // Without its field the storage alone has the draft, because another tab may replace it there.
   if (isStored && draft.sending === "" && !shown.has(session)) drafts.delete(session);
   else drafts.set(session, draft);
@@ -81,7 +83,8 @@ export function addTyped(session: string, text: string): void {
 
 /**
  * Empties the field and sends its text, so that what is typed meanwhile is another message. If `send` fails, the text
- * comes back before what was typed, and the error is thrown. Does nothing if the field is empty or a text is on its way.
+ * comes back before what was typed, and the error is thrown. A draft that another tab writes meanwhile is kept. Does
+ * nothing if the field is empty or a text is on its way.
  */
 export async function sendDraft(session: string, send: (text: string) => Promise<unknown>): Promise<void> {
   const { typed: text, sending } = draftOf(session);
@@ -90,10 +93,21 @@ export async function sendDraft(session: string, send: (text: string) => Promise
   try {
     await send(text.trim());
   } catch (error) {
-    change(session, { typed: joined(text, draftOf(session).typed), sending: "" });
+    const { typed } = draftOf(session);
+    const other = draftOfAnotherTab(session);
+    // The other tab may have begun with the text on its way.
+    const back = other.includes(text.trim()) ? typed : joined(text, typed);
+    change(session, { typed: joined(other, back), sending: "" });
     throw error;
   }
-  change(session, { ...draftOf(session), sending: "" });
+  change(session, { typed: joined(draftOfAnotherTab(session), draftOf(session).typed), sending: "" });
+}
+
+/** Returns the stored draft if another tab has written it since the last change of this tab, and an empty text otherwise. */
+function draftOfAnotherTab(session: string): string {
+  const { typed, sending } = draftOf(session);
+  const text = read(session);
+  return !isStored || text === joined(sending, typed) ? "" : text;
 }
 
 function subscribe(listener: () => void): () => void {
