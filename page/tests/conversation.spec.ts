@@ -56,6 +56,39 @@ test("message_that_is_not_sent_comes_back_before_what_was_typed", async ({ page,
   await expect(composer(page)).toHaveValue("The first one.\n\nThe second one.");
 });
 
+test("message_whose_response_is_lost_arrives_once_when_it_is_sent_again", async ({ page, stack, signIn }) => {
+  const id = await converse(stack, "Lost response");
+  await signIn(page);
+  await page.goto(`/conversations/${id}`);
+  const menu = page.getByRole("navigation", { name: "Main" });
+  const text = "Write this once.";
+  const first = await holdBack(page, "POST", /\/messages$/);
+  await composer(page).fill(text);
+  await composer(page).press("Enter");
+  await first.sent;
+  // The person leaves the view before the response is lost, and comes back.
+  await menu.getByRole("link", { name: "Runs" }).click();
+  first.release("lose");
+  await expect(page.getByText(/^Not sent: /)).toBeVisible();
+  await page.goBack();
+  await expect(composer(page)).toHaveValue(text);
+  const second = await holdBack(page, "POST", /\/messages$/);
+  await composer(page).press("Enter");
+  await second.sent;
+  second.release("lose");
+  await expect(page.getByRole("alert")).toContainText("cannot be reached");
+  await page.reload();
+  await expect(composer(page)).toHaveValue(text);
+  const answered = page.waitForResponse(
+    (response) => response.request().method() === "POST" && response.url().endsWith("/messages"),
+  );
+  await composer(page).press("Enter");
+  expect((await answered).ok()).toBe(true);
+  await expect(composer(page)).toHaveValue("");
+  const { items } = await stack.api<{ items: { content: string }[] }>("GET", `/runs?session=${id}`);
+  expect(items.filter(({ content }) => content === text)).toHaveLength(1);
+});
+
 test("text_typed_while_a_conversation_begins_is_its_next_message", async ({ page, signIn }) => {
   await signIn(page);
   await page.goto("/conversations?new=1&agent=claude");

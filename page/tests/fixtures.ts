@@ -71,18 +71,20 @@ export const test = base.extend<TestFixtures, { stack: Stack; stackName: string;
 
 export { expect };
 
+type Release = "continue" | "abort" | "lose";
+
 /** A request that has reached the browser's network and not the server. */
 export interface Held {
   /** Returns once the page has sent the request. */
   sent: Promise<void>;
-  /** Sends it on, or makes it fail as without a connection. */
-  release(how?: "continue" | "abort"): void;
+  /** Sends it on, makes it fail as without a connection, or sends it on and loses the response. */
+  release(how?: Release): void;
 }
 
 /** Holds the next request of a method and a path back, until the test releases it. */
 export async function holdBack(page: Page, method: string, path: RegExp): Promise<Held> {
   let release: Held["release"] = () => {};
-  const released = new Promise<"continue" | "abort">((done) => {
+  const released = new Promise<Release>((done) => {
     release = (how = "continue") => done(how);
   });
   let arrive = () => {};
@@ -94,8 +96,10 @@ export async function holdBack(page: Page, method: string, path: RegExp): Promis
     if (isHeld || route.request().method() !== method) return route.fallback();
     isHeld = true;
     arrive();
-    if ((await released) === "abort") await route.abort();
-    else await route.continue();
+    const how = await released;
+    if (how === "continue") return route.continue();
+    if (how === "lose") await route.fetch();
+    await route.abort();
   });
   return { sent, release };
 }

@@ -2,7 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import { ChevronRight } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
-import { newKey, request } from "../../api/client";
+import { request } from "../../api/client";
+import { sendKeyed } from "../../api/keyed";
 import { ApiProblem, hasStatus } from "../../api/problem";
 import { keys, queryClient, useAgents } from "../../api/queries";
 import type { AutomationView } from "../../api/types";
@@ -86,7 +87,6 @@ function EditorForm({ stored }: { stored: Stored | null }) {
   );
   const [theirs, setTheirs] = useState<Stored | null>(null);
   const [busy, setBusy] = useState(false);
-  const [creation] = useState(newKey);
   const [, navigate] = useLocation();
   const refusal = useRefusal()("automations:write");
   const fields = useRef<HTMLFormElement>(null);
@@ -117,7 +117,9 @@ function EditorForm({ stored }: { stored: Stored | null }) {
       const body = requestOf(form, base?.view ?? null);
       const { data } =
         base === null
-          ? await request<AutomationView>("POST", "/automations", { body, idempotencyKey: creation })
+          ? await sendKeyed("new automation", body, (idempotencyKey) =>
+              request<AutomationView>("POST", "/automations", { body, idempotencyKey }),
+            )
           : await request<AutomationView>("PUT", `/automations/${base.view.id}`, {
               body,
               query: reset ? { reset: true } : {},

@@ -2,7 +2,8 @@ import { useQueryClient } from "@tanstack/react-query";
 import { ArrowUp, Pencil, Square, X } from "lucide-react";
 import { type KeyboardEvent, memo, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { Link, useSearchParams } from "wouter";
-import { newKey, post } from "../../api/client";
+import { post } from "../../api/client";
+import { sendKeyed } from "../../api/keyed";
 import { hasStatus } from "../../api/problem";
 import { keys, usePermission } from "../../api/queries";
 import type { Approval, Automation, OpenRun, Run, SessionView } from "../../api/types";
@@ -45,8 +46,6 @@ export const Composer = memo(function Composer(props: ComposerProps) {
   const [recalled, setRecalled] = useState(0);
   /** The ID of the run whose message is being edited. */
   const [editing, setEditing] = useState<string | null>(null);
-  /** A message keeps its key until the server has it, so that a second try creates no second message. */
-  const key = useRef<{ content: string; key: string } | null>(null);
   const field = useRef<HTMLTextAreaElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the text is the reason to measure.
   useLayoutEffect(() => {
@@ -72,10 +71,9 @@ export const Composer = memo(function Composer(props: ComposerProps) {
     try {
       await sendDraft(view.id, async (text) => {
         const body = seat === entry ? { text } : { text, seat };
-        const content = JSON.stringify(body);
-        if (key.current?.content !== content) key.current = { content, key: newKey() };
-        await post<Run>(`/sessions/${view.id}/messages`, { body, idempotencyKey: key.current.key });
-        key.current = null;
+        await sendKeyed(view.id, body, (idempotencyKey) =>
+          post<Run>(`/sessions/${view.id}/messages`, { body, idempotencyKey }),
+        );
       });
       await client.invalidateQueries({ queryKey: keys.session(view.id) });
     } catch (problem) {

@@ -1,7 +1,8 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useRef, useState } from "react";
 import { useLocation, useSearchParams } from "wouter";
-import { newKey, post } from "../../api/client";
+import { post } from "../../api/client";
+import { sendKeyed } from "../../api/keyed";
 import { ApiProblem } from "../../api/problem";
 import { keys, useAgents, useInstances, usePermission } from "../../api/queries";
 import type { Agent, Run, Session } from "../../api/types";
@@ -39,7 +40,6 @@ export function NewConversation() {
   const { typed: text, sending } = useDraft("new");
   const busy = sending !== "";
   const [error, setError] = useState<unknown>(null);
-  const key = useRef(newKey());
   /** Created, but its first message was refused: the next try sends the message there. */
   const created = useRef<Session | null>(null);
   const all = agents.data?.items ?? [];
@@ -56,23 +56,21 @@ export function NewConversation() {
     setError(null);
     try {
       await sendDraft("new", async (first) => {
-        created.current ??= await post<Session>("/sessions", {
-          body: {
-            agent: agent.name,
-            title: titleFrom(first),
-            ...(cwd.trim() === "" ? {} : { cwd: cwd.trim() }),
-            ...(placedOn === "" ? {} : { placed_on: placedOn }),
-          },
-          idempotencyKey: key.current,
-        });
-        await post<Run>(`/sessions/${created.current.id}/messages`, {
-          body: { text: first },
-          idempotencyKey: `${key.current}-1`,
+        const body = {
+          agent: agent.name,
+          title: titleFrom(first),
+          ...(cwd.trim() === "" ? {} : { cwd: cwd.trim() }),
+          ...(placedOn === "" ? {} : { placed_on: placedOn }),
+        };
+        await sendKeyed("new", [body, first], async (idempotencyKey) => {
+          created.current ??= await post<Session>("/sessions", { body, idempotencyKey });
+          await post<Run>(`/sessions/${created.current.id}/messages`, {
+            body: { text: first },
+            idempotencyKey: `${idempotencyKey}-1`,
+          });
         });
       });
     } catch (problem) {
-      // A refused request has taken effect nowhere, so the next one is another.
-      if (problem instanceof ApiProblem) key.current = newKey();
       setError(problem);
       return;
     }

@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { sendKeyed } from "../../api/keyed";
+import { Unreachable } from "../../api/problem";
 import { addTyped, draftOf, forgetDrafts, sendDraft, setTyped, showField } from "./drafts";
 
 /** A request whose answer the test gives. */
@@ -131,6 +133,28 @@ test("a text that is not sent loses no draft of another tab", async () => {
   expect(stored.get("matins.draft.i")).toBe("another\n\nfirst and more");
 });
 
+test("a text that is sent again keeps its key, and one that is typed again gets another", async () => {
+  const keys: string[] = [];
+  const lose = () =>
+    sendDraft("j", (text) =>
+      sendKeyed("j", { text }, async (key) => {
+        keys.push(key);
+        throw new Unreachable();
+      }),
+    ).catch(() => undefined);
+  const hide = showField("j");
+  setTyped("j", "go on");
+  await lose();
+  hide();
+  showField("j");
+  await lose();
+  setTyped("j", "");
+  setTyped("j", "go on");
+  await lose();
+  expect(keys[1]).toBe(keys[0]);
+  expect(keys[2]).not.toBe(keys[0]);
+});
+
 test("a text that the storage has not taken is none of another tab", async () => {
   const { send, resolve } = held();
   const hide = showField("k");
@@ -159,9 +183,11 @@ test("without storage a text that is added before its field is shown is kept", (
   hide();
 });
 
-test("a sign-out deletes every draft and nothing else", () => {
+test("a sign-out deletes every draft with its key and nothing else", async () => {
   stored.clear();
   setTyped("g", "first");
+  await sendKeyed("g", "first", () => Promise.reject(new Unreachable())).catch(() => undefined);
+  expect(stored.get("matins.keys")).toContain("first");
   stored.set("matins.draft.new", "second");
   stored.set("matins.goal.new", "{}");
   stored.set("matins.automation.nightly", "{}");

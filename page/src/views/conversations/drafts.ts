@@ -1,5 +1,6 @@
 /** Drafts of messages, kept in the browser so that a reload or an ended sign-in loses nothing. */
 import { useEffect, useSyncExternalStore } from "react";
+import { forgetAllKeys, forgetKeys } from "../../api/keyed";
 
 /** The text in a message field, and the text before it that is on its way to the server. Both are often empty. */
 export interface Draft {
@@ -38,9 +39,10 @@ function write(session: string, text: string): boolean {
 /** Every kind of draft: messages, and the forms of goals and automations. */
 const PREFIXES = ["matins.draft.", "matins.goal.", "matins.automation."];
 
-/** Deletes the drafts of this browser, so that the next person who signs in does not see them. */
+/** Deletes the drafts of this browser and their keys, so that the next person who signs in does not see them. */
 export function forgetDrafts(): void {
   drafts.clear();
+  forgetAllKeys();
   try {
     const stored = Array.from({ length: localStorage.length }, (_, index) => localStorage.key(index) ?? "");
     for (const name of stored)
@@ -73,7 +75,10 @@ function change(session: string, draft: Draft): void {
 
 /** Replaces the text in the field. */
 export function setTyped(session: string, typed: string): void {
-  change(session, { ...draftOf(session), typed });
+  const draft = draftOf(session);
+  // A person who deletes the text of a lost request has seen it arrive. The same text, typed later, is a new message.
+  if (typed === "" && draft.typed !== "" && draft.sending === "") forgetKeys(session);
+  change(session, { ...draft, typed });
 }
 
 /** Adds a paragraph to the text in the field. */

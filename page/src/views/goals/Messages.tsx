@@ -1,6 +1,7 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { type FormEvent, type KeyboardEvent, useId, useRef, useState } from "react";
-import { newKey, post } from "../../api/client";
+import { type FormEvent, type KeyboardEvent, useId, useState } from "react";
+import { post } from "../../api/client";
+import { sendKeyed } from "../../api/keyed";
 import type { Goal } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { ErrorState, errorText, FailureLine } from "../../kit/ErrorState";
@@ -65,20 +66,15 @@ function SeatComposer({ goal }: { goal: Goal }) {
   const draftId = `goal.${goal.id}`;
   const { typed: draft, sending } = useDraft(draftId);
   const [error, setError] = useState<string | null>(null);
-  /** A message keeps its key until the server has it, so that a second try creates no second message. */
-  const key = useRef<{ content: string; key: string } | null>(null);
   const send = async () => {
     if (draft.trim() === "" || sending !== "" || refusal !== null) return;
     setError(null);
     try {
       await sendDraft(draftId, async (text) => {
-        const content = JSON.stringify([to, text]);
-        if (key.current?.content !== content) key.current = { content, key: newKey() };
-        await post(`/sessions/${goal.id}/seat-messages`, {
-          body: { to, text },
-          idempotencyKey: key.current.key,
-        });
-        key.current = null;
+        const body = { to, text };
+        await sendKeyed(draftId, body, (idempotencyKey) =>
+          post(`/sessions/${goal.id}/seat-messages`, { body, idempotencyKey }),
+        );
       });
       refetchGoal(goal.id);
     } catch (problem) {

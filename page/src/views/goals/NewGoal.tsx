@@ -1,7 +1,8 @@
 import { ChevronRight } from "lucide-react";
 import { type FormEvent, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
-import { newKey, post } from "../../api/client";
+import { post } from "../../api/client";
+import { forgetKeys, sendKeyed } from "../../api/keyed";
 import { ApiProblem } from "../../api/problem";
 import { keys, queryClient, useAgents } from "../../api/queries";
 import type { Goal } from "../../api/types";
@@ -18,6 +19,7 @@ import { bringsAgents, seatsText, TEAMS } from "./teams";
 import { titleOfGoal } from "./words";
 
 const DRAFT = "matins.goal.new";
+const KEY_TARGET = "new goal";
 
 function readDraft(): NewGoalForm {
   try {
@@ -28,8 +30,11 @@ function readDraft(): NewGoalForm {
 }
 
 function writeDraft(form: NewGoalForm): void {
+  const isEmpty = JSON.stringify(form) === JSON.stringify(EMPTY);
+  // The same goal, written after the form was discarded, is a new one.
+  if (isEmpty) forgetKeys(KEY_TARGET);
   try {
-    if (JSON.stringify(form) === JSON.stringify(EMPTY)) localStorage.removeItem(DRAFT);
+    if (isEmpty) localStorage.removeItem(DRAFT);
     else localStorage.setItem(DRAFT, JSON.stringify(form));
   } catch {
     // Without storage the draft lasts as long as the tab.
@@ -44,7 +49,6 @@ export default function NewGoal() {
   const [, navigate] = useLocation();
   const refusal = useRefusal()("sessions:write");
   const agents = useAgents();
-  const key = useRef(newKey());
   const fields = useRef<HTMLFormElement>(null);
   useEffect(() => writeDraft(form), [form]);
   useFailureFocus(fields, failure);
@@ -68,17 +72,15 @@ export default function NewGoal() {
     setBusy(true);
     setFailure(null);
     try {
-      const goal = await post<Goal>("/goals", {
-        body: requestOfForm(form, agent),
-        idempotencyKey: key.current,
-      });
+      const body = requestOfForm(form, agent);
+      const goal = await sendKeyed(KEY_TARGET, body, (idempotencyKey) =>
+        post<Goal>("/goals", { body, idempotencyKey }),
+      );
       writeDraft(EMPTY);
       queryClient.invalidateQueries({ queryKey: keys.goals });
       toast(`${titleOfGoal(goal)} is ${form.draft ? "a draft" : "started"}`);
       navigate(addressOfGoal(goal.id));
     } catch (error) {
-      // A refused request has taken effect nowhere, so the next one is another.
-      if (error instanceof ApiProblem) key.current = newKey();
       const field = error instanceof ApiProblem ? fieldOfProblem(error.problem.field) : null;
       setFailure({ field, text: errorText(error) });
       setBusy(false);

@@ -1,7 +1,7 @@
 /** The form that adds an instance with a folder, and the token and the command of its runtime. */
-import { useRef, useState } from "react";
-import { newKey, request } from "../../api/client";
-import { ApiProblem } from "../../api/problem";
+import { useState } from "react";
+import { request } from "../../api/client";
+import { sendKeyed } from "../../api/keyed";
 import type { Instance, InstanceRequest, RuntimeToken } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { Copy } from "../../kit/Copy";
@@ -55,7 +55,6 @@ export function AddInstance(props: { onClose(): void; onMade(made: MadeToken): v
   const [name, setName] = useState("");
   const [folder, setFolder] = useState("");
   const [runtimeFolder, setRuntimeFolder] = useState("");
-  const key = useRef(newKey());
   const submit = async () => {
     const there = runtimeFolder.trim();
     const body: InstanceRequest = {
@@ -64,18 +63,11 @@ export function AddInstance(props: { onClose(): void; onMade(made: MadeToken): v
       folder: folder.trim(),
       runtime_folder: there === "" ? null : there,
     };
-    try {
-      const { data } = await request<RuntimeToken>("POST", "/instances", {
-        body,
-        idempotencyKey: key.current,
-      });
-      refetch("instances");
-      props.onMade({ ...data, title: `${data.instance.name} is added` });
-    } catch (problem) {
-      // A corrected form is another creation.
-      if (problem instanceof ApiProblem) key.current = newKey();
-      throw problem;
-    }
+    const { data } = await sendKeyed("new instance", body, (idempotencyKey) =>
+      request<RuntimeToken>("POST", "/instances", { body, idempotencyKey }),
+    );
+    refetch("instances");
+    props.onMade({ ...data, title: `${data.instance.name} is added` });
   };
   return (
     <FormDialog

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { get, newKey, post, request } from "../../api/client";
+import { sendKeyed } from "../../api/keyed";
 import type { Delivery, Endpoint, EndpointCreated, NotificationKind, Page } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { ErrorState, errorText } from "../../kit/ErrorState";
@@ -174,7 +175,6 @@ function AddEndpoint({ onClose, onMade }: { onClose(): void; onMade(endpoint: En
   const [name, setName] = useState("");
   const [url, setUrl] = useState("");
   const [kinds, setKinds] = useState<NotificationKind[]>(["run.failed", "run.missed", "approval.requested"]);
-  const [key] = useState(newKey);
   const toggle = (kind: NotificationKind) =>
     setKinds((now) => (now.includes(kind) ? now.filter((each) => each !== kind) : [...now, kind]));
   return (
@@ -183,10 +183,10 @@ function AddEndpoint({ onClose, onMade }: { onClose(): void; onMade(endpoint: En
       note="Notifications are signed with a secret that is shown once."
       action="Add"
       submit={async () => {
-        const { data } = await request<EndpointCreated>("POST", "/endpoints", {
-          body: { name: name.trim(), url: url.trim(), events: kinds },
-          idempotencyKey: key,
-        });
+        const body = { name: name.trim(), url: url.trim(), events: kinds };
+        const { data } = await sendKeyed("new endpoint", body, (idempotencyKey) =>
+          request<EndpointCreated>("POST", "/endpoints", { body, idempotencyKey }),
+        );
         refetch("endpoints");
         onMade(data);
       }}

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { get, newKey, request } from "../../api/client";
+import { get, request } from "../../api/client";
+import { sendKeyed } from "../../api/keyed";
 import type { BudgetUsage, Tenant, TenantCreated } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { count, money, plural } from "../../kit/format";
@@ -124,17 +125,16 @@ function EditBudget({ tenant, onClose }: { tenant: Tenant; onClose(): void }) {
 
 function AddTenant({ onClose, onMade }: { onClose(): void; onMade(tenant: TenantCreated): void }) {
   const [name, setName] = useState("");
-  const [key] = useState(newKey);
   return (
     <FormDialog
       title="New tenant"
       note="A tenant sees nothing of the others. Its first admin gets a token that is shown once."
       action="Make it"
       submit={async () => {
-        const { data } = await request<TenantCreated>("POST", "/tenants", {
-          body: { name: name.trim() },
-          idempotencyKey: key,
-        });
+        const body = { name: name.trim() };
+        const { data } = await sendKeyed("new tenant", body, (idempotencyKey) =>
+          request<TenantCreated>("POST", "/tenants", { body, idempotencyKey }),
+        );
         refetch("tenants");
         onMade(data);
       }}

@@ -1,5 +1,6 @@
 import { useState } from "react";
-import { newKey, request } from "../../api/client";
+import { request } from "../../api/client";
+import { sendKeyed } from "../../api/keyed";
 import { useWhoami } from "../../api/queries";
 import type { Role, Token, TokenCreated, TokenRevoked } from "../../api/types";
 import { Button } from "../../kit/Button";
@@ -119,7 +120,13 @@ function AddToken({ onClose, onMade }: { onClose(): void; onMade(token: TokenCre
   const [name, setName] = useState("");
   const [role, setRole] = useState<Role>("member");
   const [life, setLife] = useState("");
-  const [key] = useState(newKey);
+  // The instant belongs to the choice, so that a second try is the same request.
+  const [expires, setExpires] = useState<string | null>(null);
+  const choose = (value: string) => {
+    const days = LIVES.find((each) => each.value === value)?.days ?? null;
+    setLife(value);
+    setExpires(days === null ? null : new Date(Date.now() + days * 86_400_000).toISOString());
+  };
   return (
     <FormDialog
       title="New token"
@@ -131,12 +138,10 @@ function AddToken({ onClose, onMade }: { onClose(): void; onMade(token: TokenCre
       }
       action="Make it"
       submit={async () => {
-        const days = LIVES.find((each) => each.value === life)?.days ?? null;
-        const expires = days === null ? null : new Date(Date.now() + days * 86_400_000).toISOString();
-        const { data } = await request<TokenCreated>("POST", "/tokens", {
-          body: { name: name.trim(), role, ...(expires === null ? {} : { expires_at: expires }) },
-          idempotencyKey: key,
-        });
+        const body = { name: name.trim(), role, ...(expires === null ? {} : { expires_at: expires }) };
+        const { data } = await sendKeyed("new token", body, (idempotencyKey) =>
+          request<TokenCreated>("POST", "/tokens", { body, idempotencyKey }),
+        );
         refetch("tokens");
         onMade(data);
       }}
@@ -150,7 +155,7 @@ function AddToken({ onClose, onMade }: { onClose(): void; onMade(token: TokenCre
           </option>
         ))}
       </SelectField>
-      <SelectField label="Valid for" value={life} onChange={(event) => setLife(event.target.value)}>
+      <SelectField label="Valid for" value={life} onChange={(event) => choose(event.target.value)}>
         {LIVES.map((each) => (
           <option key={each.value} value={each.value}>
             {each.label}
