@@ -1,1 +1,0 @@
-import{$n as e,T as t,er as n,ln as r,rr as i}from"./index-CEVbZzKj.js";var a=i(n(),1),o=e();function s({text:e}){let[n,i]=(0,a.useState)(!1);return(0,o.jsx)(r,{size:`small`,onClick:async()=>{await t(e)&&i(!0)},children:n?`Copied`:`Copy`})}export{s as t};
