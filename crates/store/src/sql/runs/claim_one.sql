@@ -21,8 +21,9 @@ where id = $4 and (instance_id is null or instance_id = $3)
       -- format above 1.
       select id from agent_definitions where needs_format > $5 and needs_format > 1
       union all
-      select s.id from harnesses h join agent_definitions s on s.harness_id = h.id
-      where h.needs_format > 1 and h.needs_format > $5
+      -- `cross join`: SQLite reads the agents first, of which there are seldom any, and not the seats of all sessions.
+      select s.id from harnesses h cross join agent_definitions s
+      where s.harness_id = h.id and h.needs_format > 1 and h.needs_format > $5
   )
   and id not in (select run_id from directory_refusals where instance_id = $3)
 returning id, tenant_id, attempt, input_at, session_id,

@@ -50,7 +50,8 @@ select
     exists (
         select 1
         from goals g
-        join agent_definitions d on d.session_id = g.session_id
+        -- `cross join`: SQLite reads the goals first, and not the seats of all sessions.
+        cross join agent_definitions d
         left join instances i on i.tenant_id = d.tenant_id and i.id = d.instance_id
         left join agent_runs r on r.seat_id = d.id and r.status in ('queued', 'delivered', 'running')
         left join agent_runs w on w.seat_id = d.id and w.status = 'deferred' and w.task_id is not null
@@ -64,7 +65,8 @@ select
                 limit 1
             ), d.instance_id)
         end
-        where g.state in ('active', 'paused') and g.needs_format <= $2 and d.presence <> 'removed'
+        where g.state in ('active', 'paused') and g.needs_format <= $2 and d.session_id = g.session_id
+          and d.presence <> 'removed'
           and d.presence <> case
               when i.state = 'gone' then 'removed'
               when v.stopped_at is not null or v.seen_at < $4 then 'offline'

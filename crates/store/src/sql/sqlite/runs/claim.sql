@@ -32,8 +32,9 @@ too_new_seats (id) as materialized (
     -- format above 1.
     select id from agent_definitions where needs_format > $6 and needs_format > 1
     union all
-    select s.id from harnesses h join agent_definitions s on s.harness_id = h.id
-    where h.needs_format > 1 and h.needs_format > $6
+    -- `cross join`: SQLite reads the agents first, of which there are seldom any, and not the seats of all sessions.
+    select s.id from harnesses h cross join agent_definitions s
+    where s.harness_id = h.id and h.needs_format > 1 and h.needs_format > $6
 ),
 -- Runs whose directory is not on this server. There are seldom any.
 refused (id) as materialized (

@@ -3,13 +3,14 @@
 -- without a seat belong to the entry seat of the session to which their automation is bound.
 -- Each row: $1 run whose turn begins, $2 its seat
 with item (run_id, seat_id) as (values /* row */ ($1, $2)),
-seat (run_id, seat_id, session_id, is_entry, since) as (
+-- Materialized, because SQLite would otherwise begin some of the joins below at the seats of all sessions.
+seat (run_id, seat_id, session_id, is_entry, since) as materialized (
     -- Occurrences may be missed at the very instant at which the first run creates the session.
     select i.run_id, d.id, d.session_id, d.is_entry, coalesce(d.runs_reported_until, d.created_at - 1)
     from item i
     join agent_definitions d on d.id = i.seat_id
 ),
-target (run_id, since, automation_id) as (
+target (run_id, since, automation_id) as materialized (
     select s.run_id, s.since, a.id
     from seat s
     join automations a on a.id in (
