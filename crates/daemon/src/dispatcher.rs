@@ -3,10 +3,10 @@
 //! **Invariant:** a run becomes `delivered` only after the write of its file is confirmed. A failed write is retried after a
 //! pause, and the run shows the reason. All servers share the work: each file is claimed before it is written.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use model::{Timestamp, limits};
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use crate::deliveries::{Deliveries, OpenFolder};
@@ -24,12 +24,34 @@ pub async fn deliver_due(host: &Host) -> Result<usize, Error> {
     deliveries.deliver_due().await
 }
 
+/// After it has looked for due files, the dispatcher waits this many times as long as that took: it reads all waiting files,
+/// and with thousands of them must leave the database to others.
+const REST_PER_LOOK: u32 = 10;
+/// The longest of these rests, so that one slow look delays no file by much.
+const LONGEST_REST: Duration = Duration::from_millis(500);
+
 /// The dispatcher loop of one server. It starts the deliveries and does not wait for them, because a folder may hang.
 pub(crate) struct Dispatcher {
-    pub(crate) deliveries: Deliveries,
-    pub(crate) tasks: TaskTracker,
+    deliveries: Deliveries,
+    tasks: TaskTracker,
     /// Ends the deliveries at once when cancelled.
-    pub(crate) requeue: CancellationToken,
+    requeue: CancellationToken,
+    rest_until: Instant,
+}
+
+impl Dispatcher {
+    pub(crate) fn new(
+        deliveries: Deliveries,
+        tasks: TaskTracker,
+        requeue: CancellationToken,
+    ) -> Self {
+        Self {
+            deliveries,
+            tasks,
+            requeue,
+            rest_until: Instant::now(),
+        }
+    }
 }
 
 impl LoopBody for Dispatcher {
@@ -39,7 +61,14 @@ impl LoopBody for Dispatcher {
         if !self.deliveries.time_is_known() {
             return Ok(None);
         }
+        let began = Instant::now();
+        let rest = self.rest_until.saturating_duration_since(began);
+        if rest > Duration::ZERO {
+            return Ok(Some(now + rest));
+        }
         let due = self.deliveries.start_due(now).await?;
+        let rest = began.elapsed() * REST_PER_LOOK;
+        self.rest_until = Instant::now() + rest.min(LONGEST_REST);
         let has_started = !due.tasks.is_empty();
         for task in due.tasks {
             let requeue = self.requeue.clone();

@@ -151,15 +151,9 @@ impl Daemon {
             requeue.clone(),
             Arc::clone(&signals.notifier),
         );
-        let dispatcher = Dispatcher {
-            deliveries: Deliveries::new(
-                host.clone(),
-                stop.clone(),
-                Arc::clone(&signals.dispatcher),
-            ),
-            tasks: delivery_tasks.clone(),
-            requeue: requeue.clone(),
-        };
+        let freed = Arc::clone(&signals.dispatcher);
+        let deliveries = Deliveries::new(host.clone(), stop.clone(), freed);
+        let dispatcher = Dispatcher::new(deliveries, delivery_tasks.clone(), requeue.clone());
         let checks = ChecksRunner::new(
             host.clone(),
             delivery_tasks.clone(),
