@@ -136,6 +136,11 @@ impl Deliveries {
         self.host.time_is_known()
     }
 
+    /// Waits for a future. Returns `None` at once when no more files may be claimed.
+    pub(crate) async fn until_stopped<T>(&self, waiting: impl Future<Output = T>) -> Option<T> {
+        self.stop.run_until_cancelled(waiting).await
+    }
+
     /// Returns a task for each instance with due files that is not busy, and reserves the instance for it.
     pub(crate) async fn start_due(&self, now: Timestamp) -> Result<DueDeliveries, Error> {
         let mut due = DueDeliveries {

@@ -6,7 +6,10 @@
 use std::{sync::Arc, time::Duration};
 
 use model::{Timestamp, limits};
-use tokio::{sync::Notify, time::Instant};
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep_until},
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use crate::deliveries::{Deliveries, OpenFolder};
@@ -61,11 +64,11 @@ impl LoopBody for Dispatcher {
         if !self.deliveries.time_is_known() {
             return Ok(None);
         }
-        let began = Instant::now();
-        let rest = self.rest_until.saturating_duration_since(began);
-        if rest > Duration::ZERO {
-            return Ok(Some(now + rest));
+        let rested = sleep_until(self.rest_until);
+        if self.deliveries.until_stopped(rested).await.is_none() {
+            return Ok(None);
         }
+        let began = Instant::now();
         let due = self.deliveries.start_due(now).await?;
         let rest = began.elapsed() * REST_PER_LOOK;
         self.rest_until = Instant::now() + rest.min(LONGEST_REST);

@@ -95,7 +95,7 @@ pub(crate) use presence::{
     seats_of_removed_instance_take_no_task_of_each_other,
     server_that_comes_and_goes_is_awaited_until_one_deadline,
     task_of_removed_instance_moves_to_another_seat, task_waits_for_seat_whose_server_is_offline,
-    turn_that_waits_for_files_of_removed_instance_begins_elsewhere,
+    turn_that_waits_for_files_of_removed_instance_begins_on_another,
 };
 pub(crate) use reports::{
     agent_without_tools_fails_as_unavailable,
@@ -166,7 +166,7 @@ behaviours! {
             server_that_comes_and_goes_is_awaited_until_one_deadline,
             goal_whose_server_comes_and_goes_is_given_up,
             retry_on_removed_seat_is_cancelled_as_its_task_moves,
-            turn_that_waits_for_files_of_removed_instance_begins_elsewhere,
+            turn_that_waits_for_files_of_removed_instance_begins_on_another,
             seats_of_removed_instance_take_no_task_of_each_other,
             goals_are_listed_with_their_tasks_and_usage, task_has_texts_findings_and_runs,
             report_has_verdicts_and_text_of_planner, budget_and_time_of_goal_are_changed,

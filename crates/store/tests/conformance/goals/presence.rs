@@ -370,7 +370,9 @@ pub(crate) async fn seats_of_removed_instance_take_no_task_of_each_other(db: &Te
     assert_eq!(stage.tasks(session).await[1], "a RUNNING nothing");
 }
 
-pub(crate) async fn turn_that_waits_for_files_of_removed_instance_begins_elsewhere(db: &TestStore) {
+pub(crate) async fn turn_that_waits_for_files_of_removed_instance_begins_on_another(
+    db: &TestStore,
+) {
     let mut stage = Stage::setup(db).await;
     let session = stage
         .planned_goal(db, team(1, None), &[work("a", &[])])
