@@ -22,8 +22,9 @@ use store::{GoalChange, NewGoal, RunFilter, Scope, Store, TaskReport};
 use uuid::Uuid;
 
 use crate::{
-    checks::{check_history, check_state, runs_oldest_first, snapshot},
-    child::{Job, JobContext, Task},
+    checks::{check_history, check_state, runs_of_filter, snapshot},
+    child::{ChildEnd, Job, JobContext, Task},
+    points::{NO_POINT, Shard},
     stage::{Database, TestBed, test_instance},
     tool_calls::{SECRET_HASH, caller},
     transitions::{
@@ -264,9 +265,12 @@ impl CrashingGoal {
 
 /// Returns the runs of the tasks of a goal: the task, whether the turn is a review, and the status.
 async fn runs_of(store: &Store, session: SessionId) -> Vec<(TaskId, bool, RunStatus)> {
-    let runs = runs_oldest_first(store).await.into_iter();
-    let own = runs.filter(|run| run.session_id == Some(session));
-    own.filter_map(|run| {
+    let filter = RunFilter {
+        session: Some(session),
+        ..RunFilter::default()
+    };
+    let runs = runs_of_filter(store, filter).await.into_iter();
+    runs.filter_map(|run| {
         let task = run.task.as_ref()?;
         Some((task.id, task.is_review, run.status()))
     })
@@ -356,38 +360,46 @@ fn job_of(stage: &TestBed, task: Task, point: u64) -> Job {
     }
 }
 
-/// Aborts a process at each point of a transition, until a process reaches its end.
+/// Aborts a process at each point of a transition. The first process reaches its end, so that the points are known.
 pub(crate) async fn abort_at_each_point(transition: GoalTransition, database: Database) {
     let mut stage = TestBed::new(database).await;
-    for point in 1.. {
-        let goal = CrashingGoal::prepare(&stage, transition, point).await;
-        let job = job_of(&stage, Task::Goal(transition, goal.about()), point);
-        let before = snapshot(&stage.store).await;
-        let died = job.run();
-        let changed = snapshot(&stage.store).await != before;
-        check_state(&stage.store).await;
-        // Exactly one commit separates the old state from the new one.
-        let committed = died.points.iter().any(|point| point == "committed");
-        assert_eq!(changed, committed, "point {point}: {:?}", died.points);
-        let state = goal.recover(&mut stage).await;
-        goal.check_tasks(&stage.store, state, committed).await;
-        check_history(&stage.store, &runs_ended_by_agents(&stage)).await;
-        // The aborted worker changes nothing when it continues.
-        let before = snapshot(&stage.store).await;
-        let (worker, now) = (crashed_worker(), stage.instant());
-        let outcome = finished_with_answer();
-        let late = stage.store.finish(goal.run, &worker, &outcome, now);
-        assert_eq!(late.await.unwrap(), WriteOutcome::Fenced, "I4");
-        assert_eq!(snapshot(&stage.store).await, before, "I4");
-        if !died.aborted {
-            let count = died.points.len();
-            assert!(count >= 3, "{transition:?} has {:?}", died.points);
-            println!(
-                "{transition:?} on {database:?}: {count} points: {:?}",
-                died.points
-            );
-            return;
+    let ended = abort_at_point(&mut stage, transition, NO_POINT).await;
+    let count = ended.points.len();
+    assert!(!ended.aborted && count >= 3, "{transition:?}: {ended:?}");
+    println!(
+        "{transition:?} on {database:?}: {count} points: {:?}",
+        ended.points
+    );
+    let shard = Shard::of(database);
+    for (name, point) in ended.points.iter().zip(1..) {
+        if shard.has_named(point, name) {
+            let died = abort_at_point(&mut stage, transition, point).await;
+            assert!(died.aborted, "point {point}, {name}: {:?}", died.points);
+            assert_eq!(died.points.len() as u64, point);
         }
-        assert_eq!(died.points.len() as u64, point);
     }
+}
+
+/// Aborts a process at one point of a transition, and checks the recovery.
+async fn abort_at_point(stage: &mut TestBed, transition: GoalTransition, point: u64) -> ChildEnd {
+    let goal = CrashingGoal::prepare(stage, transition, point).await;
+    let job = job_of(stage, Task::Goal(transition, goal.about()), point);
+    let before = snapshot(&stage.store).await;
+    let died = job.run();
+    let changed = snapshot(&stage.store).await != before;
+    check_state(&stage.store).await;
+    // Exactly one commit separates the old state from the new one.
+    let committed = died.points.iter().any(|point| point == "committed");
+    assert_eq!(changed, committed, "point {point}: {:?}", died.points);
+    let state = goal.recover(stage).await;
+    goal.check_tasks(&stage.store, state, committed).await;
+    check_history(&stage.store, &runs_ended_by_agents(stage)).await;
+    // The aborted worker changes nothing when it continues.
+    let before = snapshot(&stage.store).await;
+    let (worker, now) = (crashed_worker(), stage.instant());
+    let outcome = finished_with_answer();
+    let late = stage.store.finish(goal.run, &worker, &outcome, now);
+    assert_eq!(late.await.unwrap(), WriteOutcome::Fenced, "I4");
+    assert_eq!(snapshot(&stage.store).await, before, "I4");
+    died
 }

@@ -11,6 +11,7 @@
 mod checks;
 mod child;
 mod goals;
+mod points;
 #[path = "../turns/routes.rs"]
 mod routes;
 mod runtimes;

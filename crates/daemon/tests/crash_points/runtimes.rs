@@ -34,8 +34,9 @@ use tokio::{
 };
 
 use crate::{
-    checks::{check_history, runs_oldest_first},
+    checks::{check_history, open_runs},
     child::{ChildEnd, Job, Task},
+    points::Shard,
     routes::routes,
     stage::{Database, TestBed, host, instant, open},
     turns::{
@@ -244,9 +245,8 @@ impl FolderStage {
     }
 
     async fn is_over(&self, automation: AutomationId) -> bool {
-        let all = runs_oldest_first(&self.stage.store).await;
-        let fired = all.iter().any(|run| run.automation_id == Some(automation));
-        fired && all.iter().all(|run| run.status().is_over())
+        let has_fired = !runs_of(&self.stage.store, automation).await.is_empty();
+        has_fired && open_runs(&self.stage.store).await.is_empty()
     }
 
     /// Lets another runtime go on until all runs are over and no file waits.
@@ -263,7 +263,7 @@ impl FolderStage {
                 return;
             }
         }
-        let open = runs_oldest_first(&self.stage.store).await;
+        let open = open_runs(&self.stage.store).await;
         panic!("I3: not everything of {automation} is over: {open:#?}");
     }
 
@@ -282,7 +282,8 @@ impl FolderStage {
 pub(crate) async fn abort_runtime_at_each_point(database: Database, cause: Cause) {
     let mut stage = FolderStage::new(database).await;
     let mut ended_well = BTreeSet::new();
-    for point in 1.. {
+    let shard = Shard::of(database);
+    for point in (1..).filter(|point| shard.has(*point)) {
         let script = Script::new(stage.home().join(format!("agent-{point}")))
             .prompt([Step::Thought("Hm.".into()), Step::Echo]);
         let automation = add_automation(&mut stage, point, &script).await;
@@ -331,7 +332,8 @@ pub(crate) async fn abort_runtime_at_each_point(database: Database, cause: Cause
 pub(crate) async fn abort_dispatcher_at_each_point(database: Database) {
     let mut stage = FolderStage::new(database).await;
     let mut ended_well = BTreeSet::new();
-    for point in 1.. {
+    let shard = Shard::of(database);
+    for point in (1..).filter(|point| shard.has(*point)) {
         let script = Script::new(stage.home().join(format!("agent-{point}"))).prompt([Step::Echo]);
         let automation = add_automation(&mut stage, point, &script).await;
         let now = stage.stage.advance(Duration::from_secs(1));

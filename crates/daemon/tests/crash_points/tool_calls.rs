@@ -1,7 +1,7 @@
 //! Calls of tools with the secret of a run whose process was aborted. Each tool that writes makes, changes or deletes
 //! something before the abort. After it, the same tools must change nothing.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use model::{
     AgentId, RunId, SessionId, Timestamp, WorkerId,
@@ -170,7 +170,7 @@ pub(crate) async fn check_calls_are_refused(
 }
 
 /// Returns everything that is stored, with the objects that tools make in a session, to compare before and after.
-async fn rows(store: &Store, run: RunId, session: SessionId, now: Timestamp) -> Vec<String> {
+async fn rows(store: &Store, run: RunId, session: SessionId, now: Timestamp) -> BTreeSet<String> {
     let mut rows = snapshot(store).await;
     let run = store.run(Scope::System, run).await.unwrap();
     let owners = [
@@ -183,15 +183,15 @@ async fn rows(store: &Store, run: RunId, session: SessionId, now: Timestamp) -> 
             ..MemoryPage::default()
         };
         let entries = store.memory_entries(Scope::System, owner, &page, now).await;
-        rows.push(format!("{:?}", entries.unwrap()));
+        rows.insert(format!("{:?}", entries.unwrap()));
     }
     let filter = QuestionFilter {
         session: Some(session),
         ..QuestionFilter::default()
     };
     let questions = store.question_page(run.tenant_id, filter, Page::first(1000));
-    rows.push(format!("{:?}", questions.await.unwrap()));
+    rows.insert(format!("{:?}", questions.await.unwrap()));
     let artifacts = store.artifact_page(run.tenant_id, session, "", Page::first(1000));
-    rows.push(format!("{:?}", artifacts.await.unwrap()));
+    rows.insert(format!("{:?}", artifacts.await.unwrap()));
     rows
 }

@@ -16,8 +16,9 @@ use store::{Scope, Store, database::Statement, params};
 use uuid::Uuid;
 
 use crate::{
-    checks::{check_history, check_state, runs_oldest_first, snapshot},
+    checks::{check_history, check_state, open_runs, runs_oldest_first, snapshot},
     child::{ChildEnd, Job, JobContext, Task},
+    points::{NO_POINT, Shard},
     stage::{Database, TestBed, test_instance},
     tool_calls::{self, SECRET_HASH},
 };
@@ -240,68 +241,72 @@ pub(crate) fn runs_ended_by_agents(stage: &TestBed) -> BTreeSet<RunId> {
     ledger.lines().map(|line| line.parse().unwrap()).collect()
 }
 
-/// Aborts a process at each point of a transition, until a process reaches its end.
+/// Aborts a process at each point of a transition. The first process reaches its end, so that the points are known.
 pub(crate) async fn abort_at_each_point(transition: Transition, database: Database) {
     let mut stage = TestBed::new(database).await;
-    for point in 1.. {
-        let (about, run) = prepare_transition(&mut stage, transition).await;
-        let job = Job {
-            url: stage.url.clone(),
-            home: stage.path(),
-            point,
-            now: stage.now,
-            task: Task::Transition(transition, about.clone()),
-        };
-        // The end of a run ends its tools with it.
-        let session: SessionId = about[0].parse().unwrap();
-        let caller = run.filter(|_| transition.ends_run());
-        let caller = caller.map(|run| tool_calls::caller(run, crashed_worker(), SECRET_HASH));
-        if let Some(caller) = &caller {
-            let now = stage.instant();
-            tool_calls::write_with_each_tool(&stage.store, caller, session, now).await;
+    let ended = abort_at_point(&mut stage, transition, NO_POINT).await;
+    let count = ended.points.len();
+    assert!(!ended.aborted && count >= 3, "{transition:?}: {ended:?}");
+    println!(
+        "{transition:?} on {database:?}: {count} points: {:?}",
+        ended.points
+    );
+    let shard = Shard::of(database);
+    for (name, point) in ended.points.iter().zip(1..) {
+        if shard.has_named(point, name) {
+            let died = abort_at_point(&mut stage, transition, point).await;
+            assert!(died.aborted, "point {point}, {name}: {:?}", died.points);
+            assert_eq!(died.points.len() as u64, point);
         }
-        let before = snapshot(&stage.store).await;
-        let died = job.run();
-        let changed = snapshot(&stage.store).await != before;
-        check_state(&stage.store).await;
-        let last = died.points.last().map_or("", String::as_str);
-        // The transition is atomic: exactly one commit separates the old state from the new one.
-        let committed = died.points.iter().any(|point| point == "committed");
-        assert_eq!(
-            changed, committed,
-            "point {point}, {last}: {:?}",
-            died.points
-        );
-        if let Some(caller) = caller.as_ref().filter(|_| committed) {
-            let now = stage.instant();
-            tool_calls::check_calls_are_refused(&stage.store, caller, session, now).await;
-        }
-
-        recover(&mut stage, transition, &about).await;
-        check_inputs_exist_once(&stage, transition, &about, committed).await;
-        if let Some(run) = run {
-            check_crashed_worker_is_fenced(&stage.store, run, stage.instant()).await;
-        }
-        if let Some(caller) = &caller {
-            let now = stage.instant();
-            tool_calls::check_calls_are_refused(&stage.store, caller, session, now).await;
-        }
-        check_history(&stage.store, &runs_ended_by_agents(&stage)).await;
-        if !died.aborted {
-            report(transition, database, &died);
-            return;
-        }
-        assert_eq!(died.points.len() as u64, point);
     }
 }
 
-fn report(transition: Transition, database: Database, died: &ChildEnd) {
-    let count = died.points.len();
-    assert!(count >= 3, "{transition:?} has {:?}", died.points);
-    println!(
-        "{transition:?} on {database:?}: {count} points: {:?}",
+/// Aborts a process at one point of a transition, and checks the recovery.
+async fn abort_at_point(stage: &mut TestBed, transition: Transition, point: u64) -> ChildEnd {
+    let (about, run) = prepare_transition(stage, transition).await;
+    let job = Job {
+        url: stage.url.clone(),
+        home: stage.path(),
+        point,
+        now: stage.now,
+        task: Task::Transition(transition, about.clone()),
+    };
+    // The end of a run ends its tools with it.
+    let session: SessionId = about[0].parse().unwrap();
+    let caller = run.filter(|_| transition.ends_run());
+    let caller = caller.map(|run| tool_calls::caller(run, crashed_worker(), SECRET_HASH));
+    if let Some(caller) = &caller {
+        let now = stage.instant();
+        tool_calls::write_with_each_tool(&stage.store, caller, session, now).await;
+    }
+    let before = snapshot(&stage.store).await;
+    let died = job.run();
+    let changed = snapshot(&stage.store).await != before;
+    check_state(&stage.store).await;
+    let last = died.points.last().map_or("", String::as_str);
+    // The transition is atomic: exactly one commit separates the old state from the new one.
+    let committed = died.points.iter().any(|point| point == "committed");
+    assert_eq!(
+        changed, committed,
+        "point {point}, {last}: {:?}",
         died.points
     );
+    if let Some(caller) = caller.as_ref().filter(|_| committed) {
+        let now = stage.instant();
+        tool_calls::check_calls_are_refused(&stage.store, caller, session, now).await;
+    }
+
+    recover(stage, transition, &about).await;
+    check_inputs_exist_once(stage, transition, &about, committed).await;
+    if let Some(run) = run {
+        check_crashed_worker_is_fenced(&stage.store, run, stage.instant()).await;
+    }
+    if let Some(caller) = &caller {
+        let now = stage.instant();
+        tool_calls::check_calls_are_refused(&stage.store, caller, session, now).await;
+    }
+    check_history(&stage.store, &runs_ended_by_agents(stage)).await;
+    died
 }
 
 /// Prepares the state in which the transition begins: a run with a second one behind it, and an automation.
@@ -430,17 +435,13 @@ async fn recover(stage: &mut TestBed, transition: Transition, about: &[String; 3
                 .await;
             assert_eq!(settled.unwrap(), WriteOutcome::Committed);
         }
-        let open = runs_oldest_first(&store)
-            .await
-            .into_iter()
-            .any(|run| !run.status().is_over());
-        if !open {
+        if open_runs(&store).await.is_empty() {
             return;
         }
     }
     panic!(
         "I3: not everything is over: {:#?}",
-        runs_oldest_first(&store).await.last()
+        open_runs(&store).await.last()
     );
 }
 

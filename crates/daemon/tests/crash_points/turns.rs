@@ -7,7 +7,7 @@ use model::{
     AutomationId, RunId, agent::AgentConfig, entity::Run, policy::Policies, run::RunStatus,
     turn::WriteOutcome,
 };
-use store::{RunFilter, Scope, Store};
+use store::{RunFilter, Store};
 use testkit::{
     processes::processes_with_marker,
     scripted::{Event, PromptLog, Script, Step},
@@ -16,8 +16,9 @@ use tokio::time::{Instant, sleep};
 use turn::TurnControl;
 
 use crate::{
-    checks::{check_history, runs_oldest_first, snapshot},
+    checks::{check_history, open_runs, runs_of_filter, snapshot},
     child::{ChildEnd, Job, Task},
+    points::Shard,
     stage::{Database, TestBed, host, instant, open},
     tool_calls,
 };
@@ -39,15 +40,7 @@ pub(crate) async fn runs_of(store: &Store, automation: AutomationId) -> Vec<Run>
         automation: Some(automation),
         ..RunFilter::default()
     };
-    let mut runs = loop {
-        match store.runs(Scope::System, filter.clone(), 100).await {
-            Ok(runs) => break runs,
-            // Hundreds of processes at once may leave a connection idle for longer than the database permits.
-            Err(error) => assert!(error.is_transient(), "{error:?}"),
-        }
-    };
-    runs.reverse();
-    runs
+    runs_of_filter(store, filter).await
 }
 
 /// Runs the job of a child: serves until the automation's run is over.
@@ -77,7 +70,8 @@ pub(crate) async fn serve_until_run_is_over(
 pub(crate) async fn abort_turn_at_each_point(database: Database) {
     let mut stage = TestBed::new(database).await;
     let mut ended_well = BTreeSet::new();
-    for point in 1.. {
+    let shard = Shard::of(database);
+    for point in (1..).filter(|point| shard.has(*point)) {
         let script = Script::new(stage.path().join(format!("agent-{point}")))
             .prompt([Step::Thought("Hm.".into()), Step::Echo]);
         let config = AgentConfig::new(script.command().unwrap());
@@ -133,14 +127,12 @@ async fn recover(stage: &mut TestBed, automation: AutomationId) {
             let taken = turn::execute(&ledger, &host.agent_runtime, run, &orders).await;
             taken.unwrap();
         }
-        let all = runs_oldest_first(&stage.store).await;
-        let fired = all.iter().any(|run| run.automation_id == Some(automation));
-        if fired && all.iter().all(|run| run.status().is_over()) {
+        let has_fired = !runs_of(&stage.store, automation).await.is_empty();
+        if has_fired && open_runs(&stage.store).await.is_empty() {
             return;
         }
     }
-    let open: Vec<_> = runs_oldest_first(&stage.store).await;
-    let open: Vec<_> = open.iter().filter(|run| !run.status().is_over()).collect();
+    let open = open_runs(&stage.store).await;
     panic!("I3: not everything of {automation} is over: {open:#?}");
 }
 
