@@ -204,7 +204,7 @@ fn frozen_server_loses_its_turn_and_writes_nothing_on_resume(mut stage: CrashTes
         .with_env("MATINS_WATCHDOG_SECONDS", "1");
     let mut held = stage.blocked_turn();
     held.push(Step::text(". It is done"));
-    let stage = stage.with_prompts([held]);
+    let mut stage = stage.with_prompts([held]);
     let frozen = stage.world.serve();
     let say = [
         "session", "send", "--new", "--agent", "scripted", "Go", "--queue",
@@ -213,13 +213,15 @@ fn frozen_server_loses_its_turn_and_writes_nothing_on_resume(mut stage: CrashTes
     stage.wait_for_file("began");
     let run = text(&stage.runs()[0]["id"]).to_owned();
     frozen.freeze();
+    // Another instance on the same database, because a command of the frozen one waits for its server.
+    stage.world = stage.world.with_data_folder("other");
     // No worker renews the lease, and the guard is not frozen.
     stage.wait_until_processes_are_gone(&run);
     assert_eq!(stage.runs()[0]["status"], "running");
 
-    // Another instance on the same database: no first turn has ended, so it may have the session.
+    // No first turn has ended, so the other instance may have the session.
     fs::write(stage.path("goes on"), "").unwrap();
-    let other = stage.world.with_data_folder("other");
+    let other = &stage.world;
     let server = other.serve();
     stage.wait_for_next_attempt(&run);
     let worker = text(&stage.runs()[1]["worker_id"]).to_owned();

@@ -24,6 +24,8 @@ pub(crate) enum Scope {
 #[derive(Debug)]
 pub(crate) struct Rule {
     pub(crate) old: String,
+    /// The words of `old`.
+    words: Vec<String>,
     ban: Ban,
     scope: Scope,
     /// The names to use, as text.
@@ -31,8 +33,8 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
-    /// `true` if the definition must have another name.
-    pub(crate) fn bans(&self, definition: &Definition) -> bool {
+    /// `true` if the definition, whose name has these words, must have another name.
+    pub(crate) fn bans(&self, definition: &Definition, name: &[String]) -> bool {
         let applies = match self.scope {
             Scope::All => true,
             Scope::Ordinary => match definition.kind {
@@ -45,16 +47,17 @@ impl Rule {
         if !applies {
             return false;
         }
-        let (name, old) = (words(&definition.name), words(&self.old));
         match self.ban {
-            Ban::Part => name.windows(old.len()).any(|part| part == old),
-            Ban::Whole => name == old,
+            Ban::Part => name
+                .windows(self.words.len())
+                .any(|part| part == self.words),
+            Ban::Whole => name == self.words,
         }
     }
 }
 
 /// Splits a name into its words: `hand_back`, `HandBack`, `HAND_BACK` and `hand-back` are the same two.
-fn words(name: &str) -> Vec<String> {
+pub(crate) fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut before_is_lower = false;
     for letter in name.chars() {
@@ -90,6 +93,7 @@ pub(crate) fn parse(text: &str) -> Vec<Rule> {
         };
         Rule {
             old: old.to_owned(),
+            words: words(old),
             ban,
             scope,
             new: new.to_owned(),
