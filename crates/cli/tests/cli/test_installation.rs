@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio},
     sync::Arc,
+    time::Duration,
 };
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -235,15 +236,16 @@ impl TestInstallation {
         CommandOutput::from_output(child.wait_with_output().unwrap())
     }
 
-    /// Polls until a condition holds, because no signal announces the conditions of these tests. Panics after half a
-    /// minute.
+    /// Polls until a condition holds, because no signal announces the conditions of these tests. Polls less and less
+    /// often, because most conditions start a process. Panics after about two minutes.
     pub(crate) fn wait_for(&self, what: &str, holds: impl Fn(&Self) -> bool) {
-        let pause = std::time::Duration::from_millis(50);
-        for _ in 0..600 {
+        let mut pause = Duration::from_millis(25);
+        for _ in 0..500 {
             if holds(self) {
                 return;
             }
             std::thread::park_timeout(pause);
+            pause = (pause * 5 / 4).min(Duration::from_millis(250));
         }
         panic!("timed out: {what}");
     }

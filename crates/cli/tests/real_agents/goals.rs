@@ -286,6 +286,7 @@ async fn goose_plays_goal() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "it takes a minute: `scripts/test-long agents` runs it"]
 async fn codex_plays_goal() {
     assert_goal_is_played(Play::few_tasks(real_agents::codex, &[])).await;
 }

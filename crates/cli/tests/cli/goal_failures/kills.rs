@@ -18,6 +18,8 @@ const SENT_BACK: [&str; 2] = ["t05", "t11"];
 /// The numbers of prompts of a goal after which processes are killed: the server at each, and at every
 /// second one the agent of the newest prompt before it.
 const KILLS: [usize; 7] = [1, 4, 9, 15, 24, 33, 41];
+/// The same for the one goal of a short run: the server three times, and one agent.
+const FEW_KILLS: [usize; 3] = [1, 15, 33];
 
 /// Returns the steps for the first prompt in a memory, and for the later ones.
 fn prompts() -> [Vec<Step>; 2] {
@@ -154,7 +156,21 @@ fn assert_done_once(world: &TestInstallation, goal: &str, entries: &[LogEntry]) 
     }
 }
 
-fn goals_survive_kills_of_all_processes(world: TestInstallation, goals: usize) {
+/// Plays goals one after the other, as many as the environment says: the number of `scripts/test-long`, or one goal with
+/// few kills, because the turns of each killed server wait for their backoff.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the number of goals is given by the environment"
+)]
+fn goals_survive_kills_of_all_processes(world: TestInstallation) {
+    let goals = std::env::var("MATINS_KILLED_GOALS").ok();
+    match goals {
+        Some(goals) => play_goals(world, goals.parse().unwrap(), &KILLS),
+        None => play_goals(world, 1, &FEW_KILLS),
+    }
+}
+
+fn play_goals(world: TestInstallation, goals: usize, kills: &[usize]) {
     let world = world.with_env("MATINS_WORKERS", "8");
     let script = world.add_scripted_agent(prompts());
     let head = "name = \"own\"\n\n[[seats]]\nrole = \"planner\"\nentry = true\n";
@@ -188,7 +204,7 @@ fn goals_survive_kills_of_all_processes(world: TestInstallation, goals: usize) {
         world
             .run(&start.into_iter().chain(limits).collect::<Vec<_>>())
             .expect_success();
-        for (number, kill) in KILLS.into_iter().enumerate() {
+        for (number, kill) in kills.iter().enumerate() {
             world.wait_for("the next prompts", |world| {
                 prompted() >= before + kill || !is_open(world, &key)
             });
@@ -210,24 +226,14 @@ fn goals_survive_kills_of_all_processes(world: TestInstallation, goals: usize) {
     }
 }
 
-/// Returns the number of goals, one after the other, which `scripts/test-long` raises.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the number of goals is given by the environment"
-)]
-fn goals() -> usize {
-    let goals = std::env::var("MATINS_KILLED_GOALS").ok();
-    goals.map_or(1, |goals| goals.parse().unwrap())
-}
-
 #[test]
 fn goals_survive_kills_of_all_processes_on_sqlite() {
-    goals_survive_kills_of_all_processes(TestInstallation::new(), goals());
+    goals_survive_kills_of_all_processes(TestInstallation::new());
 }
 
 #[test]
 fn goals_survive_kills_of_all_processes_on_postgres() {
     let database = TestDatabase::empty_postgres().unwrap();
     let world = TestInstallation::new().with_env("MATINS_DATABASE", database.url());
-    goals_survive_kills_of_all_processes(world, goals());
+    goals_survive_kills_of_all_processes(world);
 }
