@@ -20,7 +20,7 @@ pub use postgres_server::find_binaries;
 pub use pooler::{PoolMode, Pooler};
 pub use template::build_fingerprint;
 
-/// A database for one test. Drop deletes it.
+/// A database for one test. Drop deletes it, on PostgreSQL when the next test begins.
 #[derive(Debug)]
 pub struct TestDatabase {
     url: String,

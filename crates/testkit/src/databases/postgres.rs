@@ -23,7 +23,7 @@ fn server() -> anyhow::Result<&'static Server> {
         .map_err(|error| anyhow!("{error}"))
 }
 
-/// A database. Drop deletes it.
+/// A database. Drop leaves it to the next test of any process, which drops it.
 #[derive(Debug)]
 pub(super) struct DatabaseLease {
     server: &'static Server,
@@ -57,6 +57,7 @@ impl DatabaseLease {
 
     fn copy_of(template: &str) -> anyhow::Result<Self> {
         let server = server()?;
+        server.drop_unused_databases()?;
         let name = format!("test_{:016x}", RandomState::new().build_hasher().finish());
         server.create_database(&name, template)?;
         Ok(Self { server, name })
@@ -83,6 +84,6 @@ impl DatabaseLease {
 impl Drop for DatabaseLease {
     fn drop(&mut self) {
         // Ignore an error: the database stays until the server stops, and a panic here would hide the test's result.
-        let _ = self.server.drop_database(&self.name);
+        let _ = self.server.leave_database(&self.name);
     }
 }

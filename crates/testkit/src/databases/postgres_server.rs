@@ -45,6 +45,10 @@ const SERVER_SETTINGS: &[&str] = &[
 ];
 /// The programs of PostgreSQL that this module runs.
 const REQUIRED_PROGRAMS: &[&str] = &["postgres", "initdb", "pg_ctl"];
+/// The first major version with strategies of `create database`. Earlier versions always copy the files.
+const FIRST_VERSION_WITH_STRATEGIES: u32 = 15;
+/// The beginning of the marks of databases that no test uses any more.
+const UNUSED_MARK: &str = "unused_";
 /// The watcher: waits until no process uses the server, waits ten seconds more, and stops the server unless a process
 /// uses it again.
 const WATCHER_SCRIPT: &str = "while flock -x \"$1\" true; do sleep 10; \
@@ -128,9 +132,44 @@ impl Server {
     }
 
     /// Creates a database of the unprivileged role, as a copy of another database.
+    ///
+    /// Copies the files, because the default strategy writes each page of the template into the log, and takes twice as
+    /// long.
     pub(super) fn create_database(&self, name: &str, template: &str) -> anyhow::Result<()> {
-        let sql = format!("create database {name} owner {ROLE} template {template}");
+        let strategy = if self.is_marked_done("strategies") {
+            "strategy file_copy"
+        } else {
+            ""
+        };
+        let sql = format!("create database {name} owner {ROLE} template {template} {strategy}");
         self.superuser.execute(sql)
+    }
+
+    /// Marks a database as unused, so that a later test drops it.
+    ///
+    /// This process may still be connected to it: the connections of a pool end a moment after the pool. The server then
+    /// waits 100 ms before it drops a database.
+    pub(super) fn leave_database(&self, name: &str) -> anyhow::Result<()> {
+        self.mark_done(&format!("{UNUSED_MARK}{name}"))
+    }
+
+    /// Drops the databases that earlier tests have left.
+    pub(super) fn drop_unused_databases(&self) -> anyhow::Result<()> {
+        let entries = fs::read_dir(self.data()).context("cannot list the server's data folder")?;
+        for entry in entries.flatten() {
+            let file = entry.file_name();
+            let name = file
+                .to_str()
+                .and_then(|name| name.strip_prefix(UNUSED_MARK));
+            // Of several processes, the one that removes the mark drops the database.
+            if let Some(name) = name
+                && fs::remove_file(entry.path()).is_ok()
+            {
+                // Ignore an error, which would belong to an earlier test. The database stays until the server stops.
+                let _ = self.drop_database(name);
+            }
+        }
+        Ok(())
     }
 
     /// Drops a database and terminates its connections, if the database exists.
@@ -167,6 +206,7 @@ impl Server {
             fs::remove_dir_all(&data).context("cannot remove the data of an earlier run")?;
         }
         let version = self.run("postgres", &["--version"])?;
+        let major = major_version(&version).context("`postgres --version` has no number")?;
         let version: String = version
             .chars()
             .filter(char::is_ascii_alphanumeric)
@@ -214,6 +254,9 @@ impl Server {
         ];
         self.run("pg_ctl", &start)
             .with_context(|| format!("the log of the server is `{}`", log.display()))?;
+        if major >= FIRST_VERSION_WITH_STRATEGIES {
+            self.mark_done("strategies")?;
+        }
         self.superuser
             .execute(format!("create role {ROLE} login nosuperuser nocreatedb"))
     }
@@ -253,6 +296,12 @@ impl Server {
 fn url(socket: &Path, role: &str, database: &str) -> String {
     let socket = socket.display();
     format!("postgres://{role}@localhost/{database}?host={socket}")
+}
+
+/// Returns the first number of a version such as `postgres (PostgreSQL) 15.18 (Debian 15.18-0)`.
+fn major_version(text: &str) -> Option<u32> {
+    text.split(|letter: char| !letter.is_ascii_digit())
+        .find_map(|digits| digits.parse().ok())
 }
 
 /// Runs a program to its end and returns its standard output.
