@@ -17,10 +17,12 @@ use utoipa::{
     Modify, OpenApi,
     openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme},
 };
-use utoipa_axum::router::OpenApiRouter;
 
 use self::walk::SCHEMA_REF_PREFIX;
-use crate::{Api, routes};
+use crate::routes;
+
+/// The path before that of each operation.
+pub(crate) const API_PREFIX: &str = "/api/v1";
 
 /// The head of the document: title, tags and security schemes.
 #[derive(OpenApi)]
@@ -68,18 +70,13 @@ impl Modify for Security {
     }
 }
 
-/// Returns the routes together with the generated part of the document.
-///
-/// The document omits the operations of runtimes ([`crate::routes::runtime`]): they are a protocol between two programs of
-/// Matins with versions of its own, and no token of a person may call them.
-pub(crate) fn routes() -> OpenApiRouter<Api> {
-    OpenApiRouter::with_openapi(Head::openapi()).nest("/api/v1", routes::all())
-}
-
 /// Returns the complete document.
+///
+/// It omits the operations of runtimes (`routes::runtime`): they are a protocol between two programs of Matins with
+/// versions of its own, and no token of a person may call them.
 pub fn document() -> Value {
-    let routes = routes().split_for_parts().1;
-    let mut document = serde_json::to_value(routes).unwrap_or_default();
+    let described = routes::all().describe(API_PREFIX, Head::openapi());
+    let mut document = serde_json::to_value(described).unwrap_or_default();
     error_responses::describe(&mut document);
     numbers::widen(&mut document);
     page_schemas::rename_pages(&mut document);

@@ -8,10 +8,9 @@ use model::{
     access::Permission,
     agent::{self, AgentConfig},
 };
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    Api,
+    api_router::{ApiRouter, routes},
     caller::Caller,
     etag::{self, ETag, IfMatch},
     extract::{Json, OptionalJson, Path},
@@ -23,8 +22,8 @@ const AGENT_PARAM_DESCRIPTION: &str = "The name or the ID of the agent";
 /// The text in place of the values of environment variables, for callers that may not change agents.
 const HIDDEN_VALUE: &str = "(hidden)";
 
-pub(super) fn routes() -> OpenApiRouter<Api> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(list_agents))
         .routes(routes!(show_agent, put_agent, remove_agent))
         .routes(routes!(check_agent))

@@ -11,11 +11,10 @@ use model::{
 use serde::Deserialize;
 use service::ApprovalQuery;
 use utoipa::IntoParams;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::list_params::{self, StateFilter};
 use crate::{
-    Api,
+    api_router::{ApiRouter, routes},
     caller::Caller,
     extract::{OptionalJson, Path, Query},
     idempotency::IdempotencyKey,
@@ -25,8 +24,8 @@ use crate::{
 /// The description of the path parameter that names an approval.
 const APPROVAL_PARAM_DESCRIPTION: &str = "The ID of the approval or the beginning of its ID";
 
-pub(super) fn routes() -> OpenApiRouter<Api> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(list_approvals))
         .routes(routes!(show_approval))
         .routes(routes!(show_approval_input))

@@ -11,11 +11,10 @@ use service::ArtifactQuery;
 use tokio::{fs::File, io::AsyncReadExt as _};
 use tokio_util::io::ReaderStream;
 use utoipa::IntoParams;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::list_params;
 use crate::{
-    Api,
+    api_router::{ApiRouter, routes},
     caller::Caller,
     extract::{Path, Query},
     problem::ApiError,
@@ -28,8 +27,8 @@ const STREAM_BUFFER_BYTES: usize = 64 << 10;
 /// The media type of a content whose stored type is invalid.
 const UNKNOWN_MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/octet-stream");
 
-pub(super) fn routes() -> OpenApiRouter<Api> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(list_artifacts))
         .routes(routes!(show_artifact))
         .routes(routes!(download_artifact))

@@ -4,18 +4,17 @@ use api_types::{Instance, InstanceCheck, InstanceRequest, Page, RuntimeToken};
 use axum::{Json as Answer, response::Response};
 use http::StatusCode;
 use model::{InstanceId, access::Permission};
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    Api,
+    api_router::{ApiRouter, routes},
     caller::Caller,
     extract::{Json, Path},
     idempotency::IdempotencyKey,
     problem::ApiError,
 };
 
-pub(super) fn routes() -> OpenApiRouter<Api> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(list_instances, add_instance))
         .routes(routes!(show_instance, remove_instance))
         .routes(routes!(check_instance))

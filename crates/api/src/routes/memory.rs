@@ -6,11 +6,10 @@ use model::{MemoryEntryId, Timestamp, access::Permission, memory};
 use serde::{Deserialize, Serialize};
 use service::{MemoryOf, MemoryQuery, Service};
 use utoipa::IntoParams;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::list_params;
 use crate::{
-    Api,
+    api_router::{ApiRouter, routes},
     caller::Caller,
     etag::{self, ETag, IfMatch},
     extract::{Json, Path, Query},
@@ -23,8 +22,8 @@ const SESSION_PARAM_DESCRIPTION: &str =
     "The ID of the session, the beginning of its ID, or its key";
 const KEY_PARAM_DESCRIPTION: &str = "The key of the entry, 1 to 200 bytes";
 
-pub(super) fn routes() -> OpenApiRouter<Api> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(list_automation_memory))
         .routes(routes!(
             show_automation_memory_entry,

@@ -25,13 +25,11 @@ mod sessions;
 mod traces;
 mod webhooks;
 
-use utoipa_axum::router::OpenApiRouter;
-
-use crate::Api;
+use crate::api_router::ApiRouter;
 
 /// Returns all operations, with paths relative to `/api/v1`.
-pub(crate) fn all() -> OpenApiRouter<Api> {
-    OpenApiRouter::new()
+pub(crate) fn all() -> ApiRouter {
+    ApiRouter::new()
         .merge(overview::routes())
         .merge(sessions::routes())
         .merge(goals::routes())

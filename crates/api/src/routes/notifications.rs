@@ -11,11 +11,10 @@ use http::StatusCode;
 use model::{DeliveryId, EndpointId, access::Permission, notification};
 use serde::Deserialize;
 use utoipa::IntoParams;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::list_params;
 use crate::{
-    Api,
+    api_router::{ApiRouter, routes},
     caller::Caller,
     etag::{self, ETag, IfMatch},
     extract::{Json, OptionalJson, Path, Query},
@@ -26,8 +25,8 @@ use crate::{
 /// The description of the path parameter that names an endpoint.
 const ENDPOINT_PARAM_DESCRIPTION: &str = "The name or the ID of the endpoint";
 
-pub(super) fn routes() -> OpenApiRouter<Api> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(list_endpoints, create_endpoint))
         .routes(routes!(show_endpoint, replace_endpoint, delete_endpoint))
         .routes(routes!(rotate_endpoint_secret))

@@ -6,12 +6,16 @@ use model::{Timestamp, access::Permission};
 use serde::Deserialize;
 use service::{DEFAULT_LANES, MAX_LANES, Service, TimelineQuery};
 use utoipa::IntoParams;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::{Api, caller::Caller, extract::Query, problem::ApiError};
+use crate::{
+    api_router::{ApiRouter, routes},
+    caller::Caller,
+    extract::Query,
+    problem::ApiError,
+};
 
-pub(super) fn routes() -> OpenApiRouter<Api> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(show_overview))
         .routes(routes!(show_timeline))
 }

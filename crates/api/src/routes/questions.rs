@@ -7,14 +7,13 @@ use model::{access::Permission, question::QuestionStatus};
 use serde::Deserialize;
 use service::QuestionQuery;
 use utoipa::IntoParams;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     approvals::decider,
     list_params::{self, StateFilter},
 };
 use crate::{
-    Api,
+    api_router::{ApiRouter, routes},
     caller::Caller,
     extract::{Json, Path, Query},
     idempotency::IdempotencyKey,
@@ -24,8 +23,8 @@ use crate::{
 /// The description of the path parameter that names a question.
 const QUESTION_PARAM_DESCRIPTION: &str = "The ID of the question or the beginning of its ID";
 
-pub(super) fn routes() -> OpenApiRouter<Api> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(list_questions))
         .routes(routes!(show_question))
         .routes(routes!(answer_question))

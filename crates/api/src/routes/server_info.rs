@@ -2,12 +2,15 @@
 
 use api_types::{ServerInfo, Whoami};
 use axum::Json;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::{Api, caller::Caller, problem::ApiError};
+use crate::{
+    api_router::{ApiRouter, routes},
+    caller::Caller,
+    problem::ApiError,
+};
 
-pub(super) fn routes() -> OpenApiRouter<Api> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(show_server))
         .routes(routes!(show_caller))
 }

@@ -10,10 +10,9 @@ use model::access::Permission;
 use serde::Deserialize;
 use tokio::time::sleep;
 use utoipa::IntoParams;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    Api,
+    api_router::{ApiRouter, routes},
     caller::Caller,
     extract::{Path, Query},
     problem::ApiError,
@@ -24,8 +23,8 @@ use crate::{
 /// end would outlive the revocation of its token. Clients connect again and continue after the last event.
 const MAX_TRACE_DURATION: Duration = Duration::from_mins(15);
 
-pub(super) fn routes() -> OpenApiRouter<Api> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(trace_session))
         .routes(routes!(trace_automation))
         .routes(routes!(trace_tenant))

@@ -16,19 +16,19 @@ use utoipa::{
         schema::{Schema, Type},
     },
 };
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::notifications::overlap;
 use crate::{
     Api,
+    api_router::{ApiRouter, routes},
     caller::Caller,
     extract::{self, OptionalJson, Path},
     idempotency::IdempotencyKey,
     problem::ApiError,
 };
 
-pub(super) fn routes() -> OpenApiRouter<Api> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(receive_webhook))
         .routes(routes!(show_webhook_secret))
         .routes(routes!(rotate_webhook_secret))

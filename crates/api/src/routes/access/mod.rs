@@ -5,12 +5,10 @@ mod sign_in;
 mod tenants;
 mod tokens;
 
-use utoipa_axum::{router::OpenApiRouter, routes};
+use crate::api_router::{ApiRouter, routes};
 
-use crate::Api;
-
-pub(super) fn routes() -> OpenApiRouter<Api> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(tokens::list_tokens, tokens::create_token))
         .routes(routes!(tokens::show_token, tokens::revoke_token))
         .routes(routes!(tenants::list_tenants, tenants::create_tenant))

@@ -15,12 +15,10 @@ mod transitions;
 mod triggers;
 mod usage;
 
-use utoipa_axum::{router::OpenApiRouter, routes};
+use crate::api_router::{ApiRouter, routes};
 
-use crate::Api;
-
-pub(super) fn routes() -> OpenApiRouter<Api> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(list::list_automations, create::create_automation))
         .routes(routes!(preview::preview_runs))
         .routes(routes!(dry_run::dry_run_automation))

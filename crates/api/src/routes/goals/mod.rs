@@ -9,12 +9,10 @@ mod start;
 mod tasks;
 mod transitions;
 
-use utoipa_axum::{router::OpenApiRouter, routes};
+use crate::api_router::{ApiRouter, routes};
 
-use crate::Api;
-
-pub(super) fn routes() -> OpenApiRouter<Api> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(list::list_goals, start::start_goal))
         .routes(routes!(show::show_goal, edit::edit_goal))
         .routes(routes!(transitions::start_draft))

@@ -8,12 +8,10 @@ mod path_param;
 mod show;
 mod transitions;
 
-use utoipa_axum::{router::OpenApiRouter, routes};
+use crate::api_router::{ApiRouter, routes};
 
-use crate::Api;
-
-pub(super) fn routes() -> OpenApiRouter<Api> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(list::list_runs))
         .routes(routes!(count::count_runs))
         .routes(routes!(batch::retry_runs))

@@ -12,12 +12,10 @@ mod send_message;
 mod show;
 mod transitions;
 
-use utoipa_axum::{router::OpenApiRouter, routes};
+use crate::api_router::{ApiRouter, routes};
 
-use crate::Api;
-
-pub(super) fn routes() -> OpenApiRouter<Api> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(list::list_sessions, create::create_session))
         .routes(routes!(
             show::show_session,
