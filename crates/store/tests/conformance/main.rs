@@ -455,6 +455,7 @@ behaviours! {
         opening: [
             large_file_is_checked_completely_only_by_examine, non_database_file_is_refused_and_unchanged,
             database_file_is_readable_by_owner_only, damaged_file_is_refused_and_unchanged, connections_share_no_pages,
+            statements_are_compiled_once_for_each_connection,
             empty_file_is_opened_as_new_database, in_memory_database_keeps_its_rows, missing_folder_is_named_in_error,
         ]
         transactions: [full_disk_has_its_own_error] postgres_server: [sqlite_has_no_server_status]

@@ -388,6 +388,12 @@ async fn migration_of_first_version_keeps_rows() {
     assert_eq!(left, 0);
 }
 
+/// `.cargo/config.toml` turns the option on. Without it, a changed value of `limit` compiles a statement again.
+pub(crate) async fn statements_are_compiled_once_for_each_connection(db: &TestStore) {
+    let options = catalog::compile_options(db).await;
+    assert!(options.contains("ENABLE_QPSG"), "{options:?}");
+}
+
 /// `.cargo/config.toml` turns the option off. With it, connections share one page cache.
 pub(crate) async fn connections_share_no_pages(db: &TestStore) {
     let options = catalog::compile_options(db).await;
