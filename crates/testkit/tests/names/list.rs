@@ -57,7 +57,7 @@ impl Rule {
 }
 
 /// Splits a name into its words: `hand_back`, `HandBack`, `HAND_BACK` and `hand-back` are the same two.
-pub(crate) fn words(name: &str) -> Vec<String> {
+pub(crate) fn split_words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut before_is_lower = false;
     for letter in name.chars() {
@@ -93,7 +93,7 @@ pub(crate) fn parse(text: &str) -> Vec<Rule> {
         };
         Rule {
             old: old.to_owned(),
-            words: words(old),
+            words: split_words(old),
             ban,
             scope,
             new: new.to_owned(),

@@ -126,7 +126,7 @@ fn collect(part: &Value, path: &str, found: &mut Vec<Definition>) {
 fn banned(definitions: &[Definition], rules: &[Rule], columns: &BTreeSet<String>) -> Vec<String> {
     let of_code = definitions.iter().filter(|one| !is_stored(one, columns));
     let found = of_code.filter_map(|definition| {
-        let words = list::words(&definition.name);
+        let words = list::split_words(&definition.name);
         let rule = rules.iter().find(|rule| rule.bans(definition, &words))?;
         let Definition {
             kind,
