@@ -53,7 +53,7 @@ async fn play_seed(seed: u64, broken: Defect) -> SeedResult {
 const SEED_COUNT: u64 = 880;
 
 /// The number of seeds that a run plays, unless `MATINS_SEEDS` has another number.
-const SEEDS_PER_RUN: u64 = 88;
+const SEEDS_PER_RUN: u64 = 110;
 
 /// The fewest steps that a seed takes on average. Most take about 1200.
 const MIN_STEPS_PER_SEED: u64 = 1000;
