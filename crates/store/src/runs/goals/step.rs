@@ -10,13 +10,13 @@ use model::{
     event::Change,
     goal::{
         Activity, Effect, Event, GoalState, Graph, Input, MessageDelay, SeatNo, Task, TaskNo,
-        TurnEnd, advance,
+        TurnEnd,
     },
 };
 
 use super::{
     checks,
-    deadline::follow_deadline,
+    deadline::advance_goal,
     message_turns::read_message_turns,
     starts::{self, Start},
     stop,
@@ -127,9 +127,7 @@ pub(super) async fn move_goal(
             note_refusal(goal, task, faults);
         }
         let is_plan_of_planner = keep_texts(&mut found.texts, &event);
-        let is_presence = matches!(event, Event::SeatPresence(_));
-        for effect in advance(&mut goal.graph, event)? {
-            follow_deadline(goal, &effect, is_presence, now);
+        for effect in advance_goal(goal, event, now)? {
             match effect {
                 Effect::Started {
                     seat,

@@ -251,8 +251,16 @@ pub(crate) async fn goal_whose_server_comes_and_goes_is_given_up(db: &TestStore)
         assert_eq!(stage.goal_state(session).await, stuck);
         assert_eq!(stage.goal_deadline(session).await, Some(deadline));
     }
-    let left = deadline.since(stage.now()).as_secs();
-    stage.advance_seconds(left);
+    // A person who resumes it while the server is there does, although the turn still holds its seat.
+    stage.return_server(&server, session).await;
+    for change in [GoalChange::Pause, GoalChange::Resume] {
+        stage.change(session, change).await.unwrap();
+    }
+    stage.lose_server().await;
+    assert_eq!(stage.goal_state(session).await, stuck);
+    let deadline = stage.now() + Duration::from_hours(3);
+    assert_eq!(stage.goal_deadline(session).await, Some(deadline));
+    stage.advance_seconds(deadline.since(stage.now()).as_secs());
     assert_eq!(stage.pass_goal_deadlines().await, 1);
     assert_eq!(stage.goal_state(session).await, GoalState::GivenUp);
 }
