@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { forgetAllKeys, forgetKeys, sendKeyed } from "./keyed";
+import { forgetAllKeys, forgetKeys, keyedSender, sendKeyed } from "./keyed";
 import { ApiProblem, Unreachable } from "./problem";
 
 const stored = new Map<string, string>();
@@ -18,7 +18,10 @@ beforeEach(() => {
   forgetAllKeys();
 });
 
-afterEach(() => vi.unstubAllGlobals());
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
 
 /** Sends a creation that ends with `end`, a status or nothing for a lost response. Returns its key. */
 async function attempt(content: unknown, end: number | "lost", target = "a"): Promise<string> {
@@ -48,10 +51,44 @@ test("other_content_and_other_target_have_other_keys", async () => {
   expect(await attempt({ text: "x" }, "lost")).toBe(first);
 });
 
-test("content_that_is_sent_after_another_one_is_new", async () => {
-  const first = await attempt({ text: "x" }, "lost");
+test("success_leaves_the_key_of_another_content", async () => {
+  // Another tab waits for the response to `x`.
+  const other = await attempt({ text: "x" }, "lost");
   await attempt({ text: "y" }, 200);
-  expect(await attempt({ text: "x" }, "lost")).not.toBe(first);
+  expect(await attempt({ text: "x" }, "lost")).toBe(other);
+});
+
+test("key_ends_a_quarter_of_an_hour_after_the_last_attempt", async () => {
+  vi.useFakeTimers();
+  const first = await attempt("x", "lost");
+  vi.advanceTimersByTime(14 * 60_000);
+  expect(await attempt("x", "lost")).toBe(first);
+  vi.advanceTimersByTime(14 * 60_000);
+  expect(await attempt("x", "lost")).toBe(first);
+  vi.advanceTimersByTime(15 * 60_000);
+  expect(await attempt("x", "lost")).not.toBe(first);
+  expect(JSON.parse(stored.get("matins.keys") ?? "")).toHaveLength(1);
+});
+
+test("key_of_an_earlier_page_without_a_time_is_dropped", async () => {
+  stored.set("matins.keys", JSON.stringify([{ target: "a", content: '"x"', key: "old" }]));
+  expect(await attempt("x", "lost")).not.toBe("old");
+});
+
+test("dialog_keeps_its_keys_until_it_is_closed_and_stores_no_content", async () => {
+  const used: string[] = [];
+  const lose = (dialog: ReturnType<typeof keyedSender>, content: unknown) =>
+    dialog(content, async (key) => {
+      used.push(key);
+      throw new Unreachable();
+    }).catch(() => undefined);
+  const dialog = keyedSender();
+  await lose(dialog, { url: "https://example.com/secret" });
+  await lose(dialog, { url: "https://example.com/secret" });
+  await lose(keyedSender(), { url: "https://example.com/secret" });
+  expect(used[1]).toBe(used[0]);
+  expect(used[2]).not.toBe(used[0]);
+  expect(stored.size).toBe(0);
 });
 
 test.each([400, 403, 404, 409, 413, 422])("status_%i_ends_the_key", async (status) => {

@@ -12,48 +12,58 @@ interface Kept {
   target: string;
   content: string;
   key: string;
+  /** When the creation was sent last, in milliseconds since 1970. */
+  sentAt: number;
+}
+
+interface Keeper {
+  read(): Kept[];
+  write(kept: Kept[]): void;
 }
 
 const STORE = "matins.keys";
 /** A person seldom has more creations of unknown outcome. The oldest are forgotten. */
 const MAX_KEPT = 20;
+/** A person who sends the same content later than this means another creation. */
+const MAX_AGE_MS = 15 * 60_000;
 
 /** The keys of this tab, if the browser has no storage or no more space. */
 let unstored: Kept[] | null = null;
 
-function read(): Kept[] {
-  if (unstored !== null) return unstored;
-  try {
-    return JSON.parse(localStorage.getItem(STORE) ?? "[]") as Kept[];
-  } catch {
-    return [];
-  }
-}
+const storage: Keeper = {
+  read() {
+    if (unstored !== null) return unstored;
+    try {
+      return JSON.parse(localStorage.getItem(STORE) ?? "[]") as Kept[];
+    } catch {
+      return [];
+    }
+  },
+  write(kept) {
+    try {
+      if (kept.length === 0) localStorage.removeItem(STORE);
+      else localStorage.setItem(STORE, JSON.stringify(kept));
+      unstored = null;
+    } catch {
+      unstored = kept;
+    }
+  },
+};
 
-function write(kept: Kept[]): void {
-  try {
-    if (kept.length === 0) localStorage.removeItem(STORE);
-    else localStorage.setItem(STORE, JSON.stringify(kept));
-    unstored = null;
-  } catch {
-    unstored = kept;
-  }
-}
-
-function forget(isForgotten: (kept: Kept) => boolean): void {
-  const kept = read();
+function forget(keeper: Keeper, isForgotten: (kept: Kept) => boolean): void {
+  const kept = keeper.read();
   const rest = kept.filter((each) => !isForgotten(each));
-  if (rest.length < kept.length) write(rest);
+  if (rest.length < kept.length) keeper.write(rest);
 }
 
-/** Forgets the keys of a target, because the next creation there is another one. */
+/** Forgets the keys of a target whose form was discarded, because the next creation there is another one. */
 export function forgetKeys(target: string): void {
-  forget((each) => each.target === target);
+  forget(storage, (each) => each.target === target);
 }
 
 /** Forgets every key, so that the next person who signs in finds no content. */
 export function forgetAllKeys(): void {
-  write([]);
+  storage.write([]);
 }
 
 /**
@@ -69,32 +79,54 @@ function isFinal(error: unknown): boolean {
   );
 }
 
-/**
- * Calls `send` with the key of the creation of `content` for `target`. The same content for the same target gets the
- * same key, until a creation for that target succeeds or this one is refused.
- */
-export async function sendKeyed<T>(
+async function sendWith<T>(
+  keeper: Keeper,
   target: string,
   content: unknown,
   send: (key: string) => Promise<T>,
 ): Promise<T> {
   const text = JSON.stringify(content);
-  const kept = read();
-  const own = kept.find((each) => each.target === target && each.content === text) ?? {
-    target,
-    content: text,
-    key: newKey(),
-  };
+  const now = Date.now();
+  const kept = keeper.read().filter(({ sentAt }) => now - sentAt < MAX_AGE_MS);
+  const key = kept.find((each) => each.target === target && each.content === text)?.key ?? newKey();
+  const others = kept.filter((each) => each.key !== key);
   // Before the request, because the tab may be closed while it is on its way.
-  write([...kept.filter((each) => each.key !== own.key), own].slice(-MAX_KEPT));
+  keeper.write([...others, { target, content: text, key, sentAt: now }].slice(-MAX_KEPT));
   let result: T;
   try {
-    result = await send(own.key);
+    result = await send(key);
   } catch (error) {
-    if (isFinal(error)) forget((each) => each.key === own.key);
+    if (isFinal(error)) forget(keeper, (each) => each.key === key);
     throw error;
   }
-  // The earlier contents as well: a person who sends one of them after another creation means a new one.
-  forgetKeys(target);
+  // No other key of the target, because another tab may be waiting for the response to its request.
+  forget(keeper, (each) => each.key === key);
   return result;
+}
+
+/**
+ * Calls `send` with the key of the creation of `content` for `target`. The same content for the same target gets the
+ * same key, until this creation succeeds or is refused, or a quarter of an hour has passed since it was sent last.
+ */
+export function sendKeyed<T>(
+  target: string,
+  content: unknown,
+  send: (key: string) => Promise<T>,
+): Promise<T> {
+  return sendWith(storage, target, content, send);
+}
+
+/**
+ * Returns a function that sends the creations of one dialog as `sendKeyed` does. The keys last as long as the function,
+ * so that a dialog that is opened again makes another creation. The contents, which can have secrets, are not stored.
+ */
+export function keyedSender(): <T>(content: unknown, send: (key: string) => Promise<T>) => Promise<T> {
+  let kept: Kept[] = [];
+  const keeper: Keeper = {
+    read: () => kept,
+    write: (next) => {
+      kept = next;
+    },
+  };
+  return (content, send) => sendWith(keeper, "", content, send);
 }

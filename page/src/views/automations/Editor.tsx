@@ -17,21 +17,11 @@ import { type LeaveGuard, useLeaveGuard } from "../../shell/leaving";
 import { addressOfAutomation } from "../addresses";
 import { useRefusal } from "../refusal";
 import css from "./automations.module.css";
+import { discardDraft, KEY_TARGET, readDraft, removeDraft, writeDraft } from "./draft";
 import { EditorConflict } from "./EditorConflict";
 import { EditorFields } from "./EditorFields";
 import { EditorPreview } from "./EditorPreview";
 import { changed, EMPTY, FieldError, type Form, fieldOf, formOf, requestOf } from "./form";
-
-const draftKey = (name: string | null) => `matins.automation.${name ?? "new"}`;
-
-function readDraft(name: string | null): Form | null {
-  try {
-    const text = localStorage.getItem(draftKey(name));
-    return text === null ? null : { ...EMPTY, ...(JSON.parse(text) as Partial<Form>) };
-  } catch {
-    return null;
-  }
-}
 
 interface Stored {
   view: AutomationView;
@@ -93,8 +83,8 @@ function EditorForm({ stored }: { stored: Stored | null }) {
   const differs = changed(form, before);
   const guard = useLeaveGuard(differs.length > 0);
   useEffect(() => {
-    if (differs.length === 0) localStorage.removeItem(draftKey(name));
-    else localStorage.setItem(draftKey(name), JSON.stringify(form));
+    if (differs.length === 0) discardDraft(name);
+    else writeDraft(name, form);
   }, [form, differs.length, name]);
   useEffect(() => {
     if (onlyAgent !== undefined && base === null)
@@ -117,7 +107,7 @@ function EditorForm({ stored }: { stored: Stored | null }) {
       const body = requestOf(form, base?.view ?? null);
       const { data } =
         base === null
-          ? await sendKeyed("new automation", body, (idempotencyKey) =>
+          ? await sendKeyed(KEY_TARGET, body, (idempotencyKey) =>
               request<AutomationView>("POST", "/automations", { body, idempotencyKey }),
             )
           : await request<AutomationView>("PUT", `/automations/${base.view.id}`, {
@@ -125,7 +115,7 @@ function EditorForm({ stored }: { stored: Stored | null }) {
               query: reset ? { reset: true } : {},
               ...(base.etag === null ? {} : { ifMatch: base.etag }),
             });
-      localStorage.removeItem(draftKey(name));
+      removeDraft(name);
       queryClient.invalidateQueries({ queryKey: keys.automations });
       queryClient.invalidateQueries({ queryKey: keys.overview });
       toast(base === null ? `${data.name} is added` : `${data.name} is saved`);
@@ -243,7 +233,7 @@ function EditorForm({ stored }: { stored: Stored | null }) {
               ? "The new automation is not added yet."
               : `${plural(differs.length, "change")} of ${name} ${differs.length === 1 ? "is" : "are"} not saved.`
           }
-          onDiscard={() => localStorage.removeItem(draftKey(name))}
+          onDiscard={() => discardDraft(name)}
         />
       )}
     </div>

@@ -12,7 +12,7 @@ import { Field, Panel, SelectField, Skeleton } from "../../kit/layout";
 import { useConnection } from "../../shell/connection";
 import { isTyping } from "../../shell/keys";
 import css from "./conversation.module.css";
-import { addTyped, draftOf, sendDraft, setTyped, useDraft } from "./drafts";
+import { moveTyped, sendDraft, setTyped, useDraft } from "./drafts";
 import { titleFrom } from "./names";
 
 function stateOf(agent: Agent): string {
@@ -77,8 +77,7 @@ export function NewConversation() {
     if (created.current === null) return;
     const { id } = created.current;
     // What was typed meanwhile is the next message.
-    addTyped(id, draftOf("new").typed);
-    setTyped("new", "");
+    moveTyped("new", id);
     client.invalidateQueries({ queryKey: keys.sessions });
     navigate(`/conversations/${id}`);
   };

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { sendKeyed } from "../../api/keyed";
 import { Unreachable } from "../../api/problem";
-import { addTyped, draftOf, forgetDrafts, sendDraft, setTyped, showField } from "./drafts";
+import { addTyped, draftOf, forgetDrafts, moveTyped, sendDraft, setTyped, showField } from "./drafts";
 
 /** A request whose answer the test gives. */
 function held() {
@@ -153,6 +153,23 @@ test("a text that is sent again keeps its key, and one that is typed again gets 
   await lose();
   expect(keys[1]).toBe(keys[0]);
   expect(keys[2]).not.toBe(keys[0]);
+});
+
+test("a text that moves to another draft leaves the key of a request of another tab", async () => {
+  const lose = async () => {
+    let used = "";
+    await sendKeyed("l", "of another tab", async (key) => {
+      used = key;
+      throw new Unreachable();
+    }).catch(() => undefined);
+    return used;
+  };
+  const first = await lose();
+  setTyped("l", "next");
+  moveTyped("l", "m");
+  expect(draftOf("l").typed).toBe("");
+  expect(draftOf("m").typed).toBe("next");
+  expect(await lose()).toBe(first);
 });
 
 test("a text that the storage has not taken is none of another tab", async () => {

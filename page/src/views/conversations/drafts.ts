@@ -86,6 +86,12 @@ export function addTyped(session: string, text: string): void {
   setTyped(session, joined(draftOf(session).typed, text));
 }
 
+/** Moves the text in the field of one draft to another draft. Forgets no key, because nothing is discarded. */
+export function moveTyped(from: string, to: string): void {
+  addTyped(to, draftOf(from).typed);
+  change(from, { ...draftOf(from), typed: "" });
+}
+
 /**
  * Empties the field and sends its text, so that what is typed meanwhile is another message. If `send` fails, the text
  * comes back before what was typed, and the error is thrown. A draft that another tab writes meanwhile is kept. Does

@@ -29,12 +29,11 @@ function readDraft(): NewGoalForm {
   }
 }
 
+const isEmpty = (form: NewGoalForm) => JSON.stringify(form) === JSON.stringify(EMPTY);
+
 function writeDraft(form: NewGoalForm): void {
-  const isEmpty = JSON.stringify(form) === JSON.stringify(EMPTY);
-  // The same goal, written after the form was discarded, is a new one.
-  if (isEmpty) forgetKeys(KEY_TARGET);
   try {
-    if (isEmpty) localStorage.removeItem(DRAFT);
+    if (isEmpty(form)) localStorage.removeItem(DRAFT);
     else localStorage.setItem(DRAFT, JSON.stringify(form));
   } catch {
     // Without storage the draft lasts as long as the tab.
@@ -50,7 +49,11 @@ export default function NewGoal() {
   const refusal = useRefusal()("sessions:write");
   const agents = useAgents();
   const fields = useRef<HTMLFormElement>(null);
-  useEffect(() => writeDraft(form), [form]);
+  useEffect(() => {
+    // The same goal, written after the form was discarded, is a new one.
+    if (isEmpty(form)) forgetKeys(KEY_TARGET);
+    writeDraft(form);
+  }, [form]);
   useFailureFocus(fields, failure);
   const set = <F extends keyof NewGoalForm>(field: F, value: NewGoalForm[F]) => {
     setForm((now) => ({ ...now, [field]: value }));
@@ -223,7 +226,7 @@ export default function NewGoal() {
             <code tabIndex={0}>{commandOf(form, agent)}</code>
             <Button
               size="large"
-              disabled={JSON.stringify(form) === JSON.stringify(EMPTY)}
+              disabled={isEmpty(form)}
               onClick={() => {
                 setForm(EMPTY);
                 setFailure(null);

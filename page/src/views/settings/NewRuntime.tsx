@@ -1,7 +1,7 @@
 /** The form that adds an instance with a folder, and the token and the command of its runtime. */
 import { useState } from "react";
 import { request } from "../../api/client";
-import { sendKeyed } from "../../api/keyed";
+import { keyedSender } from "../../api/keyed";
 import type { Instance, InstanceRequest, RuntimeToken } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { Copy } from "../../kit/Copy";
@@ -52,6 +52,7 @@ function Command({ text }: { text: string }) {
 }
 
 export function AddInstance(props: { onClose(): void; onMade(made: MadeToken): void }) {
+  const [sendKeyed] = useState(keyedSender);
   const [name, setName] = useState("");
   const [folder, setFolder] = useState("");
   const [runtimeFolder, setRuntimeFolder] = useState("");
@@ -63,7 +64,7 @@ export function AddInstance(props: { onClose(): void; onMade(made: MadeToken): v
       folder: folder.trim(),
       runtime_folder: there === "" ? null : there,
     };
-    const { data } = await sendKeyed("new instance", body, (idempotencyKey) =>
+    const { data } = await sendKeyed(body, (idempotencyKey) =>
       request<RuntimeToken>("POST", "/instances", { body, idempotencyKey }),
     );
     refetch("instances");

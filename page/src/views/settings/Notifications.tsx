@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { get, newKey, post, request } from "../../api/client";
-import { sendKeyed } from "../../api/keyed";
+import { keyedSender } from "../../api/keyed";
 import type { Delivery, Endpoint, EndpointCreated, NotificationKind, Page } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { ErrorState, errorText } from "../../kit/ErrorState";
@@ -172,6 +172,7 @@ function Deliveries({ endpoint }: { endpoint: Endpoint }) {
 }
 
 function AddEndpoint({ onClose, onMade }: { onClose(): void; onMade(endpoint: EndpointCreated): void }) {
+  const [sendKeyed] = useState(keyedSender);
   const [name, setName] = useState("");
   const [url, setUrl] = useState("");
   const [kinds, setKinds] = useState<NotificationKind[]>(["run.failed", "run.missed", "approval.requested"]);
@@ -184,7 +185,7 @@ function AddEndpoint({ onClose, onMade }: { onClose(): void; onMade(endpoint: En
       action="Add"
       submit={async () => {
         const body = { name: name.trim(), url: url.trim(), events: kinds };
-        const { data } = await sendKeyed("new endpoint", body, (idempotencyKey) =>
+        const { data } = await sendKeyed(body, (idempotencyKey) =>
           request<EndpointCreated>("POST", "/endpoints", { body, idempotencyKey }),
         );
         refetch("endpoints");

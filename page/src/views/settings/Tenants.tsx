@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { get, request } from "../../api/client";
-import { sendKeyed } from "../../api/keyed";
+import { keyedSender } from "../../api/keyed";
 import type { BudgetUsage, Tenant, TenantCreated } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { count, money, plural } from "../../kit/format";
@@ -124,6 +124,7 @@ function EditBudget({ tenant, onClose }: { tenant: Tenant; onClose(): void }) {
 }
 
 function AddTenant({ onClose, onMade }: { onClose(): void; onMade(tenant: TenantCreated): void }) {
+  const [sendKeyed] = useState(keyedSender);
   const [name, setName] = useState("");
   return (
     <FormDialog
@@ -132,7 +133,7 @@ function AddTenant({ onClose, onMade }: { onClose(): void; onMade(tenant: Tenant
       action="Make it"
       submit={async () => {
         const body = { name: name.trim() };
-        const { data } = await sendKeyed("new tenant", body, (idempotencyKey) =>
+        const { data } = await sendKeyed(body, (idempotencyKey) =>
           request<TenantCreated>("POST", "/tenants", { body, idempotencyKey }),
         );
         refetch("tenants");

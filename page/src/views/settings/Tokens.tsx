@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { request } from "../../api/client";
-import { sendKeyed } from "../../api/keyed";
+import { keyedSender } from "../../api/keyed";
 import { useWhoami } from "../../api/queries";
 import type { Role, Token, TokenCreated, TokenRevoked } from "../../api/types";
 import { Button } from "../../kit/Button";
@@ -117,6 +117,7 @@ function TokenRow({ token, refusal }: { token: Token; refusal: string | null }) 
 }
 
 function AddToken({ onClose, onMade }: { onClose(): void; onMade(token: TokenCreated): void }) {
+  const [sendKeyed] = useState(keyedSender);
   const [name, setName] = useState("");
   const [role, setRole] = useState<Role>("member");
   const [life, setLife] = useState("");
@@ -139,7 +140,7 @@ function AddToken({ onClose, onMade }: { onClose(): void; onMade(token: TokenCre
       action="Make it"
       submit={async () => {
         const body = { name: name.trim(), role, ...(expires === null ? {} : { expires_at: expires }) };
-        const { data } = await sendKeyed("new token", body, (idempotencyKey) =>
+        const { data } = await sendKeyed(body, (idempotencyKey) =>
           request<TokenCreated>("POST", "/tokens", { body, idempotencyKey }),
         );
         refetch("tokens");
