@@ -84,6 +84,7 @@ test("message_whose_response_is_lost_arrives_once_when_it_is_sent_again", async 
   );
   await composer(page).press("Enter");
   expect((await answered).ok()).toBe(true);
+  await expect(page.getByText("This message was sent before.")).toBeVisible();
   await expect(composer(page)).toHaveValue("");
   const { items } = await stack.api<{ items: { content: string }[] }>("GET", `/runs?session=${id}`);
   expect(items.filter(({ content }) => content === text)).toHaveLength(1);

@@ -16,6 +16,8 @@ export interface Options {
 export interface Result<T> {
   data: T;
   etag: string | null;
+  /** `true` if an earlier request with the same idempotency key made the object. */
+  isReplay: boolean;
 }
 
 type Listener = (event: "unauthenticated" | "reached" | "unreachable" | "version") => void;
@@ -105,7 +107,11 @@ export async function request<T>(method: string, path: string, options: Options 
 
 async function read<T>(response: Response): Promise<Result<T>> {
   const text = await response.text();
-  return { data: (text === "" ? undefined : JSON.parse(text)) as T, etag: response.headers.get("ETag") };
+  return {
+    data: (text === "" ? undefined : JSON.parse(text)) as T,
+    etag: response.headers.get("ETag"),
+    isReplay: response.headers.get("Idempotency-Replayed") === "true",
+  };
 }
 
 export async function get<T>(path: string, query?: Query, signal?: AbortSignal): Promise<T> {

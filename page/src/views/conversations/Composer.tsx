@@ -6,13 +6,14 @@ import { post } from "../../api/client";
 import { sendKeyed } from "../../api/keyed";
 import { hasStatus } from "../../api/problem";
 import { keys, usePermission } from "../../api/queries";
-import type { Approval, Automation, OpenRun, Run, SessionView } from "../../api/types";
+import type { Approval, Automation, OpenRun, SessionView } from "../../api/types";
 import { Button, IconButton } from "../../kit/Button";
 import { errorText } from "../../kit/ErrorState";
 import { clock, dayAndTime } from "../../kit/format";
 import { toast } from "../../kit/Toast";
 import { useConnection } from "../../shell/connection";
 import { isTyping } from "../../shell/keys";
+import { sendMessage } from "../send-message";
 import { ApprovalDock } from "./ApprovalDock";
 import css from "./conversation.module.css";
 import { addTyped, sendDraft, setTyped, useDraft } from "./drafts";
@@ -72,7 +73,7 @@ export const Composer = memo(function Composer(props: ComposerProps) {
       await sendDraft(view.id, async (text) => {
         const body = seat === entry ? { text } : { text, seat };
         await sendKeyed(view.id, body, (idempotencyKey) =>
-          post<Run>(`/sessions/${view.id}/messages`, { body, idempotencyKey }),
+          sendMessage(`/sessions/${view.id}/messages`, body, idempotencyKey),
         );
       });
       await client.invalidateQueries({ queryKey: keys.session(view.id) });

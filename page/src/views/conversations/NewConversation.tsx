@@ -5,12 +5,13 @@ import { post } from "../../api/client";
 import { sendKeyed } from "../../api/keyed";
 import { ApiProblem } from "../../api/problem";
 import { keys, useAgents, useInstances, usePermission } from "../../api/queries";
-import type { Agent, Run, Session } from "../../api/types";
+import type { Agent, Session } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { Callout, ErrorState, errorText } from "../../kit/ErrorState";
 import { Field, Panel, SelectField, Skeleton } from "../../kit/layout";
 import { useConnection } from "../../shell/connection";
 import { isTyping } from "../../shell/keys";
+import { sendMessage } from "../send-message";
 import css from "./conversation.module.css";
 import { moveTyped, sendDraft, setTyped, useDraft } from "./drafts";
 import { titleFrom } from "./names";
@@ -64,10 +65,8 @@ export function NewConversation() {
         };
         await sendKeyed("new", [body, first], async (idempotencyKey) => {
           created.current ??= await post<Session>("/sessions", { body, idempotencyKey });
-          await post<Run>(`/sessions/${created.current.id}/messages`, {
-            body: { text: first },
-            idempotencyKey: `${idempotencyKey}-1`,
-          });
+          const path = `/sessions/${created.current.id}/messages`;
+          await sendMessage(path, { text: first }, `${idempotencyKey}-1`);
         });
       });
     } catch (problem) {

@@ -1,6 +1,5 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { type FormEvent, type KeyboardEvent, useId, useState } from "react";
-import { post } from "../../api/client";
 import { sendKeyed } from "../../api/keyed";
 import type { Goal } from "../../api/types";
 import { Button } from "../../kit/Button";
@@ -10,6 +9,7 @@ import { Skeleton } from "../../kit/layout";
 import { Time } from "../../kit/Time";
 import { sendDraft, setTyped, useDraft } from "../conversations/drafts";
 import { useRefusal } from "../refusal";
+import { sendMessage } from "../send-message";
 import { refetchGoal } from "./actions";
 import css from "./goals.module.css";
 import { messagesOf } from "./message-pages";
@@ -73,7 +73,7 @@ function SeatComposer({ goal }: { goal: Goal }) {
       await sendDraft(draftId, async (text) => {
         const body = { to, text };
         await sendKeyed(draftId, body, (idempotencyKey) =>
-          post(`/sessions/${goal.id}/seat-messages`, { body, idempotencyKey }),
+          sendMessage(`/sessions/${goal.id}/seat-messages`, body, idempotencyKey),
         );
       });
       refetchGoal(goal.id);
