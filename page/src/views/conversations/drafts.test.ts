@@ -133,6 +133,34 @@ test("a text that is not sent loses no draft of another tab", async () => {
   expect(stored.get("matins.draft.i")).toBe("another\n\nfirst and more");
 });
 
+test.each([
+  ["ok", "look at this"],
+  ["ok", "okay, go on"],
+  ["go", "then go"],
+  ["first", "firsté"],
+])("the text %j that is not sent is kept beside the draft %j of another tab", async (text, other) => {
+  const { send, reject } = held();
+  setTyped("n", text);
+  const sent = sendDraft("n", send);
+  stored.set("matins.draft.n", other);
+  reject(new Error("refused"));
+  await expect(sent).rejects.toThrow("refused");
+  expect(stored.get("matins.draft.n")).toBe(`${other}\n\n${text}`);
+});
+
+test.each(["ok", " ok\n", "ok, go on"])(
+  "the draft %j of another tab has the text that is not sent",
+  async (other) => {
+    const { send, reject } = held();
+    setTyped("o", "ok");
+    const sent = sendDraft("o", send);
+    stored.set("matins.draft.o", other);
+    reject(new Error("refused"));
+    await expect(sent).rejects.toThrow("refused");
+    expect(draftOf("o").typed).toBe(other);
+  },
+);
+
 test("a text that is sent again keeps its key, and one that is typed again gets another", async () => {
   const keys: string[] = [];
   const lose = () =>
@@ -192,6 +220,28 @@ test("a text that the storage has not taken is none of another tab", async () =>
   hide();
 });
 
+test("a stored draft of one session says nothing about an unstored one of another session", async () => {
+  const { send, resolve } = held();
+  const hide = showField("p");
+  setTyped("p", "first");
+  const sent = sendDraft("p", send);
+  vi.stubGlobal("localStorage", {
+    ...localStorage,
+    getItem: (key: string) => stored.get(key) ?? null,
+    setItem: (key: string, value: string) => {
+      if (key === "matins.draft.p") throw new DOMException("full", "QuotaExceededError");
+      stored.set(key, value);
+    },
+    removeItem: (key: string) => stored.delete(key),
+  });
+  setTyped("p", "second");
+  setTyped("q", "short");
+  resolve();
+  await sent;
+  expect(draftOf("p").typed).toBe("second");
+  hide();
+});
+
 test("without storage a text that is added before its field is shown is kept", () => {
   vi.stubGlobal("localStorage", undefined);
   addTyped("f", "first");
@@ -212,4 +262,23 @@ test("a sign-out deletes every draft with its key and nothing else", async () =>
   forgetDrafts();
   expect([...stored.keys()]).toEqual(["matins.theme"]);
   expect(draftOf("g").typed).toBe("");
+});
+
+test("a request that ends after a sign-out brings no text back", async () => {
+  stored.clear();
+  const refused = held();
+  const taken = held();
+  setTyped("r", "first");
+  setTyped("s", "first");
+  const failing = sendDraft("r", refused.send);
+  const succeeding = sendDraft("s", taken.send);
+  forgetDrafts();
+  // The next person has begun a text of the same session in another tab.
+  stored.set("matins.draft.s", "second");
+  refused.reject(new Error("aborted"));
+  taken.resolve();
+  await expect(failing).rejects.toThrow("aborted");
+  await succeeding;
+  expect([...stored]).toEqual([["matins.draft.s", "second"]]);
+  expect(draftOf("r").typed).toBe("");
 });

@@ -10,8 +10,10 @@ export interface Draft {
 
 const drafts = new Map<string, Draft>();
 const listeners = new Set<() => void>();
-/** `false` if the storage has not taken the last change, and may have an earlier text. */
-let isStored = true;
+/** The sessions whose last change the storage has not taken, so that it may have an earlier text of this tab. */
+const unstored = new Set<string>();
+/** Grows with each sign-out, so that a request that ends afterwards brings no text back. */
+let signOuts = 0;
 /** The sessions whose fields are shown. */
 const shown = new Set<string>();
 
@@ -41,7 +43,9 @@ const PREFIXES = ["matins.draft.", "matins.goal.", "matins.automation."];
 
 /** Deletes the drafts of this browser and their keys, so that the next person who signs in does not see them. */
 export function forgetDrafts(): void {
+  signOuts += 1;
   drafts.clear();
+  unstored.clear();
   forgetAllKeys();
   try {
     const stored = Array.from({ length: localStorage.length }, (_, index) => localStorage.key(index) ?? "");
@@ -66,7 +70,9 @@ export function draftOf(session: string): Draft {
 
 function change(session: string, draft: Draft): void {
   // The text on its way as well, because it may never arrive if the tab is closed now.
-  isStored = write(session, joined(draft.sending, draft.typed));
+  const isStored = write(session, joined(draft.sending, draft.typed));
+  if (isStored) unstored.delete(session);
+  else unstored.add(session);
   // Without its field the storage alone has the draft, because another tab may replace it there.
   if (isStored && draft.sending === "" && !shown.has(session)) drafts.delete(session);
   else drafts.set(session, draft);
@@ -94,31 +100,39 @@ export function moveTyped(from: string, to: string): void {
 
 /**
  * Empties the field and sends its text, so that what is typed meanwhile is another message. If `send` fails, the text
- * comes back before what was typed, and the error is thrown. A draft that another tab writes meanwhile is kept. Does
- * nothing if the field is empty or a text is on its way.
+ * comes back before what was typed, and the error is thrown. A draft that another tab writes meanwhile is kept. After
+ * a sign-out no text comes back. Does nothing if the field is empty or a text is on its way.
  */
 export async function sendDraft(session: string, send: (text: string) => Promise<unknown>): Promise<void> {
   const { typed: text, sending } = draftOf(session);
   if (text.trim() === "" || sending !== "") return;
   change(session, { typed: "", sending: text });
+  const signOutsBefore = signOuts;
   try {
     await send(text.trim());
   } catch (error) {
+    if (signOuts !== signOutsBefore) throw error;
     const { typed } = draftOf(session);
     const other = draftOfAnotherTab(session);
     // The other tab may have begun with the text on its way.
-    const back = other.includes(text.trim()) ? typed : joined(text, typed);
+    const back = beginsWith(other, text) ? typed : joined(text, typed);
     change(session, { typed: joined(other, back), sending: "" });
     throw error;
   }
   change(session, { typed: joined(draftOfAnotherTab(session), draftOf(session).typed), sending: "" });
 }
 
+/** `true` if `draft` begins with `text`, and the last word of `text` ends there. */
+function beginsWith(draft: string, text: string): boolean {
+  const [whole, start] = [draft.trim(), text.trim()];
+  return whole.startsWith(start) && !/^[\p{L}\p{M}\p{N}_]/u.test(whole.slice(start.length));
+}
+
 /** Returns the stored draft if another tab has written it since the last change of this tab, and an empty text otherwise. */
 function draftOfAnotherTab(session: string): string {
   const { typed, sending } = draftOf(session);
   const text = read(session);
-  return !isStored || text === joined(sending, typed) ? "" : text;
+  return unstored.has(session) || text === joined(sending, typed) ? "" : text;
 }
 
 function subscribe(listener: () => void): () => void {
