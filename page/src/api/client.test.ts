@@ -119,6 +119,34 @@ describe("request", () => {
     vi.useRealTimers();
   });
 
+  it.each([
+    ["GET", "/sessions", 45],
+    ["GET", "/automations/nightly", 45],
+    ["POST", "/sessions/s/messages", 45],
+    ["POST", "/automations/preview", 45],
+    ["POST", "/automations/nightly/fire", 45],
+    ["PATCH", "/sessions/s", 45],
+    ["DELETE", "/sessions/s", 45],
+    ["POST", "/sessions", 660],
+    ["POST", "/agents/claude/check", 660],
+    ["POST", "/automations", 660],
+    ["PUT", "/automations/nightly", 660],
+  ])("%s_%s_counts_as_unanswered_after_%i_seconds", async (method, path, seconds) => {
+    vi.useFakeTimers();
+    answer = () => {
+      const signal = requests.at(-1)?.init.signal;
+      return new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
+    };
+    const ended = vi.fn();
+    const late = request(method, path).catch(ended);
+    await vi.advanceTimersByTimeAsync(seconds * 1000 - 1);
+    expect(ended).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(1);
+    await late;
+    expect(ended).toHaveBeenCalledWith(expect.any(Unreachable));
+    vi.useRealTimers();
+  });
+
   it("aborted_request_does_not_count_as_unreachable", async () => {
     const seen: string[] = [];
     const stop = onResponse((event) => seen.push(event));

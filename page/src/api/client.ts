@@ -80,19 +80,31 @@ export async function send(method: string, path: string, options: Options = {}):
   return response;
 }
 
-/** Longer than the 30 s after which the server answers a read with 503. */
-const READ_TIMEOUT_MS = 45_000;
+/** Longer than the 30 s after which the server answers most requests with 503. */
+const TIMEOUT_MS = 45_000;
+/** Longer than the ten and a half minutes that the server gives a request of the agent routes. */
+const AGENT_TIMEOUT_MS = 11 * 60_000;
+/** The paths at which a change may start an agent to read its capabilities. */
+const AGENT_PATHS =
+  /^\/(agents\/[^/]+\/check|sessions|automations|automations\/(?!(preview|dry-run)$)[^/]+)$/;
+
+/**
+ * Returns the time limit of a request. The server gives reads of the agent routes the long limit as well, but a read
+ * starts no agent: one that takes longer than others counts as unanswered.
+ */
+function timeoutMs(method: string, path: string): number {
+  return method !== "GET" && AGENT_PATHS.test(path) ? AGENT_TIMEOUT_MS : TIMEOUT_MS;
+}
 
 /**
  * Sends a request as `send` does, and returns the body and the `ETag` of the response.
  *
- * A read without a response in time counts as unanswered, so that a lost connection holds no later read back. A request
- * that changes something has no limit, because the server may start an agent for it.
+ * A request without a response in time counts as unanswered, so that a lost connection holds neither a later read nor a
+ * form back. The change that it asks for may take effect. A creation is safe to repeat with the same idempotency key.
  */
 export async function request<T>(method: string, path: string, options: Options = {}): Promise<Result<T>> {
-  if (method !== "GET") return read(await send(method, path, options));
   const late = new AbortController();
-  const timer = setTimeout(() => late.abort(), READ_TIMEOUT_MS);
+  const timer = setTimeout(() => late.abort(), timeoutMs(method, path));
   const signal = AbortSignal.any(options.signal ? [options.signal, late.signal] : [late.signal]);
   try {
     return await read<T>(await send(method, path, { ...options, signal }));
