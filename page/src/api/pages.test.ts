@@ -195,3 +195,63 @@ test("list_left_during_a_refetch_is_stale_after_an_event", async () => {
   await refetch;
   expect(client.getQueryState(KEY)?.isInvalidated).toBe(true);
 });
+
+test("restart_cancels_a_first_read_and_reads_at_once", async () => {
+  const shown = observe();
+  await settled();
+  const hanging = requests.shift();
+  change += 1;
+  const restart = client.restartQueries();
+  await settled();
+  expect(hanging?.signal.aborted).toBe(true);
+  await answerNext(1);
+  await restart;
+  expect(shown()).toEqual(["1@1"]);
+  expect(requests).toEqual([]);
+});
+
+test("restart_cancels_a_refetch_and_reads_at_once", async () => {
+  const shown = observe();
+  await answerNext(1);
+  const refetch = event();
+  await settled();
+  const hanging = requests.shift();
+  change += 1;
+  const restart = client.restartQueries();
+  await settled();
+  expect(hanging?.signal.aborted).toBe(true);
+  await answerNext(1);
+  await Promise.all([refetch, restart]);
+  expect(shown()).toEqual(["1@2"]);
+  expect(requests).toEqual([]);
+});
+
+test("restart_during_the_next_page_reads_the_list_and_then_the_page", async () => {
+  const shown = observe();
+  await answerNext(1);
+  const click = client.readMore(KEY, "forward");
+  await settled();
+  const hanging = requests.shift();
+  expect(hanging?.number).toBe(2);
+  change += 1;
+  void client.restartQueries();
+  await settled();
+  expect(hanging?.signal.aborted).toBe(true);
+  await answerNext(1);
+  await answerNext(2);
+  await click;
+  expect(shown()).toEqual(["1@1", "2@1"]);
+  expect(requests).toEqual([]);
+});
+
+test("restart_during_a_read_of_a_list_that_was_left_leaves_it_stale", async () => {
+  observe();
+  await answerNext(1);
+  void event();
+  await settled();
+  end();
+  await client.restartQueries();
+  requests.shift()?.answer();
+  await settled();
+  expect(client.getQueryState(KEY)).toMatchObject({ isInvalidated: true, fetchStatus: "idle" });
+});

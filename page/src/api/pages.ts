@@ -4,12 +4,15 @@
  * An event of the live stream invalidates queries, and TanStack Query then refetches them. The refetch cancels the read
  * of a further page, so that a click on "Show more" has no effect. It cancels an earlier refetch, so that a list stays
  * at an old state while events come faster than responses. It joins a first read, whose response can be older than the
- * change. `PagesClient` waits for a read under way and refetches once afterwards, however many events came. The time
- * limit of reads bounds the wait.
+ * change. `PagesClient` waits for a read under way and refetches once afterwards, however many events came. A failed read
+ * is repeated twice, so that the wait lasts at most as long as three requests and the pauses between them.
+ *
+ * A gap in the stream and a sign-in wait for no read, because a read from before them can hang on a lost connection.
  */
 import {
   type InvalidateOptions,
   type InvalidateQueryFilters,
+  notifyManager,
   type Query,
   QueryClient,
   type QueryKey,
@@ -22,18 +25,12 @@ export type Direction = "forward" | "backward";
 const isRead = ({ state, promise }: Query): boolean =>
   state.fetchStatus === "fetching" && promise !== undefined;
 
-async function readPage(query: Query, direction: Direction): Promise<void> {
-  // To read a page at once would cancel a refetch under way, and lose the change that the refetch brings.
-  while (query.promise !== undefined) await query.promise.catch(() => undefined);
-  // The person may have left the list meanwhile.
-  if (query.isActive()) await query.fetch(undefined, { meta: { fetchMore: { direction } } });
-}
-
 export class PagesClient extends QueryClient {
   /** The further pages that persons have asked for, from the click to the answer. */
   readonly #pages = new WeakMap<Query, Map<Direction, Promise<void>>>();
   /** The refetches that wait for other reads of their queries. */
   readonly #refetches = new WeakMap<Query, Promise<void>>();
+  #restarts = 0;
 
   /**
    * Reads a further page of a list. Waits for a refetch under way. If that page is asked for already, asks no second
@@ -45,7 +42,7 @@ export class PagesClient extends QueryClient {
     const pages = this.#pages.get(query) ?? new Map<Direction, Promise<void>>();
     const present = pages.get(direction);
     if (present !== undefined) return present;
-    const page = readPage(query, direction)
+    const page = this.#readPage(query, direction)
       .catch(() => undefined)
       .finally(() => {
         pages.delete(direction);
@@ -53,6 +50,29 @@ export class PagesClient extends QueryClient {
       });
     this.#pages.set(query, pages.set(direction, page));
     return page;
+  }
+
+  async #readPage(query: Query, direction: Direction): Promise<void> {
+    let restarts: number;
+    do {
+      // To read a page at once would cancel a refetch under way, and lose the change that the refetch brings.
+      while (query.promise !== undefined) await query.promise.catch(() => undefined);
+      // The person may have left the list meanwhile.
+      if (!query.isActive()) return;
+      restarts = this.#restarts;
+      await query.fetch(undefined, { meta: { fetchMore: { direction } } });
+      // A restart cancels the read of the page, and the person still waits for it.
+    } while (restarts !== this.#restarts);
+  }
+
+  /** Cancels every read under way, invalidates all queries, and refetches at once those that are shown. */
+  restartQueries(): Promise<void> {
+    this.#restarts += 1;
+    return notifyManager.batch(() => {
+      // Otherwise the refetch would join a first read under way.
+      void this.cancelQueries();
+      return super.invalidateQueries();
+    });
   }
 
   /** Invalidates queries and refetches those that are shown, after their reads under way. */

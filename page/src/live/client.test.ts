@@ -116,4 +116,15 @@ describe("live streams without SharedWorker", () => {
     send(1, 2);
     await until(() => expect(seqs(follower.events)).toEqual([1, 2]));
   });
+
+  it("reads_after_a_gap_wait_for_no_read_from_before_it", async () => {
+    await openTab();
+    const { queryClient } = await import("../api/queries");
+    const restart = vi.spyOn(queryClient, "restartQueries");
+    await until(() => expect(requests).toHaveLength(1));
+    expect(restart).not.toHaveBeenCalled();
+    // The connection ends before its first event, so that the next one cannot tell what it missed.
+    requests[0]?.connection.close();
+    await until(() => expect(restart).toHaveBeenCalledOnce());
+  });
 });

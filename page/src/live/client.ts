@@ -22,7 +22,7 @@ function receive(message: FromWorker): void {
     return;
   }
   if (message.kind === "gap") {
-    queryClient.invalidateQueries();
+    queryClient.restartQueries();
     return;
   }
   states.set(message.feed, message.state);

@@ -42,14 +42,14 @@ export function hasSameRights(before: Whoami | undefined, now: Whoami): boolean 
 }
 
 /** Loads everything again after a sign-in. */
-async function resume(): Promise<void> {
+export async function resume(): Promise<void> {
   const whoami = await get<Whoami>("/whoami");
   // Another person must not see the data and the fields of the last one.
   if (!hasSameRights(queryClient.getQueryData<Whoami>(keys.whoami), whoami)) return window.location.reload();
   queryClient.setQueryData(keys.whoami, whoami);
   setSignedOut(false);
   reconnect();
-  await queryClient.invalidateQueries();
+  await queryClient.restartQueries();
 }
 
 /** Returns the code of a pasted link, or the pasted code itself. */

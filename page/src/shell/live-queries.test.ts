@@ -1,6 +1,7 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { queryClient } from "../api/queries";
 import type { TraceEvent } from "../api/types";
-import { staleKeys } from "./live-queries";
+import { refetchAfter, staleKeys } from "./live-queries";
 
 const keys = (event: Record<string, unknown>) =>
   staleKeys(event as unknown as TraceEvent).map((key) => key.join("/"));
@@ -61,5 +62,15 @@ describe("staleKeys", () => {
   it("event_of_a_later_server_is_ignored", () => {
     expect(keys({ kind: "something-new" })).toEqual([]);
     expect(keys({ kind: "unknown", seq: 1 })).toEqual([]);
+  });
+});
+
+describe("refetchAfter", () => {
+  it("resync_of_the_feed_waits_for_no_read", () => {
+    const restart = vi.spyOn(queryClient, "restartQueries");
+    refetchAfter({ kind: "question", session_id: "s" } as unknown as TraceEvent);
+    expect(restart).not.toHaveBeenCalled();
+    refetchAfter({ kind: "feed_resync" } as TraceEvent);
+    expect(restart).toHaveBeenCalledOnce();
   });
 });

@@ -1,5 +1,5 @@
 /** Refetches the shared queries that an event of the tenant's feed has made stale. */
-import { useCallback, useEffect, useRef } from "react";
+import { useEffect, useRef } from "react";
 import { keys, queryClient } from "../api/queries";
 import type { TraceEvent } from "../api/types";
 import { useFeedState, useTenantEvents } from "../live/client";
@@ -65,12 +65,14 @@ export function staleKeys(event: TraceEvent): (readonly string[])[] {
   }
 }
 
+/** Refetches what an event has made stale. */
+export function refetchAfter(event: TraceEvent): void {
+  if (event.kind === "feed_resync") queryClient.restartQueries();
+  else for (const key of staleKeys(event)) refetchSoon(key);
+}
+
 export function useLiveQueries(): void {
-  const onEvent = useCallback((event: TraceEvent) => {
-    if (event.kind === "feed_resync") queryClient.invalidateQueries();
-    else for (const key of staleKeys(event)) refetchSoon(key);
-  }, []);
-  useTenantEvents(onEvent);
+  useTenantEvents(refetchAfter);
   const live = useFeedState().status === "live";
   const wasLive = useRef(false);
   useEffect(() => {

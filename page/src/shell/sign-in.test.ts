@@ -1,6 +1,9 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { queryClient } from "../api/queries";
 import type { Whoami } from "../api/types";
-import { codeOf, hasSameRights } from "./SignIn";
+import { codeOf, hasSameRights, resume } from "./SignIn";
+
+vi.mock("../live/client", () => ({ reconnect: vi.fn() }));
 
 describe("codeOf", () => {
   it("link_and_code_give_the_same_code", () => {
@@ -18,5 +21,15 @@ describe("hasSameRights", () => {
     expect(hasSameRights(before, caller("ten_b", "admin"))).toBe(false);
     expect(hasSameRights(before, caller("ten_a", "viewer"))).toBe(false);
     expect(hasSameRights(undefined, before)).toBe(true);
+  });
+});
+
+describe("resume", () => {
+  it("reads_after_a_sign_in_wait_for_no_read_from_before_it", async () => {
+    vi.stubGlobal("fetch", async () => new Response("{}"));
+    const restart = vi.spyOn(queryClient, "restartQueries");
+    await resume();
+    expect(restart).toHaveBeenCalledOnce();
+    vi.unstubAllGlobals();
   });
 });
