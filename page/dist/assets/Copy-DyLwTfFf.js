@@ -1,1 +1,0 @@
-import{D as e,ar as t,dn as n,nr as r,tr as i}from"./index-DMsL_IiW.js";var a=t(r(),1),o=i();function s({text:t}){let[r,i]=(0,a.useState)(!1);return(0,o.jsx)(n,{size:`small`,onClick:async()=>{await e(t)&&i(!0)},children:r?`Copied`:`Copy`})}export{s as t};
