@@ -4,7 +4,14 @@
 //! and the points around each commit of a transition. `scripts/test` chooses K by the commit, so that successive commits
 //! play other points; `scripts/test-long` plays all of them.
 
-use crate::stage::Database;
+use std::fmt::Debug;
+
+use futures::future::BoxFuture;
+
+use crate::{
+    child::ChildEnd,
+    stage::{Database, TestBed},
+};
 
 /// The number of no point: a process that is to be aborted there reaches its end.
 pub(crate) const NO_POINT: u64 = u64::MAX;
@@ -47,6 +54,31 @@ impl Shard {
     /// whose effect depends on the database.
     pub(crate) fn has_named(self, point: u64, name: &str) -> bool {
         self.has(point) || name == "commit" || name == "committed"
+    }
+}
+
+/// Calls `abort` with each point of a transition that a test of this database plays. The first process reaches its end, so that
+/// the points are known.
+pub(crate) async fn play_points(
+    transition: &(impl Debug + Sync),
+    database: Database,
+    abort: impl Fn(&mut TestBed, u64) -> BoxFuture<'_, ChildEnd> + Sync,
+) {
+    let mut stage = TestBed::new(database).await;
+    let ended = abort(&mut stage, NO_POINT).await;
+    let count = ended.points.len();
+    assert!(!ended.aborted && count >= 3, "{transition:?}: {ended:?}");
+    println!(
+        "{transition:?} on {database:?}: {count} points: {:?}",
+        ended.points
+    );
+    let shard = Shard::of(database);
+    for (name, point) in ended.points.iter().zip(1..) {
+        if shard.has_named(point, name) {
+            let died = abort(&mut stage, point).await;
+            assert!(died.aborted, "point {point}, {name}: {:?}", died.points);
+            assert_eq!(died.points.len() as u64, point);
+        }
     }
 }
 

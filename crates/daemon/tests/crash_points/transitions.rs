@@ -18,7 +18,7 @@ use uuid::Uuid;
 use crate::{
     checks::{check_history, check_state, open_runs, runs_oldest_first, snapshot},
     child::{ChildEnd, Job, JobContext, Task},
-    points::{NO_POINT, Shard},
+    points::play_points,
     stage::{Database, TestBed, test_instance},
     tool_calls::{self, SECRET_HASH},
 };
@@ -241,24 +241,12 @@ pub(crate) fn runs_ended_by_agents(stage: &TestBed) -> BTreeSet<RunId> {
     ledger.lines().map(|line| line.parse().unwrap()).collect()
 }
 
-/// Aborts a process at each point of a transition. The first process reaches its end, so that the points are known.
+/// Aborts a process at each point of a transition.
 pub(crate) async fn abort_at_each_point(transition: Transition, database: Database) {
-    let mut stage = TestBed::new(database).await;
-    let ended = abort_at_point(&mut stage, transition, NO_POINT).await;
-    let count = ended.points.len();
-    assert!(!ended.aborted && count >= 3, "{transition:?}: {ended:?}");
-    println!(
-        "{transition:?} on {database:?}: {count} points: {:?}",
-        ended.points
-    );
-    let shard = Shard::of(database);
-    for (name, point) in ended.points.iter().zip(1..) {
-        if shard.has_named(point, name) {
-            let died = abort_at_point(&mut stage, transition, point).await;
-            assert!(died.aborted, "point {point}, {name}: {:?}", died.points);
-            assert_eq!(died.points.len() as u64, point);
-        }
-    }
+    play_points(&transition, database, |stage, point| {
+        Box::pin(abort_at_point(stage, transition, point))
+    })
+    .await;
 }
 
 /// Aborts a process at one point of a transition, and checks the recovery.
