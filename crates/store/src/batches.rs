@@ -1,11 +1,14 @@
-//! The transitions of runs that are committed in batches, and the request of each.
+//! The transitions that are committed in batches, and the request of each.
 
 use model::{
     InputId, InstanceId, RunId, SeatId, SessionId, TenantId, Timestamp, WorkerId,
+    memory::MemoryEntry,
     turn::{Entry, HeartbeatReply, StartReply, SubmittedRun, TurnResult, WriteOutcome},
 };
 
-use crate::{batch::Batcher, error::Error};
+use crate::{
+    batch::Batcher, error::Error, new_memory_entry::NewMemoryEntry, tool_caller::ToolCaller,
+};
 
 /// One batcher for each of these transitions.
 #[derive(Debug)]
@@ -15,6 +18,8 @@ pub(crate) struct Batches {
     pub(crate) heartbeat: Batcher<HeartbeatRequest, HeartbeatReply>,
     pub(crate) record: Batcher<RecordRequest, WriteOutcome>,
     pub(crate) finish: Batcher<FinishRequest, WriteOutcome>,
+    /// Only on SQLite.
+    pub(crate) remember: Batcher<RememberRequest, Result<MemoryEntry, Error>>,
 }
 
 impl Default for Batches {
@@ -25,6 +30,7 @@ impl Default for Batches {
             heartbeat: Batcher::new(HeartbeatRequest::may_share_batch),
             record: Batcher::new(|_, _| true),
             finish: Batcher::new(|_, _| true),
+            remember: Batcher::new(|_, _| true),
         }
     }
 }
@@ -102,5 +108,13 @@ pub(crate) struct FinishRequest {
     pub(crate) run: RunId,
     pub(crate) worker: WorkerId,
     pub(crate) finished: TurnResult,
+    pub(crate) now: Timestamp,
+}
+
+/// A request to write a memory entry for the agent of a running turn.
+#[derive(Debug, Clone)]
+pub(crate) struct RememberRequest {
+    pub(crate) caller: ToolCaller,
+    pub(crate) new: NewMemoryEntry,
     pub(crate) now: Timestamp,
 }

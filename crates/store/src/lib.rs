@@ -47,6 +47,7 @@ mod instances;
 mod locks;
 mod memory;
 mod new_instances;
+mod new_memory_entry;
 mod new_sessions;
 mod notifications;
 mod opening;
@@ -71,6 +72,7 @@ mod stored;
 mod tenants;
 mod text_search;
 mod tokens;
+mod tool_caller;
 mod tool_calls;
 mod trigger_files;
 mod usage;
@@ -99,8 +101,9 @@ pub use error::Error;
 pub use feed::{FeedEvent, FeedPage, UnusableCursor};
 pub use idempotency::{KeyClaim, RecordedResponse};
 pub use instances::{InstanceServer, InstanceStatus, ServerHeartbeatReply};
-pub use memory::{MemoryPage, MemoryVersion, NewMemoryEntry};
+pub use memory::{MemoryPage, MemoryVersion};
 pub use new_instances::NewInstance;
+pub use new_memory_entry::NewMemoryEntry;
 pub use new_sessions::{NewSeat, NewSession};
 pub use notifications::{
     AttemptResult, ClaimedDelivery, NewDelivery, NewEndpoint, Notice, NoticeAutomation, NoticeGoal,
@@ -129,10 +132,11 @@ pub use sessions::{
 };
 pub use store::Store;
 pub use tokens::{NewBrowserToken, NewToken, RevocationExtent, TokenRevocation};
+pub use tool_caller::ToolCaller;
 pub use tool_calls::{
     CallingTurn, MemorySearch, NewAgentAutomation, NewArtifact, NewQuestion, RecalledEntry,
-    StagedCancellation, StagedTask, StoredTaskReport, TaskContent, TaskReport, ToolCaller,
-    TurnOffer, TurnTask, TurnTasks,
+    StagedCancellation, StagedTask, StoredTaskReport, TaskContent, TaskReport, TurnOffer, TurnTask,
+    TurnTasks,
 };
 pub use trigger_files::{ClaimedTriggerFile, TriggerContent, TriggerFileWrite};
 pub use webhooks::WebhookTrigger;

@@ -192,6 +192,17 @@ pub(crate) async fn lock_all_of_runs(tx: &mut Tx, runs: &[RunId]) -> Result<(), 
     Ok(())
 }
 
+/// Locks the automation of a run, then its seat, and then, unless the automation keeps the memory of the run, its session. So
+/// the run does not end meanwhile, and the owner of the entries that its agent writes is locked. Unlike
+/// [`lock_all_of_runs`], locks no other seat of a goal, because a memory entry moves no goal.
+pub(crate) async fn lock_memory_of_run(tx: &mut Tx, run: RunId) -> Result<(), Error> {
+    if tx.locks_rows() {
+        tx.fetch_one(sql_of_postgres!("runs/lock_memory"), params![run])
+            .await?;
+    }
+    Ok(())
+}
+
 async fn lock_and_read_runs(tx: &mut Tx, runs: &[RunId]) -> Result<LockedRows, Error> {
     let ids: Vec<_> = runs.iter().map(|run| params![*run]).collect();
     // Lock before reading: a row that is read before the lock may change before the transition decides.

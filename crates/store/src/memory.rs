@@ -10,8 +10,8 @@ use model::{
 };
 
 use crate::{
-    Error, Scope, automations, boxed, database::Tx, locks, rows, store::Store,
-    text_search::SearchPatterns,
+    Error, Scope, automations, boxed, database::Tx, locks, new_memory_entry::NewMemoryEntry, rows,
+    store::Store, text_search::SearchPatterns,
 };
 
 /// The maximum number of expired entries that one call of [`Store::trim_memory_entries`] deletes.
@@ -24,19 +24,6 @@ pub struct MemoryVersion {
     pub id: MemoryEntryId,
     /// The number of the content.
     pub version: i64,
-    /// The instant from which the entry is no longer returned.
-    pub expires_at: Option<Timestamp>,
-}
-
-/// The content of a memory entry that is written.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NewMemoryEntry {
-    /// The key.
-    pub key: String,
-    /// The value.
-    pub value: String,
-    /// The author's trust in the value, from 0 to 1.
-    pub confidence: f64,
     /// The instant from which the entry is no longer returned.
     pub expires_at: Option<Timestamp>,
 }
@@ -257,6 +244,10 @@ async fn find(
 /// Writes an entry of an owner, and returns it. An entry with the same value and confidence keeps its version.
 ///
 /// The caller must hold the lock of the owner.
+///
+/// # Errors
+///
+/// Returns [`Error::LimitReached`] before it writes anything but the deletion of expired entries.
 pub(crate) async fn write(
     store: &Store,
     tx: &mut Tx,
@@ -265,16 +256,21 @@ pub(crate) async fn write(
     author: &MemoryAuthor,
     now: Timestamp,
 ) -> Result<MemoryEntry, Error> {
-    // 1. Free the keys and the space of expired entries.
-    tx.execute(
-        sql!("memory/delete_expired_of"),
-        params![owner.automation(), owner.session(), now],
-    )
-    .await?;
-    // 2. Write.
+    // 1. Read.
+    let stored = StoredMemory::read(tx, owner, &new.key, author.run(), now).await?;
+    if stored.has_expired {
+        // Free their keys and their space.
+        tx.execute(
+            sql!("memory/delete_expired_of"),
+            params![owner.automation(), owner.session(), now],
+        )
+        .await?;
+    }
+    // 2. Decide.
     let size = i64::try_from(new.key.len() + new.value.len()).unwrap_or(i64::MAX);
-    let present = find(tx, owner, &new.key, now).await?;
-    let written = if let Some(present) = &present {
+    stored.check_limits(size, author.run())?;
+    // 3. Write.
+    let written = if let Some(StoredEntry { entry: present, .. }) = &stored.present {
         let is_same =
             present.value == new.value && present.confidence.total_cmp(&new.confidence).is_eq();
         let params = params! { "memory/update";
@@ -306,40 +302,85 @@ pub(crate) async fn write(
         };
         tx.fetch_one(sql!("memory/insert"), params).await?
     };
-    // 3. Count with the entry, because an update may lengthen it. An error takes everything back.
-    check_limits(tx, owner, author.run()).await?;
     rows::memory_entry(&written)
 }
 
-async fn check_limits(tx: &mut Tx, owner: MemoryOwner, run: Option<RunId>) -> Result<(), Error> {
-    let sums = tx
-        .fetch_one(
-            sql!("memory/sums"),
-            params![owner.automation(), owner.session(), run],
-        )
-        .await?;
-    for (what, limit, actual) in [
-        (
-            "memory entries that an agent writes in a turn",
-            memory::ENTRIES_PER_TURN,
-            sums.get("of_run")?,
-        ),
-        (
-            "memory entries of an automation or a session",
-            memory::ENTRIES_PER_OWNER,
-            sums.get("entries")?,
-        ),
-        (
-            "bytes in the memory of an automation or a session",
-            memory::BYTES_PER_OWNER,
-            sums.get::<i64>("size_bytes")?,
-        ),
-    ] {
-        if actual > i64::from(limit) {
-            return Err(Error::LimitReached { what, limit });
-        }
+/// The facts about an owner's entries that decide whether one is written.
+struct StoredMemory {
+    /// The number of entries that have not expired.
+    entries: i64,
+    /// The bytes of those entries.
+    total_bytes: i64,
+    /// The number of those entries that the writing run has written last.
+    of_run: i64,
+    /// `true` if some entries have expired.
+    has_expired: bool,
+    /// The entry under the key that is written.
+    present: Option<StoredEntry>,
+}
+
+struct StoredEntry {
+    entry: MemoryEntry,
+    size_bytes: i64,
+}
+
+impl StoredMemory {
+    async fn read(
+        tx: &mut Tx,
+        owner: MemoryOwner,
+        key: &str,
+        run: Option<RunId>,
+        now: Timestamp,
+    ) -> Result<Self, Error> {
+        let params = params![owner.automation(), owner.session(), key, run, now];
+        let row = tx.fetch_one(sql!("memory/stored"), params).await?;
+        let present = match row.optional::<MemoryEntryId>("id")? {
+            Some(_) => Some(StoredEntry {
+                entry: rows::memory_entry(&row)?,
+                size_bytes: row.get("size_bytes")?,
+            }),
+            None => None,
+        };
+        Ok(Self {
+            entries: row.get("entries")?,
+            total_bytes: row.get("total_bytes")?,
+            of_run: row.get("of_run")?,
+            has_expired: row.get::<i64>("expired")? > 0,
+            present,
+        })
     }
-    Ok(())
+
+    /// Refuses an entry of `size` bytes by `run` with which there would be too many. An entry counts in place of the one
+    /// that it replaces.
+    fn check_limits(&self, size: i64, run: Option<RunId>) -> Result<(), Error> {
+        let (is_new, replaced_bytes, replaced_run) = match &self.present {
+            Some(present) => (false, present.size_bytes, present.entry.author.run()),
+            None => (true, 0, None),
+        };
+        let is_first_of_run = run.is_some() && replaced_run != run;
+        for (what, limit, actual) in [
+            (
+                "memory entries that an agent writes in a turn",
+                memory::ENTRIES_PER_TURN,
+                self.of_run + i64::from(is_first_of_run),
+            ),
+            (
+                "memory entries of an automation or a session",
+                memory::ENTRIES_PER_OWNER,
+                self.entries + i64::from(is_new),
+            ),
+            (
+                "bytes in the memory of an automation or a session",
+                memory::BYTES_PER_OWNER,
+                self.total_bytes.saturating_add(size) - replaced_bytes,
+            ),
+        ] {
+            if actual > i64::from(limit) {
+                return Err(Error::LimitReached { what, limit });
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Deletes an entry of an owner. Returns `false` if there is none, or only an expired one.

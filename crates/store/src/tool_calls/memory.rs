@@ -1,14 +1,20 @@
 //! The memory of agents: entries that the agent of a running turn writes, reads and deletes.
 
 use model::{
-    MemoryEntryId, Timestamp,
-    automation::AutomationState,
+    AutomationId, MemoryEntryId, SessionId, TenantId, Timestamp,
     memory::{MemoryAuthor, MemoryEntry, MemoryOwner},
 };
 
-use super::{CallingTurn, ToolCaller, lock_turn, read_turn};
+use super::{ToolCaller, turn_params};
 use crate::{
-    Error, NewMemoryEntry, Scope, boxed, database::Tx, locks, memory, rows, store::Store,
+    Error, Scope,
+    batches::RememberRequest,
+    boxed,
+    database::{Dialect, Tx},
+    locks, memory,
+    new_memory_entry::NewMemoryEntry,
+    rows,
+    store::Store,
     text_search::SearchPatterns,
 };
 
@@ -36,15 +42,43 @@ pub struct RecalledEntry {
     pub automation: Option<String>,
 }
 
-impl CallingTurn {
+/// The part of a turn that the memory of its agent depends on.
+struct MemoryTurn {
+    tenant: TenantId,
+    session: SessionId,
+    session_key: Option<String>,
+    agent_name: String,
+    /// The automation of the run. `None` if the input is no occurrence, or if the automation is deleted: a turn goes on after
+    /// that, but no one finds entries of that automation.
+    automation: Option<AutomationId>,
+}
+
+impl MemoryTurn {
+    async fn read(tx: &mut Tx, caller: &ToolCaller, now: Timestamp) -> Result<Self, Error> {
+        let found = tx
+            .fetch_optional(sql!("tool_calls/memory_turn"), turn_params(caller, now))
+            .await?;
+        let row = found.ok_or(Error::RunOver { run: caller.run })?;
+        Ok(Self {
+            tenant: row.get("tenant_id")?,
+            session: row.get("session_id")?,
+            session_key: row.optional("session_key")?,
+            agent_name: row.get("agent_name")?,
+            automation: row.optional("automation_id")?,
+        })
+    }
+
+    /// Locks the turn and the owner of the entries that its agent writes, and reads the turn.
+    async fn lock(tx: &mut Tx, caller: &ToolCaller, now: Timestamp) -> Result<Self, Error> {
+        locks::lock_memory_of_run(tx, caller.run).await?;
+        Self::read(tx, caller, now).await
+    }
+
     /// Returns the owner of the entries that the agent writes: the automation of the run, or else the session.
-    pub fn memory_owner(&self) -> MemoryOwner {
-        match &self.automation {
-            // A turn goes on after its automation is deleted, but nobody would find entries of that automation.
-            Some(automation) if automation.state != AutomationState::Deleted => {
-                MemoryOwner::Automation(automation.id)
-            }
-            _ => MemoryOwner::Session(self.session.id),
+    fn owner(&self) -> MemoryOwner {
+        match self.automation {
+            Some(automation) => MemoryOwner::Automation(automation),
+            None => MemoryOwner::Session(self.session),
         }
     }
 }
@@ -64,15 +98,50 @@ impl Store {
         new: &NewMemoryEntry,
         now: Timestamp,
     ) -> Result<MemoryEntry, Error> {
+        let request = RememberRequest {
+            caller: caller.clone(),
+            new: new.clone(),
+            now,
+        };
+        // PostgreSQL makes the commits of several connections durable together. In a batch, each call would also wait for the
+        // locks of all others.
+        if self.db.dialect() == Dialect::Postgres {
+            return self.remember_alone(&request).await;
+        }
+        self.batches
+            .remember
+            .submit(self, request, |store, all| {
+                Box::pin(store.remember_batch(all))
+            })
+            .await?
+    }
+
+    async fn remember_alone(&self, request: &RememberRequest) -> Result<MemoryEntry, Error> {
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move { write_for_turn(self, tx, request).await })
+        })
+        .await
+    }
+
+    /// Writes entries for the agents of running turns in one transaction, one after the other. Returns one result for each
+    /// request, in order: a refusal of one request does not affect the others.
+    async fn remember_batch(
+        &self,
+        all: &[RememberRequest],
+    ) -> Result<Vec<Result<MemoryEntry, Error>>, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
-                let turn = lock_turn_and_session(tx, caller, now).await?;
-                let author = MemoryAuthor::Agent {
-                    name: turn.agent.name.clone(),
-                    run: turn.run,
-                };
-                let owner = turn.memory_owner();
-                memory::write(self, tx, (turn.tenant, owner), new, &author, now).await
+                let mut results = Vec::with_capacity(all.len());
+                for request in all {
+                    results.push(match write_for_turn(self, tx, request).await {
+                        // A refused request has written no entry.
+                        Err(refusal @ (Error::RunOver { .. } | Error::LimitReached { .. })) => {
+                            Err(refusal)
+                        }
+                        written => Ok(written?),
+                    });
+                }
+                Ok(results)
             })
         })
         .await
@@ -92,17 +161,17 @@ impl Store {
         now: Timestamp,
     ) -> Result<Vec<RecalledEntry>, Error> {
         let mut tx = self.db.begin_read(Scope::System).await?;
-        let turn = read_turn(&mut tx, caller, now).await?;
+        let turn = MemoryTurn::read(&mut tx, caller, now).await?;
         let patterns = SearchPatterns::new(search.text.as_deref(), MemoryEntryId::PREFIX);
         let found = tx
             .fetch_all(
                 sql!("memory/recall"),
                 params! { "memory/recall";
                     tenant: turn.tenant,
-                    run: turn.run,
-                    session: turn.session.id,
-                    session_key: turn.session.session_key.as_deref(),
-                    automation: turn.memory_owner().automation(),
+                    run: caller.run,
+                    session: turn.session,
+                    session_key: turn.session_key.as_deref(),
+                    automation: turn.automation,
                     now: now,
                     key: search.key.as_deref(),
                     prefix: search.prefix.as_deref(),
@@ -138,24 +207,26 @@ impl Store {
     ) -> Result<bool, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
-                let turn = lock_turn_and_session(tx, caller, now).await?;
-                memory::delete(tx, turn.memory_owner(), key, now).await
+                let turn = MemoryTurn::lock(tx, caller, now).await?;
+                memory::delete(tx, turn.owner(), key, now).await
             })
         })
         .await
     }
 }
 
-/// Locks the turn and its session. Entries are counted under the lock of their owner, which is the automation of the turn
-/// or the session.
-async fn lock_turn_and_session(
+/// Writes an entry for the agent of a running turn, and returns it.
+async fn write_for_turn(
+    store: &Store,
     tx: &mut Tx,
-    caller: &ToolCaller,
-    now: Timestamp,
-) -> Result<CallingTurn, Error> {
-    let turn = lock_turn(tx, caller, now).await?;
-    if let MemoryOwner::Session(session) = turn.memory_owner() {
-        locks::lock_session(tx, session).await?;
-    }
-    Ok(turn)
+    request: &RememberRequest,
+) -> Result<MemoryEntry, Error> {
+    let RememberRequest { caller, new, now } = request;
+    let turn = MemoryTurn::lock(tx, caller, *now).await?;
+    let owner = turn.owner();
+    let author = MemoryAuthor::Agent {
+        name: turn.agent_name,
+        run: caller.run,
+    };
+    memory::write(store, tx, (turn.tenant, owner), new, &author, *now).await
 }

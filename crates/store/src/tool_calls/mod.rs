@@ -13,10 +13,8 @@ mod messages;
 mod offer;
 mod tasks;
 
-use std::time::Duration;
-
 use model::{
-    AutomationId, InputId, RunId, TaskId, TenantId, Timestamp, WorkerId,
+    AutomationId, InputId, RunId, TaskId, TenantId, Timestamp,
     agent::Agent,
     entity::{Automation, Seat, Session},
     lifecycle::{InvalidTransition, Lifecycle as _},
@@ -40,20 +38,8 @@ use crate::{
     database::{Param, Tx},
     locks, rows,
     store::Store,
+    tool_caller::ToolCaller,
 };
-
-/// The process of an agent that calls a tool, as the worker of its turn knows it.
-#[derive(Debug, Clone)]
-pub struct ToolCaller {
-    /// The run of the turn.
-    pub run: RunId,
-    /// The SHA-256 of the secret that the process showed.
-    pub secret: [u8; 32],
-    /// The worker that takes the turn.
-    pub worker: WorkerId,
-    /// The age at which the heartbeat of the run is stale.
-    pub stale_after: Duration,
-}
 
 /// The turn whose agent calls a tool.
 #[derive(Debug, Clone)]

@@ -8,7 +8,9 @@ use store::{Scope, database::Tx, params};
 
 use crate::{
     fixtures::{TestStore, statement},
+    memory::entry,
     stage::{Stage, answer},
+    tool_calls::start_message,
 };
 
 /// Begins a transaction that locks one row.
@@ -80,6 +82,11 @@ pub(crate) async fn transitions_of_seat_lock_seat_first(db: &TestStore) {
         let moved = Box::pin(assert_waits_for_seat(db, seat, session, moved)).await;
         moved.unwrap();
     }
+    let caller = start_message(&stage, session).await;
+    let new = entry("build", "green");
+    let remembered = store.remember(&caller, &new, stage.now());
+    let remembered = Box::pin(assert_waits_for_seat(db, seat, session, remembered)).await;
+    assert_eq!(remembered.unwrap().version, 1);
 }
 
 pub(crate) async fn claim_skips_locked_runs(db: &TestStore) {

@@ -205,8 +205,7 @@ behaviours! {
         ]
         sweep: [
             sweep_starts_unpromoted_runs_and_counts_faults, sweep_of_ended_backoff_counts_no_fault,
-            sweep_keeps_blocked_runs_deferred, sweep_promotes_more_than_one_batch,
-            sweep_starts_one_run_of_exclusive_automation,
+            sweep_keeps_blocked_runs_deferred, sweep_promotes_more_than_one_batch, sweep_starts_one_run_of_exclusive_automation,
         ]
         events: [
             session_log_is_read_after_number, session_state_change_is_in_its_log,
@@ -404,6 +403,7 @@ behaviours! {
             memory_entry_is_replaced_and_counts_versions, edit_of_replaced_memory_entry_is_refused, people_read_and_edit_memory,
             memory_of_run_that_is_over_is_unchanged, memory_is_limited_for_turn_and_owner, memory_of_failed_run_is_unconfirmed,
             expired_memory_is_never_returned, memory_is_deleted_with_its_owner, stale_memory_edit_is_refused,
+            memory_write_frees_expired_entries, refused_memory_write_is_refused_alone,
         ]
         questions: [
             question_is_asked_once_and_only_while_its_run_runs, unanswered_question_takes_its_default_at_deadline,

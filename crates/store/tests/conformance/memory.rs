@@ -1,6 +1,7 @@
 //! Memory entries, as agents and people write and read them.
 
 mod edits;
+mod writes;
 
 use std::time::Duration;
 
@@ -19,8 +20,11 @@ use crate::{
 };
 
 pub(crate) use edits::{edit_of_replaced_memory_entry_is_refused, stale_memory_edit_is_refused};
+pub(crate) use writes::{
+    memory_write_frees_expired_entries, refused_memory_write_is_refused_alone,
+};
 
-fn entry(key: &str, value: &str) -> NewMemoryEntry {
+pub(crate) fn entry(key: &str, value: &str) -> NewMemoryEntry {
     NewMemoryEntry {
         key: key.into(),
         value: value.into(),
