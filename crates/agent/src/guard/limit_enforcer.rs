@@ -1,13 +1,14 @@
 //! The enforcement of the limits of an agent's processes.
 //!
 //! In a control group, the kernel counts and enforces, and the guard reads the result. Without a group, the guard
-//! polls the process table once a second: the tree may exceed a limit for that long, and then the guard kills it. The
+//! polls the process table once a second: the tree may exceed a limit for that long, and then the guard kills it. It skips
+//! the table while the whole machine has no more threads than the tree may have, and nothing else is limited. The
 //! guard does not use `RLIMIT_NPROC`, because it counts all processes of the user and does not apply to root. It does
 //! not use `RLIMIT_AS` and `RLIMIT_DATA`, because they count address space, of which some runtimes reserve far more
 //! than they use.
 
 use std::{
-    io,
+    fs, io,
     time::{Duration, Instant},
 };
 
@@ -75,6 +76,10 @@ impl LimitEnforcer {
         if self.cgroup.is_some() {
             return self.limit_exceeded_in_cgroup();
         }
+        // Reading the process table takes time for each process of the machine, and each agent has a guard that polls.
+        if is_surely_within(self.limits, read_machine_threads()) {
+            return None;
+        }
         let limit = |limit: Option<u64>| limit.unwrap_or(u64::MAX);
         let used = usage_by_process_table(limit(self.limits.memory_bytes));
         if used.memory_bytes > limit(self.limits.memory_bytes) {
@@ -111,6 +116,25 @@ impl Drop for LimitEnforcer {
             cgroup.remove().ok();
         }
     }
+}
+
+/// Returns `true` if no tree on a machine with this number of threads can exceed the limits. `None` if the number is unknown.
+fn is_surely_within(limits: ResourceLimits, machine_threads: Option<u64>) -> bool {
+    limits.memory_bytes.is_none()
+        && limits.cpu_seconds.is_none()
+        && machine_threads
+            .is_some_and(|threads| limits.processes.is_none_or(|limit| threads <= limit))
+}
+
+/// Returns the number of threads of all processes of the machine. Returns `None` if the kernel does not report it.
+fn read_machine_threads() -> Option<u64> {
+    parse_machine_threads(&fs::read_to_string("/proc/loadavg").ok()?)
+}
+
+/// Returns the second number of the fourth field, `runnable/all` (`proc_loadavg(5)`). Emulated kernels may report 0.
+fn parse_machine_threads(loadavg: &str) -> Option<u64> {
+    let (_, all) = loadavg.split_ascii_whitespace().nth(3)?.split_once('/')?;
+    all.parse().ok().filter(|all| *all > 0)
 }
 
 /// Returns the resources that the tree uses. Returns zeros if the table cannot be read, because the next poll reads
@@ -154,4 +178,40 @@ fn lower_open_files() -> io::Result<()> {
         setrlimit(Resource::Nofile, Rlimit { current, maximum })?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn machine_with_fewer_threads_than_process_limit_needs_no_process_table() {
+        let limits = ResourceLimits {
+            processes: Some(100),
+            ..ResourceLimits::default()
+        };
+        assert!(is_surely_within(limits, Some(100)));
+        assert!(!is_surely_within(limits, Some(101)));
+        assert!(!is_surely_within(limits, None));
+        let memory = ResourceLimits {
+            memory_bytes: Some(1 << 30),
+            ..limits
+        };
+        let cpu = ResourceLimits {
+            cpu_seconds: Some(60),
+            ..limits
+        };
+        for polled in [memory, cpu] {
+            assert!(!is_surely_within(polled, Some(1)));
+        }
+    }
+
+    #[test]
+    fn threads_of_machine_are_read_from_load_average() {
+        let read = "0.20 0.18 0.12 1/80 11206\n";
+        assert_eq!(parse_machine_threads(read), Some(80));
+        for unknown in ["0.00 0.00 0.00 0/0 0\n", "0.20 0.18 0.12\n", ""] {
+            assert_eq!(parse_machine_threads(unknown), None, "{unknown:?}");
+        }
+    }
 }
