@@ -121,7 +121,10 @@ async fn measure(
     let mut calling = JoinSet::new();
     for (number, pipe) in (0_u32..).zip(pipes) {
         let phase = CALL_PERIOD / u32::try_from(SEATS)? * number;
-        calling.spawn(call_each_second(pipe, begin + phase, calls.min(MAX_CALLS)));
+        // Agents do not write in step, so that each second has as many writes as reads.
+        let writes_first = number % 2 == 0;
+        let schedule = (begin + phase, writes_first);
+        calling.spawn(call_each_second(pipe, schedule, calls.min(MAX_CALLS)));
     }
     let (mut writes, mut reads) = (Vec::new(), Vec::new());
     while let Some(called) = calling.join_next().await {
@@ -193,10 +196,10 @@ struct SeatCalls {
     peak_kib: u64,
 }
 
-/// Calls `remember` and `recall` by turns, once in each period.
+/// Calls `remember` and `recall` by turns, once in each period. Begins with `remember` if `writes_first`.
 async fn call_each_second(
     mut pipe: Pipe,
-    begin: tokio::time::Instant,
+    (begin, writes_first): (tokio::time::Instant, bool),
     calls: u64,
 ) -> Result<SeatCalls> {
     let (mut writes, mut reads) = (Vec::new(), Vec::new());
@@ -204,7 +207,7 @@ async fn call_each_second(
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     for number in 0..WARM_UP_CALLS + calls {
         ticks.tick().await;
-        let is_write = number % 2 == 0;
+        let is_write = (number % 2 == 0) == writes_first;
         let params = if is_write {
             let arguments = json!({
                 "key": format!("build.{number}"), "value": "green, all tests passed", "confidence": 0.9,
