@@ -71,7 +71,7 @@ async fn last_messages(
 ) -> Result<HashMap<SessionId, LastMessage>, Error> {
     let keys = sessions.iter().map(|id| id.uuid()).collect();
     let found = tx.fetch_by_keys(
-        sql_by_dialect!("messages/last_of_sessions"),
+        sql_of_each!("messages/last_of_sessions"),
         keys,
         params![chars],
     );
@@ -91,7 +91,7 @@ async fn last_runs(
     sessions: &[SessionId],
 ) -> Result<HashMap<SessionId, RunOutcome>, Error> {
     let keys = sessions.iter().map(|id| id.uuid()).collect();
-    let found = tx.fetch_by_keys(sql_by_dialect!("runs/last_of_sessions"), keys, params![]);
+    let found = tx.fetch_by_keys(sql_of_each!("runs/last_of_sessions"), keys, params![]);
     let read = found
         .await?
         .into_iter()
