@@ -16,8 +16,8 @@ use model::{
     run::RunStatus,
 };
 use store::{
-    AutomationItem, OverviewLimits, OverviewPeriods, PeriodFailure, PeriodFailures, PeriodOutcome,
-    ReportedTurns, RunNames, SpenderUsage,
+    AutomationItem, OverviewLimits, OverviewPeriods, PeriodOutcome, PeriodOutcomes, ReportedTurns,
+    RunNames, SpenderUsage,
 };
 
 use crate::{Error, Service, automations::run_outcome, boxed, runs::run_item, upcoming_runs};
@@ -32,12 +32,14 @@ pub const LONGEST_PERIOD: Duration = Duration::from_hours(31 * 24);
 pub(crate) const MAX_OUTCOMES: u32 = 5_000;
 /// The maximum number of inputs that an overview counts.
 const MAX_COUNTED: u32 = 5_000;
-/// The maximum number of failures of each status that an overview reads.
-const MAX_FAILURES: u32 = 2_000;
+/// The maximum number of failures of each status that an overview reads. Each of them is a page of the database.
+const MAX_FAILURES: u32 = 500;
 /// The maximum number of approvals that an overview shows, and that of questions.
 const MAX_APPROVALS: u32 = 100;
 const MAX_NEEDING: u32 = 20;
 const MAX_FAILURE_GROUPS: usize = 20;
+/// The number of groups of failures for which successes are looked for at once.
+const GROUPS_PER_SEARCH: usize = 40;
 const MAX_RUNNING: u32 = 10;
 const MAX_NEXT_RUNS: u32 = 5;
 const MAX_SPENDERS: u32 = 3;
@@ -90,12 +92,11 @@ impl Service {
             .store
             .overview(self.tenant, periods, limits, now)
             .await?;
-        let PeriodFailures { failures, cut } = found.failures;
-        let failures = failure_groups(&failures);
-        // Only the groups that are shown need names: a bad day may have hundreds.
+        let PeriodOutcomes { outcomes, cut } = found.failures;
+        let failures = self.shown_failures(&outcomes).await?;
         let ids = failures
+            .groups
             .iter()
-            .take(MAX_FAILURE_GROUPS)
             .map(|group| group.last.outcome.run)
             .chain(found.approvals.iter().map(|approval| approval.run_id))
             .chain(found.questions.iter().map(|question| question.run_id))
@@ -150,7 +151,7 @@ impl Service {
         &self,
         mut approvals: Vec<model::approval::Approval>,
         mut questions: Vec<model::question::Question>,
-        mut failures: Vec<Failures<'_>>,
+        failures: ShownFailures<'_>,
         needing: store::AutomationItems,
         names: &BTreeMap<RunId, RunNames>,
     ) -> Result<Needs, Error> {
@@ -164,8 +165,6 @@ impl Service {
         let mut automations = needing.readable;
         let cut_automations = automations.len() > MAX_NEEDING as usize;
         automations.truncate(MAX_NEEDING as usize);
-        let cut_failures = failures.len() > MAX_FAILURE_GROUPS;
-        failures.truncate(MAX_FAILURE_GROUPS);
         let nameless = RunNames::default();
         let names_of = |run: &RunId| names.get(run).unwrap_or(&nameless);
         Ok(Needs {
@@ -192,6 +191,7 @@ impl Service {
                 })
                 .collect(),
             failures: failures
+                .groups
                 .into_iter()
                 .map(|group| {
                     let names = names_of(&group.last.outcome.run).clone();
@@ -202,8 +202,35 @@ impl Service {
                 .into_iter()
                 .map(|item| self.automation_item(item))
                 .collect::<Result<_, _>>()?,
-            cut: cut_approvals || cut_questions || cut_automations || cut_failures,
+            cut: cut_approvals || cut_questions || cut_automations || failures.cut,
         })
+    }
+
+    /// Returns the groups of failures that an overview shows. Those that a success followed come last. The search for
+    /// successes ends when the other ones suffice, because a bad week has hundreds of groups.
+    async fn shown_failures<'a>(
+        &self,
+        failures: &'a [PeriodOutcome],
+    ) -> Result<ShownFailures<'a>, Error> {
+        let mut left = failure_groups(failures);
+        let cut = left.len() > MAX_FAILURE_GROUPS;
+        let (mut groups, mut recovered) = (Vec::new(), Vec::new());
+        while !left.is_empty() && groups.len() < MAX_FAILURE_GROUPS {
+            let later = left.split_off(left.len().min(GROUPS_PER_SEARCH));
+            let runs: Vec<RunId> = left.iter().map(|group| group.newest).collect();
+            let found = self.store.recovered_runs(self.tenant, &runs).await?;
+            for mut group in std::mem::replace(&mut left, later) {
+                group.recovered = found.contains(&group.newest);
+                if group.recovered {
+                    recovered.push(group);
+                } else {
+                    groups.push(group);
+                }
+            }
+        }
+        groups.append(&mut recovered);
+        groups.truncate(MAX_FAILURE_GROUPS);
+        Ok(ShownFailures { groups, cut })
     }
 
     fn next_runs(&self, automations: Vec<AutomationItem>) -> Result<Vec<NextRun>, Error> {
@@ -233,7 +260,16 @@ struct Failures<'a> {
     count: u64,
     first_at: Timestamp,
     last: &'a PeriodOutcome,
+    /// The newest failure of the subject for any reason.
+    newest: RunId,
     recovered: bool,
+}
+
+/// The groups of failures that an overview shows.
+struct ShownFailures<'a> {
+    groups: Vec<Failures<'a>>,
+    /// `true` if there are more of them.
+    cut: bool,
 }
 
 impl Failures<'_> {
@@ -257,14 +293,16 @@ impl Failures<'_> {
     }
 }
 
-/// Groups failures by subject, status and reason. Those that a success followed come last. Among the others, the failures
-/// that began last come first, because nobody has seen them yet. The failures are sorted, the newest first.
-fn failure_groups(failures: &[PeriodFailure]) -> Vec<Failures<'_>> {
+/// Groups failures by subject, status and reason. The failures that began last come first, because nobody has seen them
+/// yet. The failures are sorted, the newest first.
+fn failure_groups(failures: &[PeriodOutcome]) -> Vec<Failures<'_>> {
     let mut groups: Vec<Failures<'_>> = Vec::new();
     let mut positions = HashMap::new();
+    let mut newest = HashMap::new();
     for failure in failures {
-        let subject = Subject::of(&failure.input);
-        let outcome = &failure.input.outcome;
+        let subject = Subject::of(failure);
+        let outcome = &failure.outcome;
+        let newest = *newest.entry(subject).or_insert(outcome.run);
         let key = (subject, outcome.status, outcome.reason.as_deref());
         let position = *positions.entry(key).or_insert_with(|| {
             groups.push(Failures {
@@ -272,21 +310,16 @@ fn failure_groups(failures: &[PeriodFailure]) -> Vec<Failures<'_>> {
                 status: outcome.status,
                 count: 0,
                 first_at: outcome.at,
-                last: &failure.input,
-                recovered: failure.recovered,
+                last: failure,
+                newest,
+                recovered: false,
             });
             groups.len() - 1
         });
         groups[position].count += inputs(outcome.status, outcome.occurrences);
         groups[position].first_at = groups[position].first_at.min(outcome.at);
     }
-    groups.sort_by_key(|group| {
-        (
-            group.recovered,
-            Reverse(group.first_at),
-            group.last.outcome.run,
-        )
-    });
+    groups.sort_by_key(|group| (Reverse(group.first_at), group.last.outcome.run));
     groups
 }
 
@@ -364,14 +397,8 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn failed_input(
-        number: u128,
-        automation: u128,
-        status: RunStatus,
-        at: &str,
-        recovered: bool,
-    ) -> PeriodFailure {
-        let input = PeriodOutcome {
+    fn failed_input(number: u128, automation: u128, status: RunStatus, at: &str) -> PeriodOutcome {
+        PeriodOutcome {
             outcome: store::RunOutcome {
                 run: RunId::from_uuid(Uuid::from_u128(number)),
                 status,
@@ -384,8 +411,7 @@ mod tests {
             },
             automation: Some(AutomationId::from_uuid(Uuid::from_u128(automation))),
             session: None,
-        };
-        PeriodFailure { input, recovered }
+        }
     }
 
     #[test]
@@ -393,28 +419,25 @@ mod tests {
         use RunStatus::{Failed, Missed};
         // From the newest to the oldest, as the store lists them.
         let failures = [
-            failed_input(7, 2, Failed, "2026-11-20T07:00:00Z", false),
-            failed_input(6, 3, Missed, "2026-11-20T06:00:00Z", false),
-            failed_input(5, 1, Failed, "2026-11-20T05:00:00Z", true),
-            failed_input(4, 2, Failed, "2026-11-20T04:00:00Z", false),
+            failed_input(7, 2, Failed, "2026-11-20T07:00:00Z"),
+            failed_input(6, 3, Missed, "2026-11-20T06:00:00Z"),
+            failed_input(5, 2, Missed, "2026-11-20T05:00:00Z"),
+            failed_input(4, 2, Failed, "2026-11-20T04:00:00Z"),
         ];
         let groups = failure_groups(&failures);
         let shown: Vec<_> = groups
             .iter()
             .map(|group| {
-                let run = group.last.outcome.run.uuid().as_u128();
-                (run, group.status, group.count, group.recovered)
+                let run = |id: RunId| id.uuid().as_u128();
+                let (last, newest) = (run(group.last.outcome.run), run(group.newest));
+                (last, newest, group.status, group.count)
             })
             .collect();
-        // The missed instants began after the failures of the second automation, and a success follows the last one.
+        // The missed instants began after the failures of the second automation.
         assert_eq!(
             shown,
-            [
-                (6, Missed, 3, false),
-                (7, Failed, 2, false),
-                (5, Failed, 1, true)
-            ]
+            [(6, 6, Missed, 3), (5, 7, Missed, 3), (7, 7, Failed, 2)]
         );
-        assert_eq!(groups[1].first_at, instant("2026-11-20T04:00:00Z"));
+        assert_eq!(groups[2].first_at, instant("2026-11-20T04:00:00Z"));
     }
 }

@@ -111,8 +111,8 @@ pub use notifications::{
 };
 pub use opening::{examine, open, open_read_only};
 pub use overview::{
-    OverviewLimits, OverviewPeriods, OverviewRows, Period, PeriodCounts, PeriodFailure,
-    PeriodFailures, PeriodOutcome, PeriodOutcomes, SpenderUsage, TimelineRows,
+    OverviewLimits, OverviewPeriods, OverviewRows, Period, PeriodCounts, PeriodOutcome,
+    PeriodOutcomes, SpenderUsage, TimelineRows,
 };
 pub use page::Page;
 pub use questions::QuestionFilter;

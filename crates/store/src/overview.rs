@@ -1,6 +1,6 @@
 //! What an overview of a tenant shows, read by a few statements, whatever the number of automations.
 
-use std::collections::{HashMap, HashSet};
+use std::{cmp::Reverse, collections::HashSet};
 
 use crate::{
     ApprovalFilter, AutomationItems, Error, Page, QuestionFilter, QueueDepth, RunFilter,
@@ -40,24 +40,6 @@ pub struct PeriodOutcome {
     pub automation: Option<AutomationId>,
     /// The session. `None` if the occurrence was missed, or skipped before it got a session.
     pub session: Option<SessionId>,
-}
-
-/// An input that has failed in a period.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PeriodFailure {
-    /// The failure.
-    pub input: PeriodOutcome,
-    /// `true` if the automation, or the conversation, has succeeded since its newest failure.
-    pub recovered: bool,
-}
-
-/// The failures of a period, the newest first.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PeriodFailures {
-    /// The failures.
-    pub failures: Vec<PeriodFailure>,
-    /// `true` if the period has more of them.
-    pub cut: bool,
 }
 
 /// The numbers of inputs of a period.
@@ -142,8 +124,8 @@ pub struct OverviewLimits {
 pub struct OverviewRows {
     /// The numbers of inputs.
     pub counts: PeriodCounts,
-    /// The failures.
-    pub failures: PeriodFailures,
+    /// The inputs that have failed.
+    pub failures: PeriodOutcomes,
     /// The numbers of all unfinished runs.
     pub open: QueueDepth,
     /// The newest running turns, the newest first.
@@ -230,6 +212,20 @@ impl Store {
         })
     }
 
+    /// Returns those of a tenant's failed runs after which their automation, or the conversation of a person, has
+    /// succeeded.
+    #[boxed]
+    pub async fn recovered_runs(
+        &self,
+        tenant: TenantId,
+        failed: &[RunId],
+    ) -> Result<HashSet<RunId>, Error> {
+        let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
+        let keys = failed.iter().map(|run| run.uuid()).collect();
+        let found = tx.fetch_by_keys(sql!("runs/succeeded_since"), keys, params![tenant]);
+        found.await?.iter().map(|row| Ok(row.get("id")?)).collect()
+    }
+
     /// Reads what a timeline shows: the outcomes of a period, of one automation or of all, and the automations that are
     /// due before its end. `limit` is the maximum number of outcomes, and `due` that of the automations.
     #[boxed]
@@ -300,7 +296,7 @@ async fn counts(
     let from = periods.since.min(periods.today);
     let found = tx
         .fetch_all(
-            sql_by_dialect!("runs/counts_of_period"),
+            sql_of_each!("runs/counts_of_period"),
             params! { "sqlite/runs/counts_of_period";
                 tenant: tenant,
                 first_id: RunId::first_at(from.saturating_sub(LONGEST_WAIT)),
@@ -313,14 +309,12 @@ async fn counts(
         )
         .await?;
     let mut counts = PeriodCounts::default();
-    let mut all = 0;
     for row in &found {
         let inputs = rows::read_amount(row, "inputs")?;
         counts.inputs.push((row.parse("status")?, inputs));
-        all += rows::read_amount(row, "found")?;
         counts.reported = counts.reported + ReportedTurns::read(row)?;
+        counts.cut |= row.get::<bool>("cut")?;
     }
-    counts.cut = all >= u64::from(limit);
     Ok(counts)
 }
 
@@ -330,9 +324,8 @@ async fn failures(
     tenant: TenantId,
     since: Timestamp,
     limit: u32,
-) -> Result<PeriodFailures, Error> {
-    let mut found = Vec::new();
-    let mut cut = false;
+) -> Result<PeriodOutcomes, Error> {
+    let mut failed = PeriodOutcomes::default();
     let first_id = RunId::first_at(since.saturating_sub(LONGEST_WAIT));
     for status in [RunStatus::Failed, RunStatus::Stalled, RunStatus::Missed] {
         let rows = tx
@@ -348,55 +341,14 @@ async fn failures(
                 },
             )
             .await?;
-        cut |= u64::try_from(rows.len()).unwrap_or(u64::MAX) >= u64::from(limit);
+        failed.cut |= u64::try_from(rows.len()).unwrap_or(u64::MAX) >= u64::from(limit);
         for row in &rows {
-            found.push(period_outcome(row)?);
+            failed.outcomes.push(period_outcome(row)?);
         }
     }
-    found.sort_by_key(|input| std::cmp::Reverse(input.outcome.run));
-    let recovered = recovered(tx, tenant, &found).await?;
-    let failures = found.into_iter().map(|input| PeriodFailure {
-        recovered: recovered.contains(&subject(&input)),
-        input,
-    });
-    Ok(PeriodFailures {
-        failures: failures.collect(),
-        cut,
-    })
-}
-
-/// An automation, or the session of a conversation.
-type Subject = (Option<AutomationId>, Option<SessionId>);
-
-fn subject(input: &PeriodOutcome) -> Subject {
-    match input.automation {
-        Some(automation) => (Some(automation), None),
-        None => (None, input.session),
-    }
-}
-
-/// Returns those that have succeeded since their newest failure. `failures` are sorted, the newest first.
-async fn recovered(
-    tx: &mut Tx,
-    tenant: TenantId,
-    failures: &[PeriodOutcome],
-) -> Result<HashSet<Subject>, Error> {
-    let mut seen = HashSet::new();
-    let mut subjects = HashMap::new();
-    let mut newest = Vec::new();
-    for input in failures {
-        let subject = subject(input);
-        if seen.insert(subject) {
-            subjects.insert(input.outcome.run, subject);
-            newest.push(input.outcome.run.uuid());
-        }
-    }
-    let found = tx.fetch_by_keys(sql!("runs/succeeded_since"), newest, params![tenant]);
-    let mut recovered = HashSet::new();
-    for row in &found.await? {
-        recovered.extend(subjects.get(&row.get::<RunId>("id")?));
-    }
-    Ok(recovered)
+    let run = |input: &PeriodOutcome| Reverse(input.outcome.run);
+    failed.outcomes.sort_unstable_by_key(run);
+    Ok(failed)
 }
 
 /// Lists the automations that need a person, the latest change first.

@@ -285,11 +285,12 @@ pub(crate) async fn overview_knows_recoveries(db: &TestStore) {
     let overview = stage
         .store
         .overview(stage.tenant, periods, FEW, stage.now());
-    let read = overview.await.unwrap().failures.failures;
-    let found: Vec<_> = read
-        .iter()
-        .map(|failure| (failure.input.outcome.run, failure.recovered))
-        .collect();
+    let read = overview.await.unwrap().failures.outcomes;
+    let failed: Vec<_> = read.iter().map(|failure| failure.outcome.run).collect();
+    let recovered = stage.store.recovered_runs(stage.tenant, &failed);
+    let recovered = recovered.await.unwrap();
+    let found = failed.iter().map(|run| (*run, recovered.contains(run)));
+    let found: Vec<_> = found.collect();
     assert_eq!(
         found,
         [

@@ -346,17 +346,12 @@ pub(crate) async fn overview_reads_period_due_and_needing_automations(db: &TestS
         "each input counts once, and none of before"
     );
     assert_eq!((read.counts.reported.turns, read.counts.cut), (4, false));
-    let failures = read.failures.failures.iter();
-    let shown: Vec<_> = failures
-        .map(|failure| {
-            (
-                failure.input.outcome.run,
-                failure.input.automation,
-                failure.recovered,
-            )
-        })
-        .collect();
-    assert_eq!(shown, [(asked, None, false), (first, Some(broken), true)]);
+    let failures = read.failures.outcomes.iter();
+    let shown = failures.map(|failure| (failure.outcome.run, failure.automation));
+    let shown: Vec<_> = shown.collect();
+    assert_eq!(shown, [(asked, None), (first, Some(broken))]);
+    let recovered = stage.store.recovered_runs(stage.tenant, &[asked, first]);
+    assert!(recovered.await.unwrap().into_iter().eq([first]));
     assert!(!read.failures.cut);
     assert_eq!((read.open.running, read.open.queued), (1, 0));
     assert_eq!(read.running[0].id, running);

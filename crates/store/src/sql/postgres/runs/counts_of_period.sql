@@ -1,9 +1,10 @@
 -- Counts a tenant's inputs in a period by their status so far, and the turns whose agents reported their usage. Reads the
--- newest inputs up to a limit. No attempt follows one that has succeeded. The exception also keeps the planner from
--- a join with all attempts, which would read all inputs of the period before the limit.
+-- newest inputs up to a limit, and says whether the period may have more. No attempt follows one that has succeeded. The
+-- exception also keeps the planner from a join with all attempts, which would read all inputs of the period before the
+-- limit.
 -- :tenant, :first_id the lowest id, :before the id before which to begin, :from the beginning of the period, :since the
 -- instant since which inputs are counted, :today the instant since which turns are counted, :limit
-select status, count(*) as found,
+select status, (sum(count(*)) over ())::bigint >= :limit as cut,
     coalesce(sum(inputs) filter (where ended_at is null or ended_at >= :since), 0)::bigint as inputs,
     count(*) filter (where has_turn) as turns,
     count(*) filter (where has_turn and jsonb_typeof(usage #> '{spent,tokens}') = 'number'

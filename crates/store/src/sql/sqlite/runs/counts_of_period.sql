@@ -1,23 +1,29 @@
 -- Counts a tenant's inputs in a period by their status so far, and the turns whose agents reported their usage. Reads the
--- newest inputs up to a limit. No attempt follows one that has succeeded. `case` parses no usage of other days, but `and`
--- would: SQLite computes both sides of it.
+-- newest inputs up to a limit, and says whether the period has more. No attempt follows one that has succeeded. The rows
+-- are read in the order of their creation, because SQLite then steps from one to the next; backwards it would search for
+-- each. So the ID of the oldest one that counts is found first, in the index. The instant in microseconds makes the first
+-- ID of the period.
 -- :tenant, :first_id the lowest id, :before the id before which to begin, :from the beginning of the period, :since the
 -- instant since which inputs are counted, :today the instant since which turns are counted, :limit
-select status, count(*) as found, sum(case when ended_at is null or ended_at >= :since then inputs else 0 end) as inputs,
-    sum(has_turn) as turns,
-    sum(case when has_turn then coalesce(json_extract(usage, '$.spent.tokens'), 0) > 0 else 0 end) as with_tokens,
-    sum(case when has_turn then coalesce(json_extract(usage, '$.spent.cost'), '{}') <> '{}' else 0 end) as with_cost
-from (
-    select status, case when status in ('missed', 'skipped') then occurrences else 1 end as inputs, ended_at,
-        started_at is not null and started_at >= :today and ended_at is not null as has_turn, usage
+with oldest (id) as materialized (
+    select id
     from agent_runs
-    where tenant_id = :tenant and id < :before and id >= :first_id
-      and (ended_at is null or ended_at >= :from)
-      and (status = 'succeeded' or not exists (
-          select 1 from agent_runs later
-          where later.input_id = agent_runs.input_id and later.attempt > agent_runs.attempt
-      ))
+    where tenant_id = :tenant and id < :before and id >= unhex(printf('%012x', :from / 1000))
     order by id desc
-    limit :limit
+    limit 1 offset :limit
 )
+select status, exists (select 1 from oldest) as cut,
+    sum(case when ended_at < :since then 0 when status in ('missed', 'skipped') then occurrences else 1 end) as inputs,
+    count(case when started_at >= :today then ended_at end) as turns,
+    count(case when started_at >= :today and ended_at is not null
+        then nullif(json_extract(usage, '$.spent.tokens'), 0) end) as with_tokens,
+    count(case when started_at >= :today and ended_at is not null
+        then nullif(json_extract(usage, '$.spent.cost'), '{}') end) as with_cost
+from agent_runs
+where tenant_id = :tenant and id < :before and id >= coalesce((select id from oldest), :first_id)
+  and (ended_at is null or ended_at >= :from)
+  and (status = 'succeeded' or not exists (
+      select 1 from agent_runs later
+      where later.input_id = agent_runs.input_id and later.attempt > agent_runs.attempt
+  ))
 group by status
