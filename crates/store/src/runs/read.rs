@@ -16,9 +16,11 @@ use uuid::Uuid;
 
 use crate::{Error, Page, Scope, boxed, database::Tx, rows, store::Store};
 
-/// The margin between the instant in the ID of a run and the instant at which the run was created. An ID that a request
-/// has reserved is older than the run, and the clocks of two servers differ.
-const ID_MARGIN: Duration = Duration::from_hours(24);
+/// The maximum age of an ID that a request has reserved before the run was created.
+const RESERVED_ID_MARGIN: Duration = Duration::from_hours(24);
+/// The margin by which an ID may be younger than its run, because the clocks of two servers differ. A page of an earlier
+/// period reads all runs of the margin.
+const CLOCK_MARGIN: Duration = Duration::from_hours(1);
 
 /// The filters of a list of runs.
 #[derive(Debug, Clone, Default)]
@@ -328,6 +330,17 @@ async fn read_page_of_status(
                 status
             ),
         ),
+        (None, None, _) if filter.reason.is_some() => (
+            sql!("runs/page_with_reason", rows::RUN_COLUMNS),
+            page_params!(
+                "runs/page_with_reason",
+                scope,
+                filter,
+                page,
+                content_chars,
+                status
+            ),
+        ),
         (None, None, Some(over)) if over != RunStatus::Succeeded => (
             sql!("runs/page_without_success", rows::RUN_COLUMNS),
             page_params!(
@@ -351,7 +364,7 @@ async fn read_page_of_status(
 /// Returns the lowest ID that a run of a list can have.
 fn first_id(filter: &RunFilter) -> Uuid {
     filter.created_from.map_or_else(Uuid::nil, |from| {
-        RunId::first_at(from.saturating_sub(ID_MARGIN)).uuid()
+        RunId::first_at(from.saturating_sub(RESERVED_ID_MARGIN)).uuid()
     })
 }
 
@@ -359,6 +372,6 @@ fn first_id(filter: &RunFilter) -> Uuid {
 fn before(filter: &RunFilter, page: Page<RunId>) -> Uuid {
     let end = filter
         .created_before
-        .map_or_else(Uuid::max, |end| RunId::first_at(end + ID_MARGIN).uuid());
+        .map_or_else(Uuid::max, |end| RunId::first_at(end + CLOCK_MARGIN).uuid());
     end.min(page.before())
 }

@@ -80,6 +80,16 @@ fn plans() -> Vec<(&'static str, Vec<Param>, &'static [&'static str], bool)> {
             false,
         ),
         (
+            "runs/page_with_reason",
+            {
+                let mut params = run(None, None, None);
+                params[6] = "timeout".into();
+                params
+            },
+            &["agent_runs_by_reason"],
+            false,
+        ),
+        (
             "runs/page_of_session",
             run(Some(id()), None, None),
             &["agent_runs_by_session"],

@@ -97,6 +97,11 @@ pub(crate) async fn run_list_is_filtered_by_reason_and_creation(db: &TestStore) 
     };
     assert_eq!(listed(&stage, &of_reason("sign_in")).await, [second]);
     assert_eq!(listed(&stage, &of_reason("sign")).await, []);
+    let in_any_status = RunFilter {
+        statuses: Vec::new(),
+        ..of_reason("sign_in")
+    };
+    assert_eq!(listed(&stage, &in_any_status).await, [second]);
     let created = |from: Option<Timestamp>, before: Option<Timestamp>| RunFilter {
         created_from: from,
         created_before: before,

@@ -228,6 +228,11 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         "runs/page" | "runs/page_of_all" => runs(None, None, None),
         "runs/page_open" => runs(Some("queued"), None, None),
         "runs/page_without_success" => runs(Some("failed"), None, None),
+        "runs/page_with_reason" => {
+            let mut params = runs(None, None, None);
+            params[6] = "timeout".into();
+            params
+        }
         "runs/page_of_session" => runs(None, Some(session), None),
         "runs/page_of_automation" => runs(None, None, Some(automation)),
         "sessions/by_key" => stored("agent_sessions", "session_key"),
@@ -287,6 +292,7 @@ pub(crate) async fn row_security_alone_hides_rows_of_other_tenants(db: &TestStor
     db.insert("agent_sessions", &keyed).await.unwrap();
     db.insert("agent_runs", &theirs.queued_run()).await.unwrap();
     let failed = theirs.row("agent_runs").with("status", "failed");
+    let failed = failed.with("reason", "timeout");
     db.insert("agent_runs", &failed).await.unwrap();
     let empty = TestStore::open(db.dialect()).await;
     let us = Scope::Tenant(model::TenantId::from_uuid(id()));

@@ -1,5 +1,6 @@
 -- Counts the unfinished runs by status, and returns the arrival of the oldest queued input. The condition of each
--- count matches that of an index, so that finished runs cost nothing.
+-- count matches that of an index, so that finished runs cost nothing. `coalesce` keeps the count by reason from the index
+-- of reasons, most of whose runs have ended.
 -- $1 tenant or null
 select
     (
@@ -12,7 +13,7 @@ select
     ) as oldest_queued,
     (
         select count(*) from agent_runs
-        where status = 'queued' and reason = 'directory not here' and ($1 is null or tenant_id = $1)
+        where status = 'queued' and coalesce(reason, '') = 'directory not here' and ($1 is null or tenant_id = $1)
     ) as without_directory,
     (
         select count(*) from agent_runs
