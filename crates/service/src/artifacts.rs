@@ -100,8 +100,7 @@ impl Service {
         artifact: &Artifact,
         instance: InstanceId,
     ) -> Result<Error, Error> {
-        let instances = self.store.instances(self.scope()).await?;
-        let named = instances.into_iter().find(|found| found.id == instance);
+        let named = self.store.served_instance(self.tenant, instance).await?;
         Ok(Error::ContentOnOtherInstance {
             artifact: artifact.name.clone(),
             // A removed instance has no name any more.

@@ -1,12 +1,13 @@
 //! Finds out why a run is blocked.
 
-use api_types::{BlockedOn, InstanceKind, InstanceState};
+use api_types::BlockedOn;
 use model::{
     approval::ApprovalStatus,
     entity::Run,
     question::{QuestionKind, QuestionStatus},
     run::{Deferral, RunState},
     session::Admission,
+    trigger_file::InstanceKind,
 };
 use store::{ApprovalFilter, Page, QuestionFilter, RunFilter};
 
@@ -106,20 +107,19 @@ impl Service {
         let Some(needed) = seat.and_then(|seat| seat.instance_id.or(seat.placed_on)) else {
             return Ok(BlockedOn::Worker);
         };
-        let found = self.instances().await?;
-        let found = found.into_iter().find(|instance| instance.id == needed);
+        let found = self.store.served_instance(self.tenant, needed).await?;
         Ok(match found {
-            Some(instance) if instance.kind == InstanceKind::Directory => {
+            Some(instance) if matches!(instance.kind, InstanceKind::Directory(_)) => {
                 let file = self.store.trigger_file(self.scope(), run.id).await?;
                 BlockedOn::Delivery {
-                    instance: instance.id,
+                    instance: needed,
                     name: instance.name,
                     until: file.as_ref().map(|file| file.next_attempt_at),
                     reason: file.and_then(|file| file.error),
                 }
             }
-            Some(instance) if instance.state == InstanceState::Offline => BlockedOn::Instance {
-                instance: instance.id,
+            Some(instance) if !instance.is_online(self.now()) => BlockedOn::Instance {
+                instance: needed,
                 name: instance.name,
             },
             _ => BlockedOn::Worker,
@@ -134,12 +134,11 @@ impl Service {
         else {
             return Ok(None);
         };
-        let found = self.instances().await?;
-        let instance = found.into_iter().find(|it| it.id == file.instance);
-        Ok(instance.map(|instance| BlockedOn::Runtime {
-            instance: instance.id,
+        let instance = self.store.served_instance(self.tenant, file.instance);
+        Ok(instance.await?.map(|instance| BlockedOn::Runtime {
+            instance: file.instance,
+            online: instance.is_online(self.now()),
             name: instance.name,
-            online: instance.state == InstanceState::Online,
             delivered_at,
         }))
     }

@@ -7,8 +7,8 @@ use std::{
 };
 
 use api_types::{
-    FailureGroup, InstanceState, MAX_LISTED_CHARS, Needs, NextRun, OutcomeCounts, Overview,
-    ReportedUsage, Spender, WaitingApproval, WaitingQuestion,
+    FailureGroup, MAX_LISTED_CHARS, Needs, NextRun, OutcomeCounts, Overview, ReportedUsage,
+    Spender, WaitingApproval, WaitingQuestion,
 };
 use model::{
     AutomationId, RunId, SessionId, Timestamp,
@@ -114,7 +114,6 @@ impl Service {
         counts.delivered = found.open.as_files;
         counts.running = found.open.running + found.open.delivered - found.open.as_files;
         counts.queued = found.open.queued + found.open.deferred;
-        let instances = self.instances().await?;
         Ok(Overview {
             now,
             since,
@@ -141,9 +140,7 @@ impl Service {
             reported: reported_usage(found.counts.reported),
             reported_in_month: reported_usage(found.counts.reported + found.reported_before),
             spenders: found.spenders.into_iter().map(spender).collect(),
-            has_server: instances
-                .iter()
-                .any(|instance| instance.state == InstanceState::Online),
+            has_server: self.store.has_online_server(self.tenant, now).await?,
         })
     }
 

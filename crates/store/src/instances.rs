@@ -66,6 +66,26 @@ impl InstanceServer {
     }
 }
 
+/// An instance that is not removed, with its server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServedInstance {
+    /// The name of the instance.
+    pub name: String,
+    /// The place where its agents run.
+    pub kind: InstanceKind,
+    /// The server that serves the instance, or the last one that did. `None` if no server ever has.
+    pub server: Option<InstanceServer>,
+}
+
+impl ServedInstance {
+    /// Returns `true` if its server is online.
+    pub fn is_online(&self, now: Timestamp) -> bool {
+        self.server
+            .as_ref()
+            .is_some_and(|server| server.is_online(now))
+    }
+}
+
 /// The reply to a server's heartbeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerHeartbeatReply {
@@ -128,6 +148,20 @@ impl Store {
             .await?;
         let servers: i64 = row.get("servers")?;
         Ok(u64::try_from(servers).unwrap_or(0))
+    }
+
+    /// Returns `true` if an instance of a tenant has a server that is online.
+    #[boxed]
+    pub async fn has_online_server(&self, tenant: TenantId, now: Timestamp) -> Result<bool, Error> {
+        let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
+        let online_since = now.saturating_sub(limits::SERVER_OFFLINE_AFTER);
+        let row = tx
+            .fetch_one(
+                sql!("servers/online_of_tenant"),
+                params![online_since, tenant],
+            )
+            .await?;
+        Ok(row.get("is_online")?)
     }
 
     /// Records that this process serves a data folder from now on, in place of `before`. Restores the instance for
@@ -297,6 +331,27 @@ impl Store {
             Some(row) if row.get("is_removed")? => Ok(Some(row.get("name")?)),
             _ => Ok(None),
         }
+    }
+
+    /// Returns an instance of a tenant with its server. Returns `None` if it was removed or does not exist.
+    #[boxed]
+    pub async fn served_instance(
+        &self,
+        tenant: TenantId,
+        instance: InstanceId,
+    ) -> Result<Option<ServedInstance>, Error> {
+        let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
+        let row = tx
+            .fetch_optional(sql!("instances/by_id"), params![tenant, instance])
+            .await?;
+        let read = |row: &Row| {
+            Ok(ServedInstance {
+                name: row.get("name")?,
+                kind: stored::instance_kind(row)?,
+                server: read_server(row)?,
+            })
+        };
+        row.as_ref().map(read).transpose()
     }
 
     /// Lists the instances by name, each with the number of queued runs that wait for it.

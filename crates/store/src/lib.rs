@@ -100,7 +100,7 @@ pub use document_format::DOCUMENT_FORMAT;
 pub use error::Error;
 pub use feed::{FeedEvent, FeedPage, UnusableCursor};
 pub use idempotency::{KeyClaim, RecordedResponse};
-pub use instances::{InstanceServer, InstanceStatus, ServerHeartbeatReply};
+pub use instances::{InstanceServer, InstanceStatus, ServedInstance, ServerHeartbeatReply};
 pub use memory::{MemoryPage, MemoryVersion};
 pub use new_instances::NewInstance;
 pub use new_memory_entry::NewMemoryEntry;

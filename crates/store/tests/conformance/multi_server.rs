@@ -266,6 +266,8 @@ pub(crate) async fn server_is_online_until_stop_or_missing_presence(db: &TestSto
         .remove_instance(stage.tenant, stage.instance, stage.now());
     given_up.await.unwrap();
     assert_eq!(stage.store.instances(stage.scope()).await.unwrap(), []);
+    let removed = stage.store.served_instance(stage.tenant, stage.instance);
+    assert_eq!(removed.await.unwrap(), None);
     assert_eq!(presence(&stage, &first).await, Continue);
     assert!(online_server(&stage).await.0);
     let stopped = stage

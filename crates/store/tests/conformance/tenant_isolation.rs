@@ -148,7 +148,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
             params![none(), session]
         }
         "instances/conflicting" => [stored("instances", "name"), params![text()]].concat(),
-        "instances/name" => params![none(), world.id("instances")],
+        "instances/name" | "instances/by_id" => params![none(), world.id("instances")],
         "instances/lock" => stored("instances", "id"),
         "idempotency_keys/response" => stored("idempotency_keys", "key"),
         "harnesses/automations" | "harnesses/open_sessions" => {

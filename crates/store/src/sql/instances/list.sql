@@ -7,6 +7,12 @@ with waiting (tenant_id, instance_id, runs) as materialized (
     where status in ('queued', 'delivered', 'running') and status = 'delivered' and worker_id = 'trigger-file'
       and ($1 is null or tenant_id = $1)
     group by tenant_id, instance_id
+),
+-- Few automations need a later format than the first. Read once, they are not looked for among all of them for each instance.
+needing (tenant_id, format) as materialized (
+    select tenant_id, needs_format
+    from automations
+    where needs_format > 1 and deleted_at is null
 )
 select i.id, i.name, i.kind, i.config, i.state, i.last_seen_at, v.worker_id, v.version, v.format,
     case when v.zone_rules_worker = v.worker_id then v.zone_rules end as zone_rules, v.seen_at, v.stopped_at, (
@@ -15,8 +21,8 @@ select i.id, i.name, i.kind, i.config, i.state, i.last_seen_at, v.worker_id, v.v
     where r.status = 'queued' and r.tenant_id = i.tenant_id and r.instance_id = i.id
 ) as queued_runs, coalesce(w.runs, 0) as delivered_runs, (
     select count(*)
-    from automations a
-    where a.tenant_id = i.tenant_id and a.deleted_at is null and a.needs_format > 1 and a.needs_format > v.format
+    from needing a
+    where a.tenant_id = i.tenant_id and a.format > v.format
 ) as unsupported_automations
 from instances i
 left join servers v on v.instance_id = i.id

@@ -113,5 +113,11 @@ pub(crate) async fn online_server(stage: &Stage) -> (bool, String) {
     let server = found.server.as_ref().unwrap();
     assert_eq!(server.version, "1.2.3");
     assert_eq!(found.last_seen_at, Some(server.last_heartbeat_at));
+    let read = stage.store.served_instance(stage.tenant, stage.instance);
+    assert_eq!(read.await.unwrap().unwrap().server.as_ref(), Some(server));
+    let mut servers = all.iter().filter_map(|other| other.server.as_ref());
+    let any = servers.any(|any| any.is_online(stage.now()));
+    let read = stage.store.has_online_server(stage.tenant, stage.now());
+    assert_eq!(read.await.unwrap(), any);
     (server.is_online(stage.now()), server.worker.to_string())
 }
