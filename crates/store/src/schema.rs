@@ -56,7 +56,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(31, "0031_goals", works_with 10),
     migration!(32, "0032_task_memories", works_with 10),
     migration!(33, "0033_checks", works_with 10),
-    migration!(34, "0034_runs_with_reason", works_with 10),
+    migration!(34, "0034_shorter_searches", works_with 10),
 ];
 
 /// The schema to which `db` brings a database.

@@ -3,5 +3,6 @@
 -- Each row: $1 run. $2 now
 with item (id) as (values /* row */ ($1))
 update trigger_files
-set attempt = attempt + 1, next_attempt_at = $2, written_at = coalesce(written_at, $2), failures = 0, error = null
+set attempt = attempt + 1, next_attempt_at = $2, taken_at = $2, written_at = coalesce(written_at, $2), failures = 0,
+    error = null
 where run_id in (select id from item)
