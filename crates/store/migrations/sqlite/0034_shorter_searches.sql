@@ -15,3 +15,7 @@ update trigger_files set taken_at = next_attempt_at where not exists (
       and (r.status = 'queued' or r.status = 'delivered' and r.worker_id = 'trigger-file')
 );
 create index trigger_files_untaken on trigger_files (instance_id, next_attempt_at) where taken_at is null;
+
+-- The overview read all automations to find the few that need a person.
+create index automations_paused_or_noticed on automations (tenant_id)
+    where deleted_at is null and (attention is not null or pause_reason is not null);
