@@ -27,6 +27,10 @@ use model::{
 /// The time before a period in which inputs are looked for that ended in the period.
 const LONGEST_WAIT: std::time::Duration = std::time::Duration::from_hours(48);
 
+/// The time before a period in which the count of inputs reads each run. An index has the earlier ones that ended in the
+/// period: those that end more than an hour after their creation. An ID may be older than its run.
+const SEARCHED_BEFORE: std::time::Duration = std::time::Duration::from_hours(2);
+
 /// The number of rows that are read to find different automations among the triggers that are due next. An automation
 /// may have several triggers.
 const DUE_ROWS_PER_AUTOMATION: u32 = 4;
@@ -299,7 +303,7 @@ async fn counts(
             sql_of_each!("runs/counts_of_period"),
             params! { "sqlite/runs/counts_of_period";
                 tenant: tenant,
-                first_id: RunId::first_at(from.saturating_sub(LONGEST_WAIT)),
+                first_id: RunId::first_at(from.saturating_sub(SEARCHED_BEFORE)),
                 before: Page::<RunId>::first(limit).before(),
                 from: from,
                 since: periods.since,

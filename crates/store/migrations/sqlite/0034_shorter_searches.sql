@@ -19,3 +19,7 @@ create index trigger_files_untaken on trigger_files (instance_id, next_attempt_a
 -- The overview read all automations to find the few that need a person.
 create index automations_paused_or_noticed on automations (tenant_id)
     where deleted_at is null and (attention is not null or pause_reason is not null);
+
+-- The overview of a day read all runs of two days before it, because some of them may have ended in it. Only runs that
+-- end more than an hour after their creation are in this index, so that the others cost nothing more.
+create index agent_runs_late on agent_runs (tenant_id, ended_at) where ended_at - created_at > 3600000000;

@@ -381,9 +381,26 @@ pub(crate) async fn overview_reads_period_due_and_needing_automations(db: &TestS
     };
     let cut = overview(one).await.unwrap();
     assert!(cut.counts.cut && cut.failures.cut);
+    assert_run_of_earlier_days_counts(&stage, running).await;
     let chosen = [due, daily];
     let items = stage.store.automation_items_by_id(stage.tenant, &chosen, 0);
     assert_eq!(ids(&items.await.unwrap()), chosen);
+}
+
+/// Ends a run that was created days before, and checks that the period of its end counts it.
+async fn assert_run_of_earlier_days_counts(stage: &Stage, run: RunId) {
+    stage.advance_seconds(3 * 24 * 60 * 60);
+    let now = stage.now();
+    stage.succeed(run).await;
+    let periods = OverviewPeriods {
+        since: now,
+        failures_since: now,
+        today: now,
+    };
+    let read = stage.store.overview(stage.tenant, periods, FEW, now).await;
+    let counts = read.unwrap().counts;
+    assert_eq!((counts.inputs, counts.cut), (vec![(Succeeded, 1)], false));
+    assert_eq!(counts.reported.turns, 0, "the turn began earlier");
 }
 
 pub(crate) async fn overview_shows_usage_of_day_and_month(db: &TestStore) {
