@@ -42,7 +42,7 @@ pub(crate) use routes;
 /// The routes of many operations, with the functions that describe them.
 #[derive(Default)]
 pub(crate) struct ApiRouter {
-    router: Router<Api>,
+    routes: Vec<(String, MethodRouter<Api>)>,
     descriptions: Vec<fn() -> UtoipaMethodRouter<Api>>,
 }
 
@@ -54,23 +54,26 @@ impl ApiRouter {
 
     /// Adds operations.
     pub(crate) fn routes(mut self, operations: Operations) -> Self {
-        for (path, router) in operations.routes {
-            self.router = self.router.route(&path, router);
-        }
+        self.routes.extend(operations.routes);
         self.descriptions.push(operations.describe);
         self
     }
 
     /// Adds the operations of another router.
     pub(crate) fn merge(mut self, other: Self) -> Self {
-        self.router = self.router.merge(other.router);
+        self.routes.extend(other.routes);
         self.descriptions.extend(other.descriptions);
         self
     }
 
-    /// Returns the routes.
-    pub(crate) fn into_router(self) -> Router<Api> {
-        self.router
+    /// Returns the routes, with paths below `prefix`. Adds each path to one router, because merging or nesting a router
+    /// adds all of its paths again.
+    pub(crate) fn into_router(self, prefix: &str) -> Router<Api> {
+        self.routes
+            .into_iter()
+            .fold(Router::new(), |router, (path, methods)| {
+                router.route(&format!("{prefix}{path}"), methods)
+            })
     }
 
     /// Adds the descriptions of the operations to a document, with paths below `prefix`.

@@ -4,6 +4,7 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
+    sync::LazyLock,
 };
 
 use api_types::AgentInstallation;
@@ -42,7 +43,7 @@ struct CatalogEntry {
 }
 
 /// A rule of an agent that allows permission requests.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AllowedRequest {
     kind: String,
@@ -59,42 +60,40 @@ impl From<AllowedRequest> for PermissionRule {
     }
 }
 
-/// Returns the catalogue by agent name. The file is part of the program, and a test reads it, so that it always
-/// parses.
-fn catalog_entries() -> BTreeMap<String, CatalogEntry> {
-    toml::from_str(CATALOG_TOML).unwrap_or_default()
-}
+/// The catalogue by agent name. The file is part of the program, and a test reads it, so that it always parses.
+static CATALOG: LazyLock<BTreeMap<String, CatalogEntry>> =
+    LazyLock::new(|| toml::from_str(CATALOG_TOML).unwrap_or_default());
 
 /// Returns the catalogue entry of the program that an agent starts. The name of the agent does not matter.
-fn entry_for(config: &AgentConfig) -> Option<CatalogEntry> {
+fn entry_for(config: &AgentConfig) -> Option<&'static CatalogEntry> {
     let program = |command: &[String]| {
         let program = Path::new(command.first()?).file_name()?;
         Some(program.to_owned())
     };
     let wanted = program(&config.command)?;
-    catalog_entries()
-        .into_values()
+    CATALOG
+        .values()
         .find(|entry| program(&entry.command).as_ref() == Some(&wanted))
 }
 
 /// Returns the agents of the catalogue with their names.
 pub(crate) fn agents() -> Vec<(String, AgentConfig)> {
-    let agent = |(name, entry): (String, CatalogEntry)| {
-        let mut config = AgentConfig::new(entry.command);
-        config.pass_env = entry.sign_in_env;
-        config.pass_env.extend(entry.pass_env);
+    let agent = |(name, entry): (&String, &CatalogEntry)| {
+        let mut config = AgentConfig::new(entry.command.clone());
+        config.pass_env.clone_from(&entry.sign_in_env);
+        config.pass_env.extend_from_slice(&entry.pass_env);
         config.pass_env.sort_unstable();
         config.restore = entry.restore.unwrap_or(config.restore);
         config.restore_after_seconds = entry.restore_after_seconds;
         config.start_seconds = entry.start_seconds.unwrap_or(config.start_seconds);
         config.restore_seconds = entry.restore_seconds.unwrap_or(config.restore_seconds);
-        config.mode = entry.mode;
-        config.own_tools = entry.own_tools;
-        let rules = entry.allow.into_iter().map(PermissionRule::from);
+        config.mode.clone_from(&entry.mode);
+        config.own_tools.clone_from(&entry.own_tools);
+        let rules = entry.allow.iter().cloned().map(PermissionRule::from);
         config.permissions = PermissionRules(rules.collect());
-        (name, config)
+        (name.clone(), config)
     };
-    catalog_entries().into_iter().map(agent).collect()
+    CATALOG.iter().map(agent).collect()
 }
 
 /// Returns the command that installs the program of an agent. Returns `None` if its program is not in the catalogue.
@@ -114,7 +113,7 @@ pub(crate) fn sign_in_hint(config: &AgentConfig) -> Option<String> {
 pub fn presence(config: &AgentConfig, server: &BTreeMap<String, String>) -> AgentInstallation {
     let environment = config.environment(server);
     let entry = entry_for(config);
-    let (variables, files) = entry.as_ref().map_or((&[][..], &[][..]), |entry| {
+    let (variables, files) = entry.map_or((&[][..], &[][..]), |entry| {
         (&entry.sign_in_env, &entry.sign_in_files)
     });
     let variable = variables.iter().find(|name| {
@@ -137,7 +136,7 @@ pub fn presence(config: &AgentConfig, server: &BTreeMap<String, String>) -> Agen
             .and_then(|program| find_program(program, environment.get("PATH"))),
         signed_in_by: variable.or_else(file).cloned(),
         install: install_hint(config),
-        sign_in: entry.map(|entry| entry.sign_in),
+        sign_in: entry.map(|entry| entry.sign_in.clone()),
     }
 }
 
@@ -182,7 +181,7 @@ mod tests {
                 "vibe"
             ]
         );
-        for (name, known) in catalog_entries() {
+        for (name, known) in &*CATALOG {
             assert!(!known.command.is_empty(), "{name}");
             assert!(known.install.contains(" install "), "{name}");
             assert!(
