@@ -1,7 +1,9 @@
 //! The installation of a test: a data folder, an environment, and the program.
 
 use std::{
+    fs::DirBuilder,
     io::{BufRead, BufReader, Read, Write},
+    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio},
     sync::Arc,
@@ -12,7 +14,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use store::{Location, Scope, database::Statement};
 use tempfile::TempDir;
-use testkit::scripted::{Script, Step};
+use testkit::{
+    databases::TestDatabase,
+    scripted::{Script, Step},
+};
+use tokio::runtime::Builder;
 
 pub(crate) const MATINS_PROGRAM: &str = env!("CARGO_BIN_EXE_matins");
 
@@ -123,8 +129,26 @@ impl TestInstallation {
         database.close().await;
     }
 
+    /// Creates the data folder with a copy of a migrated SQLite file, if the folder does not exist. Migrating a new file
+    /// takes longer than most commands.
+    fn create_data_folder(&self) {
+        let is_elsewhere = self
+            .environment
+            .iter()
+            .any(|(name, _)| ["MATINS_DATABASE", "MATINS_SERVER"].contains(name));
+        let folder = self.data_folder();
+        if is_elsewhere || folder.exists() {
+            return;
+        }
+        // The test may run in a runtime of its own, which a thread of that runtime must not block.
+        let database = std::thread::spawn(migrated_database).join().unwrap();
+        DirBuilder::new().mode(0o700).create(&folder).unwrap();
+        std::fs::copy(database.file().unwrap(), folder.join("matins.db")).unwrap();
+    }
+
     /// Adds the agent `slow`, whose turns never end within a test.
     pub(crate) fn slow_agent(&self) {
+        self.create_data_folder();
         let home = self.folder.path().join("slow");
         let home = home.to_str().unwrap();
         let command = [
@@ -147,6 +171,7 @@ impl TestInstallation {
         &self,
         prompts: impl IntoIterator<Item = Vec<Step>>,
     ) -> Script {
+        self.create_data_folder();
         let mut script = Script::new(self.path().join("agent"));
         script.prompts = prompts.into_iter().collect();
         let command = script.command().unwrap();
@@ -189,6 +214,7 @@ impl TestInstallation {
 
     /// Starts a server from the given program and waits until it is ready.
     pub(crate) fn serve_with_program(&self, program: &Path) -> RunningCommand {
+        self.create_data_folder();
         let mut server = Self::start_command(self.command_with_program(program, &["serve"]));
         server.read_stdout_until("next run");
         server
@@ -196,6 +222,7 @@ impl TestInstallation {
 
     /// Starts a server in a folder and waits until it is ready.
     pub(crate) fn serve_in(&self, folder: &Path) -> RunningCommand {
+        self.create_data_folder();
         let mut command = self.command(&["serve"]);
         command.current_dir(folder);
         let mut server = Self::start_command(command);
@@ -325,6 +352,18 @@ impl RunningCommand {
             stderr,
         }
     }
+}
+
+/// Returns a copy of the SQLite file that the first test of this build has migrated.
+fn migrated_database() -> TestDatabase {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let migrate = async |url: &str| {
+        store::open(&url.parse()?).await?.close().await;
+        Ok(())
+    };
+    runtime
+        .block_on(TestDatabase::migrated_sqlite(migrate))
+        .unwrap()
 }
 
 fn read_until(stream: &mut impl BufRead, text: &str) -> String {
