@@ -355,7 +355,8 @@ pub(crate) async fn overview_reads_period_due_and_needing_automations(db: &TestS
     let shown = failures.map(|failure| (failure.outcome.run, failure.automation));
     let shown: Vec<_> = shown.collect();
     assert_eq!(shown, [(asked, None), (first, Some(broken))]);
-    let recovered = stage.store.recovered_runs(stage.tenant, &[asked, first]);
+    let runs = [asked, first];
+    let recovered = stage.store.recovered_runs(stage.tenant, &runs);
     assert!(recovered.await.unwrap().into_iter().eq([first]));
     assert!(!read.failures.cut);
     assert_eq!((read.open.running, read.open.queued), (1, 0));
