@@ -5,16 +5,17 @@
 create index agent_runs_by_reason on agent_runs (tenant_id, reason, id) where reason is not null;
 
 -- The dispatcher of trigger files read all runs whose files wait in a folder, to find the file that is due next. The rows
--- of files that a runtime has taken stay, and leave the index. Earlier programs do not fill the column: the rows of their
--- files stay in the index, and their runs show that nothing waits.
-alter table trigger_files add column taken_at timestamptz;
-update trigger_files set taken_at = next_attempt_at where not exists (
+-- of files that a runtime has taken stay, and leave the index: their last attempt is the one that took them. Earlier programs
+-- count attempts, but do not fill the column. So a file that they claim comes back into the index, and one that they take
+-- stays there until its run shows that nothing waits.
+alter table trigger_files add column taken_attempt bigint not null default 0;
+update trigger_files set taken_attempt = attempt where not exists (
     select 1
     from agent_runs r
     where r.id = trigger_files.run_id
       and (r.status = 'queued' or r.status = 'delivered' and r.worker_id = 'trigger-file')
 );
-create index trigger_files_untaken on trigger_files (instance_id, next_attempt_at) where taken_at is null;
+create index trigger_files_untaken on trigger_files (instance_id, next_attempt_at) where taken_attempt <> attempt;
 
 -- The overview read all automations to find the few that need a person.
 create index automations_paused_or_noticed on automations (tenant_id)

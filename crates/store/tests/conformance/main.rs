@@ -448,7 +448,7 @@ behaviours! {
             tenant_with_many_due_triggers_does_not_delay_others, first_turn_registers_instance_for_tenant,
             server_is_online_until_stop_or_missing_presence, older_server_with_same_identity_loses_instance,
             concurrent_servers_with_same_identity_have_one_winner, runs_pinned_to_removed_instance_fail,
-            instance_removal_is_limited_to_its_tenant,
+            instance_removal_is_limited_to_its_tenant, files_of_earlier_servers_are_looked_for_again,
         ]
     }
     sqlite {

@@ -27,6 +27,8 @@ use crate::{
     },
 };
 
+pub(crate) use crate::placement::dispatchers::files_of_earlier_servers_are_looked_for_again;
+
 pub(crate) async fn claim_shares_slots_between_tenants(db: &TestStore) {
     let stages = two_tenants(db).await;
     queue(&stages[0], 12).await;

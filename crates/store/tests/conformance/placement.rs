@@ -1,6 +1,6 @@
 //! Automations and sessions that people place on an instance.
 
-mod dispatchers;
+pub(crate) mod dispatchers;
 pub(crate) mod runtimes;
 mod trigger_files;
 pub(crate) mod unclaimed_files;

@@ -15,7 +15,6 @@ set instance_id = excluded.instance_id,
             and (select r.status from agent_runs r where r.id = trigger_files.run_id) = 'queued'
         then $2 else trigger_files.named_at end,
     attempt = trigger_files.attempt + 1,
-    next_attempt_at = $3,
-    taken_at = null
+    next_attempt_at = $3
 where trigger_files.next_attempt_at <= $2
 returning run_id, named_at, attempt, failures

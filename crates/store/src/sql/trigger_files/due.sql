@@ -1,5 +1,5 @@
 -- Lists runs of one instance whose files are due: queued ones, and delivered ones whose file has to be looked for again.
--- Each of both is read in the order of an index, up to the limit. People come first, then the oldest input.
+-- An index has the untaken files in their order, and only the first ones are read. People come first, then the oldest input.
 -- $1 now, $2 limit, $3 instance
 with queued (id) as (
     select r.id
@@ -16,7 +16,7 @@ delivered (id) as (
     select r.id
     from trigger_files f
     cross join agent_runs r
-    where f.instance_id = $3 and f.taken_at is null and f.next_attempt_at <= $1
+    where f.instance_id = $3 and f.taken_attempt <> f.attempt and f.next_attempt_at <= $1
       and r.id = f.run_id and r.instance_id = $3 and r.status = 'delivered' and r.worker_id = 'trigger-file'
     order by f.next_attempt_at
     limit $2

@@ -1,7 +1,13 @@
 //! The claims of dispatchers on due files.
 
-use model::{limits::TRIGGER_FILE_LEASE, run::RunStatus, turn::WriteOutcome};
-use store::TriggerFileWrite;
+use model::{
+    Timestamp,
+    limits::{REDELIVER_AFTER, TRIGGER_FILE_LEASE},
+    run::RunStatus,
+    session::SessionEvent,
+    turn::WriteOutcome,
+};
+use store::{Scope, TriggerFileWrite, params};
 
 use crate::{
     fixtures::TestStore,
@@ -47,4 +53,48 @@ pub(crate) async fn lease_of_dispatcher_ends(db: &TestStore) {
         .deliver(&taken_over, TriggerFileWrite::AlreadyThere)
         .await;
     assert_eq!(stage.status(run).await, RunStatus::Delivered);
+}
+
+/// Servers of earlier versions count attempts, and do not record which attempt of a runtime took a file.
+pub(crate) async fn files_of_earlier_servers_are_looked_for_again(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let (there, other) = (stage.directory(7).await, stage.directory(8).await);
+    let (session, run, _) = stage.delivered(there).await;
+    let resume = async || {
+        stage.move_on(session, SessionEvent::Pause).await;
+        stage.move_on(session, SessionEvent::Resume).await;
+    };
+    let change = async |sql: &str, at: Timestamp| {
+        let params = params![run, at];
+        db.run(Scope::System, sql, params).await.unwrap();
+    };
+    // 1. The pause takes the file back, and an earlier server delivers it again.
+    resume().await;
+    let claim =
+        "update trigger_files set attempt = attempt + 1, next_attempt_at = $2 where run_id = $1";
+    let lease = stage.now() + TRIGGER_FILE_LEASE;
+    change(claim, lease).await;
+    let next = stage.store.next_trigger_files().await.unwrap();
+    assert!(next.into_iter().eq([(there, lease)]));
+    let deliver = "update agent_runs set status = 'delivered', worker_id = 'trigger-file', claimed_at = $2 where id = $1";
+    change(deliver, stage.now()).await;
+    stage.advance_seconds(REDELIVER_AFTER.as_secs());
+    let again = stage.file().await;
+    assert_eq!((again.run, again.instance), (run, there));
+    stage.deliver(&again, TriggerFileWrite::Written).await;
+    // 2. An earlier server takes the file back, and the run is queued again for another instance.
+    resume().await;
+    let take = "update trigger_files set taken_attempt = 0, next_attempt_at = $2 where run_id = $1";
+    change(take, stage.now()).await;
+    let next = stage.store.next_trigger_files().await.unwrap();
+    assert!(next.into_iter().eq([(there, stage.now())]));
+    db.run(
+        Scope::System,
+        "update agent_runs set instance_id = $1 where id = $2",
+        params![other, run],
+    )
+    .await
+    .unwrap();
+    let moved = stage.file().await;
+    assert_eq!((moved.run, moved.instance), (run, other));
 }
