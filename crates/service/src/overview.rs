@@ -92,8 +92,7 @@ impl Service {
             .store
             .overview(self.tenant, periods, limits, now)
             .await?;
-        let PeriodOutcomes { outcomes, cut } = found.failures;
-        let failures = self.shown_failures(&outcomes).await?;
+        let failures = self.shown_failures(&found.failures).await?;
         let ids = failures
             .groups
             .iter()
@@ -119,7 +118,7 @@ impl Service {
             since,
             counts,
             without_directory: found.open.without_directory,
-            counts_cut: found.counts.cut || cut,
+            counts_cut: found.counts.cut,
             needs: self.needs(
                 found.approvals,
                 found.questions,
@@ -207,10 +206,10 @@ impl Service {
     /// successes ends when the other ones suffice, because a bad week has hundreds of groups.
     async fn shown_failures<'a>(
         &self,
-        failures: &'a [PeriodOutcome],
+        failures: &'a PeriodOutcomes,
     ) -> Result<ShownFailures<'a>, Error> {
-        let mut left = failure_groups(failures);
-        let cut = left.len() > MAX_FAILURE_GROUPS;
+        let mut left = failure_groups(&failures.outcomes);
+        let cut = failures.cut || left.len() > MAX_FAILURE_GROUPS;
         let (mut groups, mut recovered) = (Vec::new(), Vec::new());
         while !left.is_empty() && groups.len() < MAX_FAILURE_GROUPS {
             let later = left.split_off(left.len().min(GROUPS_PER_SEARCH));
@@ -265,7 +264,7 @@ struct Failures<'a> {
 /// The groups of failures that an overview shows.
 struct ShownFailures<'a> {
     groups: Vec<Failures<'a>>,
-    /// `true` if there are more of them.
+    /// `true` if the period has more of them, or more failures than were read.
     cut: bool,
 }
 

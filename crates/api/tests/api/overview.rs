@@ -8,6 +8,8 @@ use model::{
     turn::{TurnResult, WriteOutcome},
 };
 use serde_json::{Value, json};
+use store::{Scope, database::Statement, params};
+use uuid::Uuid;
 
 use crate::world::World;
 
@@ -269,4 +271,37 @@ pub(crate) async fn overview_and_timeline_refuse_periods_out_of_range(world: &Wo
             "{path}"
         );
     }
+}
+
+/// Adds failed runs of other inputs, which equal the given one.
+async fn copy_failed_run(world: &World, run: RunId, copies: u128) {
+    let sql = "insert into agent_runs (id, tenant_id, input_id, attempt, failures, status, origin, priority, \
+                   session_id, seat_id, automation_id, exclusive, content, instance_id, worker_id, claimed_at, \
+                   started_at, ended_at, reason, message, input_at, created_at) \
+               select $1, tenant_id, $2, attempt, failures, status, origin, priority, \
+                   session_id, seat_id, automation_id, exclusive, content, instance_id, worker_id, claimed_at, \
+                   started_at, ended_at, reason, message, input_at, created_at \
+               from agent_runs where id = $3";
+    let statement: &'static Statement =
+        Box::leak(Box::new(Statement::new("a test's statement", sql, sql)));
+    let mut tx = world.store.database().begin(Scope::System).await.unwrap();
+    for number in 1..=copies {
+        let id = Uuid::from_u128(run.uuid().as_u128() + number);
+        let params = params![id, Uuid::from_u128(number), run];
+        tx.execute(statement, params).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+}
+
+pub(crate) async fn overview_with_many_failures_has_whole_counts(world: &World) {
+    world.daily("standup").await;
+    let run = world.fire_and_end("standup", failed()).await;
+    // More than the overview reads to group them.
+    copy_failed_run(world, run, 500).await;
+    let overview = world.overview("").await;
+    assert_eq!(overview["counts"]["failed"], 501);
+    assert_eq!(overview["counts_cut"], false);
+    let needs = &overview["needs"];
+    assert_eq!(needs["failures"][0]["count"], 500);
+    assert_eq!(needs["cut"], true);
 }
