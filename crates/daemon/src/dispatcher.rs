@@ -27,8 +27,8 @@ pub async fn deliver_due(host: &Host) -> Result<usize, Error> {
     deliveries.deliver_due().await
 }
 
-/// After it has looked for due files, the dispatcher waits this many times as long as that took: it reads all waiting files,
-/// and with thousands of them must leave the database to others.
+/// After it has looked for due files, the dispatcher waits this many times as long as that took: it may read all queued runs
+/// of an instance, and with thousands of them must leave the database to others.
 const REST_PER_LOOK: u32 = 10;
 /// The longest of these rests, so that one slow look delays no file by much.
 const LONGEST_REST: Duration = Duration::from_millis(500);
