@@ -196,7 +196,8 @@ impl Store {
     }
 }
 
-/// Records that a runtime has claimed runs, so that a dispatcher which is still writing their files changes nothing.
+/// Records that the files of runs no longer wait: a runtime has claimed the runs, or they are deferred or over. So a dispatcher
+/// that is still writing the files changes nothing.
 pub(crate) async fn take_trigger_files(
     tx: &mut Tx,
     runs: impl Iterator<Item = RunId>,

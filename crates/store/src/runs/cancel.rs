@@ -5,6 +5,7 @@
 
 use model::{
     AutomationId, RunId, SessionId, Timestamp,
+    entity::Run,
     lifecycle::{InvalidTransition, Lifecycle},
     outcome::Outcome,
     run::{RunEvent, RunStatus},
@@ -20,6 +21,7 @@ use crate::{
     runs::end::end_run,
     session_log::SessionLogWriter,
     store::Store,
+    trigger_files::take_trigger_files,
 };
 
 impl Store {
@@ -223,12 +225,10 @@ async fn cancel_one(
     match run.status() {
         RunStatus::Delivered if run.state.waits_as_file() => {
             // No worker has the run. A runtime that claims it later finds that it is over, and removes the file.
-            let finished = TurnResult::with_outcome(Outcome::Cancelled(reason.into()));
-            let _ = end_run(store, tx, &run, log, &finished, now).await?;
+            end_waiting(store, tx, &run, log, reason, now).await?;
         }
         RunStatus::Queued | RunStatus::Deferred => {
-            let finished = TurnResult::with_outcome(Outcome::Cancelled(reason.into()));
-            let _ = end_run(store, tx, &run, log, &finished, now).await?;
+            end_waiting(store, tx, &run, log, reason, now).await?;
         }
         RunStatus::Delivered | RunStatus::Running => {
             tx.execute(sql!("runs/request_cancel"), params![run.id, now, reason])
@@ -243,4 +243,19 @@ async fn cancel_one(
         _ => {}
     }
     Ok(())
+}
+
+/// Ends a run that no worker has.
+async fn end_waiting(
+    store: &Store,
+    tx: &mut Tx,
+    run: &Run,
+    log: &mut SessionLogWriter,
+    reason: &str,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let finished = TurnResult::with_outcome(Outcome::Cancelled(reason.into()));
+    let _ = end_run(store, tx, run, log, &finished, now).await?;
+    // The row of its file stays with the run. It would be read at each search for the file that is due next.
+    take_trigger_files(tx, std::iter::once(run.id), now).await
 }

@@ -9,6 +9,7 @@ use model::{
 };
 use store::{Error, SessionDeletion, TriggerFileWrite};
 
+use super::column;
 use crate::{fixtures::TestStore, stage::Stage};
 
 fn runtime() -> WorkerId {
@@ -81,6 +82,9 @@ pub(crate) async fn close_of_session_cancels_its_file(db: &TestStore) {
         assert_eq!(stage.statuses([run, next]).await, [Cancelled, Cancelled]);
         assert!(!stage.runtime_claims(&runtime(), there, run).await);
         assert_eq!(stage.files().await, []);
+        // The search for the next file does not read it any more.
+        let untaken = "select count(*) as found from trigger_files where taken_attempt <> attempt";
+        assert_eq!(column::<i64>(db, untaken).await, 0);
     }
 }
 
