@@ -9,7 +9,7 @@ use crate::{
     boxed,
     database::{Row, Tx},
     questions,
-    reported_turns::ReportedTurns,
+    reported_turns::{ReportedTurns, SEARCHED_BEFORE},
     rows, runs, scheduler_status,
     shown_usage::shown_tenant_usage,
     store::Store,
@@ -26,10 +26,6 @@ use model::{
 
 /// The time before a period in which inputs are looked for that ended in the period.
 const LONGEST_WAIT: std::time::Duration = std::time::Duration::from_hours(48);
-
-/// The time before a period in which the count of inputs reads each run. An index has the earlier ones that ended in the
-/// period: those that end more than an hour after their creation. An ID may be older than its run.
-const SEARCHED_BEFORE: std::time::Duration = std::time::Duration::from_hours(2);
 
 /// The number of rows that are read to find different automations among the triggers that are due next. An automation
 /// may have several triggers.

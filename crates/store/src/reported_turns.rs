@@ -10,9 +10,9 @@ use crate::{
     rows,
 };
 
-/// The time that a run may have waited before its turn began. Runs are found by their IDs, which begin with the instant of
-/// their creation.
-const LONGEST_WAIT: Duration = Duration::from_hours(48);
+/// The time before a period in which each run is read. An index has the earlier ones that ended in the period: those
+/// that end more than an hour after their creation. An ID may be older than its run.
+pub(crate) const SEARCHED_BEFORE: Duration = Duration::from_hours(2);
 
 /// The numbers of turns that are over, and of those whose agents reported their usage. A retried input counts once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -47,24 +47,24 @@ impl ReportedTurns {
         })
     }
 
-    /// Counts the turns of a tenant that began in a period and are over.
-    pub(crate) async fn of_period(
+    /// Counts the turns of a tenant that began on the days of a period and are over. Omits the days without such turns.
+    pub(crate) async fn by_day(
         tx: &mut Tx,
         tenant: TenantId,
         from: Timestamp,
         to: Timestamp,
-    ) -> Result<Self, Error> {
-        if from >= to {
-            return Ok(Self::default());
-        }
-        let first = RunId::first_at(from.saturating_sub(LONGEST_WAIT));
+    ) -> Result<Vec<(Timestamp, Self)>, Error> {
+        let first = RunId::first_at(from.saturating_sub(SEARCHED_BEFORE));
         let end = RunId::first_at(to);
-        let row = tx
-            .fetch_one(
-                sql_by_dialect!("runs/reported_of_period"),
+        let found = tx
+            .fetch_all(
+                sql_of_each!("runs/reported_by_day"),
                 params![tenant, first, end, from, to],
             )
             .await?;
-        Self::read(&row)
+        let counts = found
+            .iter()
+            .map(|row| Ok((row.get("day")?, Self::read(row)?)));
+        counts.collect()
     }
 }

@@ -314,7 +314,7 @@ behaviours! {
         ]
         run_lists: [
             run_list_has_one_row_for_each_input, run_list_is_filtered_by_reason_and_creation,
-            run_statuses_are_those_of_the_list, listed_runs_have_names_of_people,
+            run_statuses_are_those_of_the_list, listed_runs_have_names_of_people, changed_day_of_overview_is_read_again,
             listed_runs_have_kind_of_trigger_and_channel, overview_reads_period_due_and_needing_automations,
             timeline_reads_inputs_and_due_automations_of_period, overview_shows_usage_of_day_and_month,
         ]

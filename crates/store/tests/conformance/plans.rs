@@ -332,6 +332,8 @@ pub(crate) async fn periods_join_no_attempts(db: &TestStore) {
             "runs/counts_of_period",
             params![id, first, last, at, at, at, 50_u32],
         ),
+        ("runs/reported_by_day", params![id, first, last, at, at]),
+        ("runs/changed_days", params![id, at, first, at, at]),
     ] {
         let explained = statement(&format!("explain\n{}", text("postgres", name)));
         let mut tx = db.database.begin_read(Scope::System).await.unwrap();

@@ -1,5 +1,7 @@
 //! Lists of runs for people: one row for each input, with its outcome and its names.
 
+mod usage;
+
 use std::time::Duration;
 
 use model::{
@@ -18,9 +20,12 @@ use store::{
 };
 
 use crate::{
-    budgets::answer_using,
     fixtures::TestStore,
-    stage::{Stage, answer, at, hourly},
+    stage::{Stage, answer, hourly},
+};
+
+pub(crate) use usage::{
+    changed_day_of_overview_is_read_again, overview_shows_usage_of_day_and_month,
 };
 
 /// The filter of a list of inputs.
@@ -402,50 +407,6 @@ async fn assert_run_of_earlier_days_counts(stage: &Stage, run: RunId) {
     let counts = read.unwrap().counts;
     assert_eq!((counts.inputs, counts.cut), (vec![(Succeeded, 1)], false));
     assert_eq!(counts.reported.turns, 0, "the turn began earlier");
-}
-
-pub(crate) async fn overview_shows_usage_of_day_and_month(db: &TestStore) {
-    let stage = Stage::setup(db).await;
-    let id = stage.automation("daily", SessionMode::Fresh).await;
-    let take_turn = async || {
-        let run = stage.fire_and_start(id).await;
-        stage.end(run, &answer_using(10, 7)).await;
-    };
-    let shown = async || {
-        let now = stage.now();
-        let periods = OverviewPeriods {
-            since: now,
-            failures_since: now,
-            today: now,
-        };
-        let read = stage.store.overview(stage.tenant, periods, FEW, now);
-        let read = read.await.unwrap();
-        let (usage, before) = (read.usage, read.reported_before);
-        let before = (before.turns, before.with_tokens, before.with_cost);
-        ((usage.day.turns, usage.month.turns), before)
-    };
-    take_turn().await;
-    let failed = stage.fire_and_start(id).await;
-    stage.fail(failed, FailureKind::AgentError).await;
-    let again = stage
-        .store
-        .retry_run(stage.scope(), failed, None, stage.now());
-    let again = again.await.unwrap().run_id;
-    stage.start(again).await;
-    stage.succeed(again).await;
-    assert_eq!(shown().await, ((3, 3), (0, 0, 0)));
-    stage.advance_seconds(24 * 60 * 60);
-    let before = (2, 1, 1);
-    assert_eq!(
-        shown().await,
-        ((0, 3), before),
-        "a retried input counts once"
-    );
-    // The sums of the days that are over are kept, those of today are read.
-    take_turn().await;
-    assert_eq!(shown().await, ((1, 4), before));
-    stage.clock.set(at("2026-06-01T00:00:00Z"));
-    assert_eq!(shown().await, ((0, 0), (0, 0, 0)), "another month");
 }
 
 pub(crate) async fn timeline_reads_inputs_and_due_automations_of_period(db: &TestStore) {

@@ -203,9 +203,13 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
             ];
             [ids, instants, params![50_u32]].concat()
         }
-        "runs/reported_of_period" => {
+        "runs/reported_by_day" => {
             let ids = params![none(), Uuid::nil(), Uuid::max()];
             [ids, params![Timestamp::UNIX_EPOCH, Timestamp::MAX]].concat()
+        }
+        "runs/changed_days" => {
+            let since = params![none(), Timestamp::UNIX_EPOCH, Uuid::nil()];
+            [since, params![Timestamp::UNIX_EPOCH, Timestamp::MAX]].concat()
         }
         "runs/failures_of_period" => {
             let ids = params![none(), Uuid::nil(), Uuid::max()];
@@ -220,6 +224,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
             [turn, vec![owner], now, filters].concat()
         }
         "automations/needing_attention" => params![none(), "paused by a person", 50_u32],
+        "spending/by_day" => params![none(), Timestamp::UNIX_EPOCH, Timestamp::MAX],
         "spending/of_day" => {
             let day = value(world.stored("spending"), "day");
             vec![none().into(), day, 50_u32.into()]
@@ -294,6 +299,9 @@ pub(crate) async fn row_security_alone_hides_rows_of_other_tenants(db: &TestStor
     let failed = theirs.row("agent_runs").with("status", "failed");
     let failed = failed.with("reason", "timeout");
     db.insert("agent_runs", &failed).await.unwrap();
+    let again = theirs.row("agent_runs").with("attempt", 2_i64);
+    let again = again.with_value_of("input_id", theirs.stored("agent_runs"));
+    db.insert("agent_runs", &again).await.unwrap();
     let empty = TestStore::open(db.dialect()).await;
     let us = Scope::Tenant(model::TenantId::from_uuid(id()));
 
