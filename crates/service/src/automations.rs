@@ -208,8 +208,7 @@ impl Service {
             outcomes,
             removed_instance,
         } = item;
-        let upcoming =
-            upcoming_runs::upcoming_of_automation(&automation, &triggers, self.now(), 1)?;
+        let next_run = upcoming_runs::next_of_automation(&automation, &triggers, self.now())?;
         let newer_format = newer_format(&automation);
         Ok(AutomationItem {
             id: automation.id,
@@ -224,7 +223,7 @@ impl Service {
             session_id: session,
             placed_on: automation.placed_on,
             triggers: triggers.into_iter().map(Into::into).collect(),
-            next_run: upcoming.into_iter().next(),
+            next_run,
             consecutive_failures: automation.consecutive_failures,
             outcomes: outcomes.into_iter().map(run_outcome).collect(),
             created_at: automation.created_at,

@@ -232,13 +232,9 @@ impl Service {
     fn next_runs(&self, automations: Vec<AutomationItem>) -> Result<Vec<NextRun>, Error> {
         let mut runs = Vec::with_capacity(automations.len());
         for item in automations {
-            let next = upcoming_runs::upcoming_of_automation(
-                &item.automation,
-                &item.triggers,
-                self.now(),
-                1,
-            )?;
-            runs.extend(next.into_iter().map(|run| NextRun {
+            let next =
+                upcoming_runs::next_of_automation(&item.automation, &item.triggers, self.now())?;
+            runs.extend(next.map(|run| NextRun {
                 automation_id: item.automation.id,
                 automation_name: item.automation.name.clone(),
                 run,
