@@ -255,3 +255,15 @@ test("restart_during_a_read_of_a_list_that_was_left_leaves_it_stale", async () =
   await settled();
   expect(client.getQueryState(KEY)).toMatchObject({ isInvalidated: true, fetchStatus: "idle" });
 });
+
+test("restart_of_other_queries_leaves_the_read_of_the_next_page", async () => {
+  const shown = observe();
+  await answerNext(1);
+  const click = client.readMore(KEY, "forward");
+  await settled();
+  await client.restartQueries({ queryKey: ["session"] });
+  await answerNext(2);
+  await click;
+  expect(shown()).toEqual(["1@0", "2@0"]);
+  expect(requests).toEqual([]);
+});

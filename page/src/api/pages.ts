@@ -30,7 +30,8 @@ export class PagesClient extends QueryClient {
   readonly #pages = new WeakMap<Query, Map<Direction, Promise<void>>>();
   /** The refetches that wait for other reads of their queries. */
   readonly #refetches = new WeakMap<Query, Promise<void>>();
-  #restarts = 0;
+  /** The number of restarts of each query. */
+  readonly #restarts = new WeakMap<Query, number>();
 
   /**
    * Reads a further page of a list. Waits for a refetch under way. If that page is asked for already, asks no second
@@ -53,25 +54,27 @@ export class PagesClient extends QueryClient {
   }
 
   async #readPage(query: Query, direction: Direction): Promise<void> {
-    let restarts: number;
+    let restarts: number | undefined;
     do {
       // To read a page at once would cancel a refetch under way, and lose the change that the refetch brings.
       while (query.promise !== undefined) await query.promise.catch(() => undefined);
       // The person may have left the list meanwhile.
       if (!query.isActive()) return;
-      restarts = this.#restarts;
+      restarts = this.#restarts.get(query);
       await query.fetch(undefined, { meta: { fetchMore: { direction } } });
       // A restart cancels the read of the page, and the person still waits for it.
-    } while (restarts !== this.#restarts);
+    } while (restarts !== this.#restarts.get(query));
   }
 
-  /** Cancels every read under way, invalidates all queries, and refetches at once those that are shown. */
-  restartQueries(): Promise<void> {
-    this.#restarts += 1;
+  /** Cancels the reads under way, invalidates their queries, and refetches at once those that are shown. */
+  restartQueries(filters?: InvalidateQueryFilters): Promise<void> {
+    for (const query of this.getQueryCache().findAll(filters)) {
+      this.#restarts.set(query, (this.#restarts.get(query) ?? 0) + 1);
+    }
     return notifyManager.batch(() => {
       // Otherwise the refetch would join a first read under way.
-      void this.cancelQueries();
-      return super.invalidateQueries();
+      void this.cancelQueries(filters);
+      return super.invalidateQueries(filters);
     });
   }
 

@@ -1,20 +1,17 @@
 /** Loads a conversation and follows its trace. */
-import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
-import { startTransition, useCallback, useEffect, useMemo, useReducer, useRef, useState } from "react";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useCallback, useEffect, useMemo, useReducer, useRef, useState } from "react";
 import { get } from "../../api/client";
 import { keys } from "../../api/queries";
-import type { Message, Messages, Page, Run, SessionView, TraceEvent } from "../../api/types";
-import { subscribe } from "../../live/client";
+import type { Message, Messages, Page, Run, SessionView } from "../../api/types";
 import { backoffMs } from "../../live/stream";
 import { isRefusal } from "../../shell/reach";
+import { type FollowAction, followConversation, PAGE } from "./follow";
 import { applyEvent, EMPTY, mergeRows, setLiveText, setRows, type Transcript } from "./transcript";
 
-const PAGE = 200;
-
 type Action =
-  | { kind: "loaded"; rows: Message[]; hasOlder: boolean }
+  | FollowAction
   | { kind: "older"; rows: Message[]; hasOlder: boolean }
-  | { kind: "events"; events: TraceEvent[] }
   | { kind: "text"; run: string; text: string; end: number };
 
 function reduce(state: Transcript, action: Action): Transcript {
@@ -47,7 +44,6 @@ export interface Conversation {
 }
 
 export function useConversation(id: string): Conversation {
-  const client = useQueryClient();
   const [transcript, dispatch] = useReducer(reduce, EMPTY);
   const [loaded, setLoaded] = useState(false);
   const [loadError, setLoadError] = useState<unknown>(null);
@@ -83,67 +79,15 @@ export function useConversation(id: string): Conversation {
   // biome-ignore lint/correctness/useExhaustiveDependencies: `attempt` loads again.
   useEffect(() => {
     if (!ready) return;
-    let stopped = false;
-    // Many pieces of text come between two frames: apply them together.
-    let gathered: TraceEvent[] = [];
-    let frame = 0;
-    // The events since a request for the rows began. They are applied to its result again, because the rows may be
-    // older than the events. To apply an event twice changes nothing.
-    let sinceRequest: TraceEvent[] | null = null;
-    // Only the response to the last request counts: events are lost before a `resync`, so that older rows lack them.
-    let requests = 0;
-    let retry: ReturnType<typeof setTimeout> | undefined;
-    const load = (attempt = 0) => {
-      clearTimeout(retry);
-      requests += 1;
-      const own = requests;
-      sinceRequest = [];
-      const isSuperseded = () => stopped || own !== requests;
-      // A bookmark may name the session by its key, so use the ID everywhere.
-      get<Messages>(`/sessions/${id}/messages`, { last: PAGE })
-        .then((page) => {
-          if (isSuperseded()) return;
-          dispatch({ kind: "loaded", rows: page.items, hasOlder: (page.before ?? 0) > 0 });
-          if (sinceRequest !== null) dispatch({ kind: "events", events: sinceRequest });
-          sinceRequest = null;
-          setLoadError(null);
-          setLoaded(true);
-        })
-        .catch((error) => {
-          if (isSuperseded()) return;
-          setLoadError(error);
-          if (!isRefusal(error)) retry = setTimeout(() => load(attempt + 1), backoffMs(attempt));
-        });
-    };
-    const apply = () => {
-      frame = 0;
-      const events = gathered;
-      gathered = [];
-      // A key or a click is handled and painted first, because to draw a long live text takes longer than a frame.
-      startTransition(() => dispatch({ kind: "events", events }));
-    };
-    const end = subscribe(id, String(start.current ?? 0), (event) => {
-      gathered.push(event);
-      if (event.kind === "resync") {
-        // At once, because it must not be applied after events that follow it.
-        apply();
-        load();
-        client.invalidateQueries({ queryKey: keys.session(id) });
-        return;
-      }
-      sinceRequest?.push(event);
-      // A hidden tab gets no frames.
-      if (frame === 0) frame = document.hidden ? window.setTimeout(apply, 200) : requestAnimationFrame(apply);
+    return followConversation(id, String(start.current ?? 0), {
+      dispatch,
+      onLoad: () => {
+        setLoadError(null);
+        setLoaded(true);
+      },
+      onError: setLoadError,
     });
-    load();
-    return () => {
-      stopped = true;
-      end();
-      clearTimeout(retry);
-      cancelAnimationFrame(frame);
-      clearTimeout(frame);
-    };
-  }, [id, ready, attempt, client]);
+  }, [id, ready, attempt]);
 
   // The text of a running turn, if the trace did not bring it from its beginning.
   const running = current?.open_runs.find((run) => run.status === "running")?.id;
