@@ -1,4 +1,4 @@
-import { expect, test } from "./fixtures";
+import { expect, holdBack, test } from "./fixtures";
 import { distantTime, type Stack, settled, ZONE } from "./stack";
 
 interface Run {
@@ -274,8 +274,17 @@ test("reached_budget_says_why_it_pauses_and_how_to_go_on", async ({ page, stack,
 test("webhook_shows_its_address_and_secret", async ({ page, signIn }) => {
   await signIn(page);
   await page.goto("/automations/audit?tab=triggers");
-  await page.getByRole("button", { name: "Add a webhook" }).click();
+  const added = await holdBack(page, "POST", /\/triggers$/);
+  const add = page.getByRole("button", { name: "Add a webhook" });
+  await add.click();
+  await added.sent;
+  added.release("lose");
+  await expect(page.getByText(/cannot be reached/).first()).toBeVisible();
+  // The server has added the webhook, so that a second click adds none.
+  await add.click();
+  await expect(page.getByText("The webhook was added before.")).toBeVisible();
   const webhook = page.getByRole("tabpanel").getByRole("listitem").filter({ hasText: "on webhook" });
+  await expect(webhook).toHaveCount(1);
   await webhook.getByRole("button", { name: "Address and secret" }).click();
   await expect(webhook.getByText(/\/api\/v1\/webhooks\//)).toBeVisible();
   await webhook.getByRole("button", { name: "Remove" }).click();

@@ -5,7 +5,7 @@
  * itself, because a person may leave its view or load the page again, and finds the draft there. So the browser keeps
  * the key beside the draft, until a response says what became of the creation.
  */
-import { newKey } from "./client";
+import { newKey, type Result, request } from "./client";
 import { ApiProblem } from "./problem";
 
 interface Kept {
@@ -114,6 +114,16 @@ export function sendKeyed<T>(
   send: (key: string) => Promise<T>,
 ): Promise<T> {
   return sendWith(storage, target, content, send);
+}
+
+/**
+ * Sends the creation that a click asks for. A click after a lost response repeats the creation with its key; a click
+ * after a response makes another one.
+ */
+export function postKeyed<T>(path: string, body?: unknown): Promise<Result<T>> {
+  return sendKeyed(path, body ?? null, (idempotencyKey) =>
+    request<T>("POST", path, { idempotencyKey, ...(body !== undefined && { body }) }),
+  );
 }
 
 /**

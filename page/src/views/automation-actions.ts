@@ -1,5 +1,6 @@
 /** Actions on automations that several views offer. Reversible ones happen at once and can be undone. */
-import { newKey, post } from "../api/client";
+import { post } from "../api/client";
+import { postKeyed } from "../api/keyed";
 import { hasStatus } from "../api/problem";
 import { keys, queryClient } from "../api/queries";
 import type { Automation, Run } from "../api/types";
@@ -59,11 +60,18 @@ export function addressOfReachedBudget(
     : `${addressOfAutomation(automation.name)}/edit?open=limits`;
 }
 
-/** Runs an automation now and reports whether the run was queued or skipped. */
+/**
+ * Runs an automation now and reports whether the run was queued or skipped. If an earlier click has begun the run and its
+ * response was lost, says so, because the person may mean another run.
+ */
 export async function fireAutomation(automation: Named): Promise<Run | null> {
   try {
-    const run = await post<Run>(`/automations/${automation.id}/fire`, { idempotencyKey: newKey() });
+    const { data: run, isReplay } = await postKeyed<Run>(`/automations/${automation.id}/fire`);
     refetch();
+    if (isReplay) {
+      toast(`${automation.name} was run before. To run it again, click once more.`);
+      return run;
+    }
     const reason = run.message ?? run.reason;
     toast(`${automation.name}: ${wordOf(lookOfRun(run))}${reason ? `. ${sentence(reason)}` : ""}`);
     return run;

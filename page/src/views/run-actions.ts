@@ -1,5 +1,6 @@
 /** Actions on runs that several views offer. */
-import { newKey, post } from "../api/client";
+import { post } from "../api/client";
+import { postKeyed } from "../api/keyed";
 import { hasStatus } from "../api/problem";
 import { keys, queryClient } from "../api/queries";
 import type { Run } from "../api/types";
@@ -22,7 +23,7 @@ function report(error: unknown): void {
 /** Takes another attempt at the input of a run. Returns the new run; null if the server refused. */
 export async function retryRun(id: string, name: string): Promise<Run | null> {
   try {
-    const run = await post<Run>(`/runs/${id}/retry`, { idempotencyKey: newKey() });
+    const { data: run } = await postKeyed<Run>(`/runs/${id}/retry`);
     toast(`${name}: ${wordOf(lookOfRun(run))} again`);
     refetchRuns();
     return run;

@@ -1,5 +1,6 @@
 import { useState } from "react";
-import { get, newKey, post, request } from "../../api/client";
+import { get, request } from "../../api/client";
+import { postKeyed } from "../../api/keyed";
 import { keys, queryClient } from "../../api/queries";
 import type { AutomationView, SecretRotated, Trigger, WebhookSecret } from "../../api/types";
 import { Button } from "../../kit/Button";
@@ -22,10 +23,9 @@ export function Triggers({ automation }: { automation: AutomationView }) {
   const addWebhook = async () => {
     setBusy(true);
     try {
-      await post(`/automations/${automation.id}/triggers`, {
-        idempotencyKey: newKey(),
-        body: { kind: "webhook" },
-      });
+      const path = `/automations/${automation.id}/triggers`;
+      const { isReplay } = await postKeyed(path, { kind: "webhook" });
+      if (isReplay) toast("The webhook was added before. To add another one, click once more.");
       queryClient.invalidateQueries({ queryKey: keys.automations });
     } catch (error) {
       toast(errorText(error));
@@ -74,8 +74,10 @@ function TriggerRow(props: { automation: AutomationView; trigger: Trigger; refus
   const show = () => attempt(async () => setSecret(await get<WebhookSecret>(`${path}/secret`)));
   const rotate = () =>
     attempt(async () => {
-      const rotated = await post<SecretRotated>(`${path}/rotate-secret`, { idempotencyKey: newKey() });
-      if (rotated.secret !== null && secret !== null) setSecret({ ...secret, secret: rotated.secret });
+      // A second rotation would end the secret that the sender of the webhook has.
+      const { data: rotated } = await postKeyed<SecretRotated>(`${path}/rotate-secret`);
+      // A repeated request returns no secret.
+      setSecret(await get<WebhookSecret>(`${path}/secret`));
       toast(`The former secret holds until ${dayAndTime(rotated.previous_until)}`);
     });
   return (
