@@ -1,1 +1,0 @@
-import{O as e,fn as t,nr as n,or as r,rr as i}from"./index-B431_AK9.js";var a=r(i(),1),o=n();function s({text:n}){let[r,i]=(0,a.useState)(!1);return(0,o.jsx)(t,{size:`small`,onClick:async()=>{await e(n)&&i(!0)},children:r?`Copied`:`Copy`})}export{s as t};

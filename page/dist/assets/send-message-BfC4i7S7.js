@@ -1,1 +1,0 @@
-import{Pn as e,Wt as t}from"./index-B431_AK9.js";async function n(n,r,i){let{isReplay:a}=await e(`POST`,n,{body:r,idempotencyKey:i});a&&t(`This message was sent before. To say it again, send it once more.`)}export{n as t};
