@@ -287,6 +287,25 @@ test("webhook_shows_its_address_and_secret", async ({ page, signIn }) => {
   await expect(webhook).toHaveCount(1);
   await webhook.getByRole("button", { name: "Address and secret" }).click();
   await expect(webhook.getByText(/\/api\/v1\/webhooks\//)).toBeVisible();
+  // The response to a rotation has the new secret, so that a failed read cannot hide it.
+  const secret = webhook.locator("code").nth(1);
+  const former = (await secret.textContent()) ?? "";
+  const read = /\/secret$/;
+  await page.route(read, (route) => route.abort());
+  await webhook.getByRole("button", { name: "Rotate" }).click();
+  await expect(page.getByText(/^The former secret holds until/)).toBeVisible();
+  await expect(secret).not.toHaveText(former);
+  await page.unroute(read);
+  // A rotation whose response is lost happens once, and the next click shows its secret.
+  const second = (await secret.textContent()) ?? "";
+  const rotated = await holdBack(page, "POST", /\/rotate-secret$/);
+  const rotate = webhook.getByRole("button", { name: "Rotate" });
+  await rotate.click();
+  await rotated.sent;
+  rotated.release("lose");
+  await expect(page.getByText(/cannot be reached/).last()).toBeVisible();
+  await rotate.click();
+  await expect(secret).not.toHaveText(second);
   await webhook.getByRole("button", { name: "Remove" }).click();
   await expect(webhook).toHaveCount(0);
 });

@@ -61,18 +61,20 @@ export function addressOfReachedBudget(
 }
 
 /**
- * Runs an automation now and reports whether the run was queued or skipped. If an earlier click has begun the run and its
- * response was lost, says so, because the person may mean another run.
+ * Runs an automation now and reports whether the run was queued or skipped. If this is the outcome of an earlier click,
+ * whose response was lost, says so, because the person may mean another run.
  */
 export async function fireAutomation(automation: Named): Promise<Run | null> {
   try {
     const { data: run, isReplay } = await postKeyed<Run>(`/automations/${automation.id}/fire`);
     refetch();
+    const reason = run.message ?? run.reason;
     if (isReplay) {
-      toast(`${automation.name} was run before. To run it again, click once more.`);
+      const before =
+        run.status === "skipped" ? ["was skipped before.", sentence(reason)] : ["was run before."];
+      toast([automation.name, ...before, "To run it again, click once more."].join(" "));
       return run;
     }
-    const reason = run.message ?? run.reason;
     toast(`${automation.name}: ${wordOf(lookOfRun(run))}${reason ? `. ${sentence(reason)}` : ""}`);
     return run;
   } catch (error) {

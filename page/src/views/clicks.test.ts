@@ -8,9 +8,12 @@ vi.mock("../kit/Toast", () => ({ toast: vi.fn() }));
 
 /** The keys of the requests. The server has the first one, and its response is lost. */
 let sent: (string | null)[] = [];
+/** The run in each response. */
+let run: Record<string, string> = {};
 
 beforeEach(() => {
   sent = [];
+  run = { id: "run_1", status: "queued" };
   vi.stubGlobal("localStorage", undefined);
   forgetAllKeys();
   vi.mocked(toast).mockClear();
@@ -19,10 +22,7 @@ beforeEach(() => {
     sent.push(key);
     if (sent.length === 1) throw new TypeError("Failed to fetch");
     const replayed = key === sent[0] ? { "Idempotency-Replayed": "true" } : undefined;
-    return Response.json(
-      { id: "run_1", status: "queued" },
-      { status: 202, ...(replayed && { headers: replayed }) },
-    );
+    return Response.json(run, { status: 202, ...(replayed && { headers: replayed }) });
   });
   return () => vi.unstubAllGlobals();
 });
@@ -37,6 +37,15 @@ test("fire_whose_response_is_lost_happens_once_and_the_next_click_fires_again", 
   await click();
   expect(new Set(sent).size).toBe(3);
   expect(toast).toHaveBeenLastCalledWith(expect.stringContaining("queued"));
+});
+
+test("skip_whose_response_is_lost_is_not_called_a_run", async () => {
+  run = { id: "run_1", status: "skipped", reason: "overlap", message: "another run is open" };
+  await fireAutomation({ id: "aut_1", name: "standup" });
+  await fireAutomation({ id: "aut_1", name: "standup" });
+  expect(toast).toHaveBeenLastCalledWith(
+    "standup was skipped before. Another run is open. To run it again, click once more.",
+  );
 });
 
 test("fires_of_two_automations_share_no_key", async () => {

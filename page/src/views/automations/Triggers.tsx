@@ -76,9 +76,13 @@ function TriggerRow(props: { automation: AutomationView; trigger: Trigger; refus
     attempt(async () => {
       // A second rotation would end the secret that the sender of the webhook has.
       const { data: rotated } = await postKeyed<SecretRotated>(`${path}/rotate-secret`);
-      // A repeated request returns no secret.
-      setSecret(await get<WebhookSecret>(`${path}/secret`));
       toast(`The former secret holds until ${dayAndTime(rotated.previous_until)}`);
+      if (rotated.secret !== null && secret !== null) setSecret({ ...secret, secret: rotated.secret });
+      else {
+        // A repeated request returns no secret. If the read fails, the former one must not look like the present one.
+        setSecret(null);
+        await show();
+      }
     });
   return (
     <li className={css.trigger}>
