@@ -66,13 +66,12 @@ impl ApiRouter {
         self
     }
 
-    /// Returns the routes, with paths below `prefix`. Adds each path to one router, because merging or nesting a router
-    /// adds all of its paths again.
-    pub(crate) fn into_router(self, prefix: &str) -> Router<Api> {
+    /// Returns the routes. Adds each path to one router, because merging routers adds all of their paths again.
+    pub(crate) fn into_router(self) -> Router<Api> {
         self.routes
             .into_iter()
             .fold(Router::new(), |router, (path, methods)| {
-                router.route(&format!("{prefix}{path}"), methods)
+                router.route(&path, methods)
             })
     }
 

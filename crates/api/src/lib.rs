@@ -68,7 +68,8 @@ pub use state::{
 
 /// Returns all routes of an API, behind the middleware that every request passes.
 pub fn router(api: Api) -> Router {
-    let routes = routes::all().into_router(openapi::API_PREFIX);
+    // The digests of idempotent requests have the paths below the prefix, so the routes are nested.
+    let routes = Router::new().nest(openapi::API_PREFIX, routes::all().into_router());
     // The first layer is the outermost. Each response has the version of the API, also those of the layers below. Metrics see every response, also those of the layers below. A panic below
     // becomes a 500. `guard_request` refuses requests of foreign pages before the time limit reads a body.
     let passes = ServiceBuilder::new()

@@ -273,12 +273,12 @@ pub(crate) async fn overview_and_timeline_refuse_periods_out_of_range(world: &Wo
     }
 }
 
-/// Adds failed runs of other inputs, which equal the given one.
+/// Adds failed runs of other inputs, which equal the given one, but for their origin: an occurrence is unique.
 async fn copy_failed_run(world: &World, run: RunId, copies: u128) {
     let sql = "insert into agent_runs (id, tenant_id, input_id, attempt, failures, status, origin, priority, \
                    session_id, seat_id, automation_id, exclusive, content, instance_id, worker_id, claimed_at, \
                    started_at, ended_at, reason, message, input_at, created_at) \
-               select $1, tenant_id, $2, attempt, failures, status, origin, priority, \
+               select $1, tenant_id, $2, attempt, failures, status, 'person', priority, \
                    session_id, seat_id, automation_id, exclusive, content, instance_id, worker_id, claimed_at, \
                    started_at, ended_at, reason, message, input_at, created_at \
                from agent_runs where id = $3";
