@@ -1,7 +1,8 @@
 //! Agents that misbehave: the outcome of each turn, and the proof that it ends.
 
-use model::{entity::Run, run::RunStatus};
+use model::{Clock as _, entity::Run, run::RunStatus};
 use serde_json::json;
+use store::Error;
 use testkit::scripted::{Crash, OnRestore, Script, Step};
 
 use crate::world::{TEST_TIMEOUT, World, eventually, on_demand, prompt_log, session_openings};
@@ -407,9 +408,11 @@ pub(crate) async fn well_behaved_agent_is_not_delayed_by_hostile_ones(world: &Wo
         assert_succeeded(world, &run, words).await;
     }
     for run in &runs {
-        if !world.run(*run).await.status().is_over() {
-            world.cancel(*run, "enough").await;
-        }
+        let (store, now) = (world.store(), world.clock.now());
+        let cancelled = store.cancel_run(world.scope(), *run, "enough", now).await;
+        // A turn that failed by itself is over.
+        let is_over = matches!(cancelled, Ok(_) | Err(Error::Refused(_)));
+        assert!(is_over, "{cancelled:?}");
     }
     daemon.signals().wake();
     eventually("the end of the bad ones", async || {
