@@ -120,7 +120,8 @@ pub(super) fn check_order(
 }
 
 /// Checks that each run had one prompt at most, and that no prompt was repeated after its turn had succeeded. A retry of a
-/// failed task may have the same prompt, so that a repetition is valid if the task failed between the two runs.
+/// failed task may have the same prompt, so that a repetition is valid if the task failed between the two runs. A reminder
+/// names nothing but the missing call, so that each round of a task may have the same one: it is about the turn before.
 pub(super) fn check_repetitions(
     check: &mut Check,
     history: &History,
@@ -129,8 +130,14 @@ pub(super) fn check_repetitions(
 ) {
     let turns = turns_of(turns, task);
     for (index, turn) in turns.iter().enumerate() {
-        let before = turns.iter().take(index);
-        let same: Vec<_> = before.filter(|other| other.text == turn.text).collect();
+        let same = turns.iter().take(index);
+        let same: Vec<_> = if turn.run.task_prompt.as_deref() == Some("reminder") {
+            same.rev()
+                .take_while(|other| other.text == turn.text)
+                .collect()
+        } else {
+            same.filter(|other| other.text == turn.text).collect()
+        };
         let about = || {
             format!(
                 "{}: `{}`: {}",

@@ -328,6 +328,30 @@ mod tests {
         assert!(found.holds(), "{found:?}");
     }
 
+    /// Adds a turn of `c` that reminds of a call, after the turn `before`.
+    fn remind(history: &mut History, number: u32, before: u32) {
+        history.runs.push(Run {
+            task_prompt: Some("reminder".into()),
+            ..run(number, "c", "succeeded")
+        });
+        let prompted = entry(number, PromptLogKind::Prompted, "Call it.");
+        let log = &mut history.prompt_log;
+        let place = log.iter().rposition(|it| it.pid == before).unwrap() + 1;
+        log.splice(place..place, [prompted, entry(number, end(), "")]);
+    }
+
+    #[test]
+    fn goal_check_accepts_same_reminder_in_each_round() {
+        let (mut history, goals) = reviewed_history();
+        remind(&mut history, 21, 11);
+        remind(&mut history, 22, 13);
+        let found = check(&history, &goals);
+        assert!(found.holds(), "{found:?}");
+        remind(&mut history, 23, 22);
+        let found = check(&history, &goals);
+        assert!(!found.holds(), "{found:?}");
+    }
+
     #[test]
     fn goal_check_without_goals_fails() {
         assert!(!check(&History::default(), &GoalHistory::default()).holds());
