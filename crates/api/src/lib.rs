@@ -70,8 +70,9 @@ pub use state::{
 pub fn router(api: Api) -> Router {
     // The digests of idempotent requests have the paths below the prefix, so the routes are nested.
     let routes = Router::new().nest(openapi::API_PREFIX, routes::all().into_router());
-    // The first layer is the outermost. Each response has the version of the API, also those of the layers below. Metrics see every response, also those of the layers below. A panic below
-    // becomes a 500. `guard_request` refuses requests of foreign pages before the time limit reads a body.
+    // The first layer is the outermost. Each response has the version of the API and is counted, also those of the layers
+    // below. A panic below becomes a 500. `guard_request` refuses requests of foreign pages before the time limit reads a
+    // body.
     let passes = ServiceBuilder::new()
         .layer(middleware::map_response(add_version))
         .layer(middleware::from_fn_with_state(

@@ -130,13 +130,12 @@ pub(super) fn check_repetitions(
 ) {
     let turns = turns_of(turns, task);
     for (index, turn) in turns.iter().enumerate() {
-        let same = turns.iter().take(index);
+        let before = turns.iter().take(index);
+        let has_same_text = |other: &&Turn<'_>| other.text == turn.text;
         let same: Vec<_> = if turn.run.task_prompt.as_deref() == Some("reminder") {
-            same.rev()
-                .take_while(|other| other.text == turn.text)
-                .collect()
+            before.rev().take_while(has_same_text).collect()
         } else {
-            same.filter(|other| other.text == turn.text).collect()
+            before.filter(has_same_text).collect()
         };
         let about = || {
             format!(
