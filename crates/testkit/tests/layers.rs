@@ -24,7 +24,8 @@ const LAYERS: [&[&str]; 9] = [
         "api-types",
         "runtime-api",
     ],
-    &["turn", "service", "client"],
+    // `store-tests` has only tests: those of the store.
+    &["turn", "service", "client", "store-tests"],
     &["daemon", "api", "runtime", "tools"],
     &["server"],
     &["doctor"],
@@ -66,7 +67,7 @@ const RESTRICTED_DEPENDENCIES: [(&str, &[&str]); 12] = [
 /// Restricted dependencies, each with the crates whose tests may have it nevertheless.
 const RESTRICTED_DEPENDENCIES_IN_TESTS: [(&str, &[&str]); 2] = [
     // The suite corrupts databases and reads them without the store.
-    ("sqlx", &["store"]),
+    ("sqlx", &["store", "store-tests"]),
     // The official client calls the tools.
     ("rmcp", &["cli"]),
 ];
@@ -226,7 +227,7 @@ fn binary_has_no_test_support() {
     let ships = dependency_tree("matins", "normal,build,features").unwrap();
     assert!(ships.contains("matins-db v"), "{ships}");
     assert!(!ships.contains("test-support"), "{ships}");
-    let tests = dependency_tree("matins-store", "normal,build,features,dev").unwrap();
+    let tests = dependency_tree("matins-store-tests", "normal,build,features,dev").unwrap();
     assert!(tests.contains("test-support"), "{tests}");
 }
 

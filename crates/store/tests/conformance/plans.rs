@@ -1,6 +1,6 @@
 //! Query plans of lists: an index in the list's order, so that a page costs only its own rows.
 
-use std::{fs, path::Path};
+use std::fs;
 
 use model::Timestamp;
 use store::{
@@ -10,7 +10,10 @@ use store::{
 };
 use uuid::Uuid;
 
-use crate::fixtures::{TestStore, statement};
+use crate::{
+    fixtures::{TestStore, statement},
+    statements::store_folder,
+};
 
 /// Returns the statements of lists, the index of each, and `true` if the plan sorts.
 #[expect(clippy::too_many_lines, reason = "a table, one row for each statement")]
@@ -230,7 +233,7 @@ fn plans() -> Vec<(&'static str, Vec<Param>, &'static [&'static str], bool)> {
 
 /// Returns the text of a statement, which is shared by both databases or belongs to one of them.
 fn text(own: &str, name: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sql");
+    let folder = store_folder().join("src/sql");
     let shared = folder.join(name).with_extension("sql");
     fs::read_to_string(&shared)
         .or_else(|_| fs::read_to_string(folder.join(own).join(name).with_extension("sql")))

@@ -31,6 +31,14 @@ pub(crate) fn files(folder: &Path, below: &str, found: &mut BTreeSet<String>) {
     }
 }
 
+/// Returns the folder of the package that these tests belong to, with its statements and migrations.
+pub(crate) fn store_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap()
+        .to_owned()
+}
+
 /// Records the statements that this process has executed, for [`every_statement_is_executed_by_the_suite`].
 pub(crate) fn record_executed() {
     let mut lines = String::new();
@@ -73,7 +81,7 @@ fn recorded() -> BTreeSet<String> {
 async fn every_statement_is_executed_by_the_suite() {
     let mut expected = BTreeSet::new();
     let mut listed = BTreeSet::new();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sql");
+    let folder = store_folder().join("src/sql");
     files(&folder, "", &mut listed);
     for file in &listed {
         if let Some(name) = file.strip_prefix("postgres/") {
@@ -119,7 +127,7 @@ fn unexecuted_statements<'a>(
 
 /// Reads all files below `src/sql`.
 fn texts() -> Vec<(String, String)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sql");
+    let folder = store_folder().join("src/sql");
     let mut listed = BTreeSet::new();
     files(&folder, "", &mut listed);
     assert!(listed.len() > 200, "{listed:?}");
@@ -180,7 +188,7 @@ async fn no_statement_reads_all_runs_or_seats() {
 
 /// Returns the names of the statements that take many keys at once. The name is the first text of such a call.
 fn statements_by_keys() -> BTreeSet<String> {
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+    let mut folders = vec![store_folder().join("src")];
     let mut found = BTreeSet::new();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
@@ -312,11 +320,11 @@ const DATABASE_TIME_FUNCTIONS: [&str; 11] = [
 
 #[test]
 fn only_clock_statement_reads_database_time() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = store_folder();
     let mut asking = Vec::new();
     for below in ["src/sql/", "migrations/"] {
         let mut listed = BTreeSet::new();
-        files(folder, below, &mut listed);
+        files(&folder, below, &mut listed);
         assert!(listed.len() > 10, "{listed:?}");
         for file in listed {
             let text = fs::read_to_string(folder.join(&file).with_extension("sql")).unwrap();

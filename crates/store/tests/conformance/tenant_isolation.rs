@@ -2,7 +2,7 @@
 //!
 //! The first protection is `tenant_id = $n` in the statement's text; the second is row-level security.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{collections::BTreeSet, fs};
 
 use model::Timestamp;
 use store::{
@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::{
     fixtures::{TestStore, Values, World, id},
-    statements::files,
+    statements::{files, store_folder},
 };
 
 /// Returns the text of a read statement without the condition on its tenant.
@@ -305,7 +305,7 @@ pub(crate) async fn row_security_alone_hides_rows_of_other_tenants(db: &TestStor
     let empty = TestStore::open(db.dialect()).await;
     let us = Scope::Tenant(model::TenantId::from_uuid(id()));
 
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sql");
+    let folder = store_folder().join("src/sql");
     let mut listed = BTreeSet::new();
     files(&folder, "", &mut listed);
     let mut shown = 0;
