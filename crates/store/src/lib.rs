@@ -40,6 +40,7 @@ mod decision_wait;
 mod document_format;
 mod error;
 mod feed;
+mod generic_plan;
 mod goals;
 mod id_lookup;
 mod idempotency;

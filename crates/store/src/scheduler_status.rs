@@ -2,7 +2,10 @@
 
 use model::{AutomationId, Timestamp, limits, schedule::zone_rules_edition};
 
-use crate::{Error, Scope, Store, boxed, database::Tx, stored::DOCUMENT_FORMAT};
+use crate::{
+    Error, Scope, Store, boxed, database::Tx, generic_plan::keep_generic_plans,
+    stored::DOCUMENT_FORMAT,
+};
 
 /// The pending work of the scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +78,8 @@ impl Store {
     pub async fn scheduler_status(&self, now: Timestamp) -> Result<SchedulerStatus, Error> {
         let online_since = now.saturating_sub(limits::SERVER_OFFLINE_AFTER);
         let mut tx = self.db.begin_read(Scope::System).await?;
+        // The first plans of each connection would take longer than the work between two turns.
+        keep_generic_plans(&mut tx).await?;
         let row = tx
             .fetch_one(
                 sql!("scheduler_status/pending_work"),

@@ -31,8 +31,8 @@ pub(crate) const LARGE_GOAL_TASKS: usize = LARGE_GOAL_GROUPS * GROUP_TASKS;
 const LARGE_GOAL_GROUPS: usize = 20;
 const GROUP_TASKS: usize = 499;
 /// The number of turns of the chain before the measured ones. Each connection of the server plans a statement anew in its
-/// first uses, and the first turns spread over all connections.
-const WARM_UP_TURNS: usize = 60;
+/// first uses, and the first turns spread over all connections: six uses on each of ten are 60 turns.
+const WARM_UP_TURNS: usize = 80;
 /// The number of turns of each seat before the measured ones.
 const FIRST_TURNS_OF_SEAT: usize = 5;
 /// The answer of the workers.

@@ -7,7 +7,7 @@ use model::{InstanceId, RunId, TenantId, Timestamp, WorkerId, turn::ClaimedRun};
 use crate::{
     Error, Scope, boxed,
     database::Row,
-    runs::generic_plan::fetch_with_generic_plan,
+    generic_plan::fetch_with_generic_plan,
     store::Store,
     stored::{self, DOCUMENT_FORMAT},
     trigger_files::take_trigger_files,

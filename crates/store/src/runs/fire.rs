@@ -28,10 +28,10 @@ use crate::{
     },
     boxed,
     database::{Param, Row, Tx},
+    generic_plan::fetch_with_generic_plan,
     locks, rows,
     runs::{
         create::{Occurrence, create_runs},
-        generic_plan::fetch_with_generic_plan,
         message::existing_inputs,
     },
     store::Store,

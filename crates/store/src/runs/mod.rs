@@ -16,7 +16,6 @@ mod end;
 mod fire;
 mod fire_by_file;
 mod follow_up_notice;
-mod generic_plan;
 mod goals;
 mod heartbeat;
 mod message;
