@@ -137,5 +137,7 @@ mod tests {
             shown,
             [task, "MATINS_TASK_KEY=parser".into(), "PATH=/bin".into()]
         );
+        // Their processes are found by it, also by another server.
+        assert_eq!(job.marker(), job.task.to_string());
     }
 }

@@ -67,6 +67,7 @@ impl Mover<'_> {
         let prepared = prepare(self.graph, plan).map_err(Refusal::Plan)?;
         self.leave_stuck();
         if !plan.is_empty() {
+            self.graph.reported = false;
             self.publish_or_pause(prepared);
         }
         Ok(())
@@ -193,6 +194,8 @@ impl Mover<'_> {
             return Err(self.refuse_task(no, accepted));
         }
         self.leave_stuck();
+        // The report of a stuck goal does not know of it. Nor does it of a cancellation.
+        self.graph.reported = false;
         self.complete(no, DoneBy::Person);
         self.note_check(no);
         Ok(())
@@ -217,6 +220,7 @@ impl Mover<'_> {
             return Err(self.refuse_task(no, accepted));
         }
         self.leave_stuck();
+        self.graph.reported = false;
         self.cancel_or_drop(no);
         Ok(())
     }

@@ -194,6 +194,7 @@ impl Naive {
                     return false;
                 };
                 self.leave_stuck();
+                self.reported &= plan.is_empty();
                 if !plan.is_empty() {
                     self.publish_first(prepared);
                 }
@@ -209,11 +210,13 @@ impl Naive {
             }
             Event::Accept(no) => {
                 self.leave_stuck();
+                self.reported = false;
                 self.complete(no.0, DoneBy::Person);
                 self.note_check(no.0);
             }
             Event::CancelTask(no) => {
                 self.leave_stuck();
+                self.reported = false;
                 let failed = self.tasks[no.0].state.status() == TaskStatus::Failed;
                 let reason = if failed {
                     CancelReason::Dropped

@@ -205,6 +205,44 @@ fn task_fails_after_two_attempts_and_successors_stay_behind_it() {
     assert_eq!(game.turn("worker-1"), "work b");
 }
 
+/// A goal that is stuck because its only task has failed, after its report.
+fn stuck_after_report() -> Game {
+    let mut game = Game::planned(team(1, None), vec![work("a", &[])]);
+    fail(&mut game, "worker-1");
+    let mut turns = Vec::new();
+    while game.turn("planner-1") != "-" {
+        turns.push(game.turn("planner-1"));
+        game.end("planner-1", SILENT);
+    }
+    assert_eq!(turns.last().unwrap(), "report report#1", "{turns:?}");
+    assert_eq!(game.graph.goal(), GoalState::Stuck(StuckCause::Idle));
+    game
+}
+
+#[test]
+fn goal_that_a_person_changes_after_its_report_is_reported_again() {
+    let mut game = stuck_after_report();
+    game.go(Event::Accept(game.no("a")));
+    assert_eq!(game.turn("planner-1"), "report report#2");
+    game.end("planner-1", SILENT);
+    assert_eq!(game.graph.goal(), GoalState::Done);
+
+    let mut game = stuck_after_report();
+    game.go(Event::CancelTask(game.no("a")));
+    assert_eq!(game.turn("planner-1"), "report report#2");
+
+    let mut game = stuck_after_report();
+    let drop = Plan {
+        tasks: Vec::new(),
+        drops: vec!["a".to_owned()],
+    };
+    game.go(Event::Publish {
+        version: game.graph.plan_version(),
+        plan: drop,
+    });
+    assert_eq!(game.turn("planner-1"), "report report#2");
+}
+
 #[test]
 fn accepted_failed_task_releases_its_successors() {
     let mut game = Game::planned(team(1, None), vec![work("a", &[]), work("b", &["a"])]);

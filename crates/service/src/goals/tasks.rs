@@ -127,9 +127,10 @@ impl Service {
         let goal = session.to_string();
         self.change_goal(&goal, &change).await?;
         if let Some(message) = message {
-            // The change may have ended the goal, which takes no messages any more.
+            // The goal may have ended by the change or by a move of another person, and then takes no messages any more. The
+            // second error is that of a move between the look at the session and the message.
             match self.send_message(&goal, &message, None).await {
-                Ok(_) | Err(Error::SessionClosed { .. }) => {}
+                Ok(_) | Err(Error::SessionClosed { .. } | Error::Refused(_)) => {}
                 Err(error) => return Err(error),
             }
         }

@@ -2,7 +2,7 @@
 
 use model::{
     InputId, TaskId, Timestamp,
-    goal::{Activity, Event, TaskNo},
+    goal::{Activity, Event},
     question::Question,
 };
 
@@ -10,7 +10,8 @@ use super::step::{lock_goal, move_goal};
 use crate::{Error, database::Tx, session_log::SessionLogWriter, store::Store};
 
 /// Moves the goal of a question whose task waits for the answer. If the turn that asked is not over, its end takes the answer.
-/// Returns `false` if no task waits for it. The caller must hold the locks of all seats of the session.
+/// Otherwise the answer is only recorded. Returns `false` for a question that no task has asked. The caller must hold the locks
+/// of all seats of the session.
 pub(crate) async fn answer_task(
     store: &Store,
     tx: &mut Tx,
@@ -29,10 +30,11 @@ pub(crate) async fn answer_task(
     let Some(mut goal) = lock_goal(tx, question.session_id).await? else {
         return Ok(false);
     };
-    let Some(TaskNo(no)) = goal.task_no(task) else {
-        return Ok(false);
+    let Some(no) = goal.task_no(task) else {
+        return Ok(true);
     };
-    // A question of an earlier turn, such as one that failed, is none for which the task waits.
+    // A question of an earlier turn, such as one that failed, is none for which the task waits. Only an earlier program has
+    // left it pending.
     let newest = tx
         .fetch_optional(
             sql!("goals/newest_input"),
@@ -42,14 +44,10 @@ pub(crate) async fn answer_task(
     let newest = newest
         .map(|row| row.get::<InputId>("input_id"))
         .transpose()?;
-    if newest != Some(input) {
-        return Ok(false);
-    }
-    if let Some(Activity::Question { .. }) = goal.graph.tasks()[no].activity() {
-        let events = vec![Event::Answered(TaskNo(no))];
+    let activity = goal.graph.tasks()[no.0].activity();
+    if newest == Some(input) && matches!(activity, Some(Activity::Question { .. })) {
+        let events = vec![Event::Answered(no)];
         move_goal(store, tx, log, &mut goal, events, now).await?;
-        return Ok(true);
     }
-    let mut turns = goal.graph.seats().iter().filter_map(|seat| seat.turn);
-    Ok(turns.any(|turn| turn.task() == Some(TaskNo(no))))
+    Ok(true)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use model::{
-    RunId, SeatId, Timestamp,
+    RunId, SeatId, SessionId, Timestamp,
     event::{Change, RunChange, SessionChange},
     goal::{GoalState, SeatNo},
     outcome::Outcome,
@@ -88,6 +88,23 @@ async fn end_waiting(
     if !ended.is_empty() {
         let change = RunChange::from_outcome(&outcome, row.get("attempt")?);
         log.add_run_change(goal.session, run, change);
+    }
+    Ok(())
+}
+
+/// Voids the questions of tasks for which nothing waits any more, because an answer or a default would start a turn that no
+/// limit of the goal counts.
+pub(super) async fn void_questions(
+    tx: &mut Tx,
+    log: &mut SessionLogWriter,
+    session: SessionId,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let voided = tx
+        .fetch_all(sql!("questions/void_of_tasks"), params![session, now])
+        .await?;
+    for row in &voided {
+        question_log::add_void(log, row)?;
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use model::{
         TaskStatus::{Cancelled, Done, Failed, Running},
     },
     outcome::FailureKind,
+    question::QuestionStatus::{Pending, Void},
     run::RunStatus,
     session::SessionStatus,
 };
@@ -343,12 +344,45 @@ pub(crate) async fn answer_to_question_of_failed_attempt_does_not_answer_next_on
     let second = stage.turn(db, session, "worker-1").await;
     let asked = stage.ask_person(&second, "Which size?").await.unwrap();
     stage.succeed(second.run).await;
-    stage.answer_question(old.id, "blue").await.unwrap();
+    assert_eq!(stage.refused_answer(old.id).await, "void");
     let tasks = stage.tasks(session).await;
     assert_eq!(tasks[1], "a RUNNING the answer to a question");
     stage.answer_question(asked.id, "small").await.unwrap();
     let tasks = stage.tasks(session).await;
     assert_ne!(tasks[1], "a RUNNING the answer to a question");
+}
+
+pub(crate) async fn question_ends_with_the_wait_of_its_task(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let plan = [work("a", &[]), work("b", &[])];
+    let session = stage.planned_goal(db, team(2, None), &plan).await;
+    // The task of a turn that asks and reports is done.
+    let first = stage.turn(db, session, "worker-1").await;
+    let of_done = stage.ask_person(&first, "Which colour?").await.unwrap().id;
+    stage.report(&first, &done("A")).await.unwrap();
+    assert_eq!(stage.question_status(of_done).await, Pending);
+    stage.succeed(first.run).await;
+    assert_eq!(stage.question_status(of_done).await, Void);
+    // A person cancels a task that waits for its answer.
+    let second = stage.turn(db, session, "worker-2").await;
+    let of_cancelled = stage.ask_person(&second, "Which size?").await.unwrap().id;
+    stage.succeed(second.run).await;
+    assert_eq!(stage.question_status(of_cancelled).await, Pending);
+    let cancel = GoalChange::CancelTask("b".into());
+    stage.change(session, cancel).await.unwrap();
+    assert_eq!(stage.refused_answer(of_cancelled).await, "void");
+    let events = stage.question_events(session).await;
+    let voided = events.iter().filter(|event| *event == "question void");
+    assert_eq!(voided.count(), 2, "{events:?}");
+
+    // An earlier program has left the questions: neither an answer nor a default starts a turn.
+    let sql = "update questions set state = 'pending', closed_at = null where session_id = $1";
+    db.run(Scope::System, sql, params![session]).await.unwrap();
+    let inputs = stage.inputs(session).await.len();
+    stage.answer_question(of_done, "blue").await.unwrap();
+    let now = stage.advance_seconds(3600);
+    assert_eq!(stage.expire_questions(now).await, 1);
+    assert_eq!(stage.inputs(session).await.len(), inputs);
 }
 
 pub(crate) async fn turn_ends_in_session_that_earlier_program_closed(db: &TestStore) {
