@@ -197,6 +197,23 @@ fn layer_violations(graph: &Graph) -> Vec<String> {
 }
 
 #[test]
+fn diagram_of_architecture_shows_every_layer() -> anyhow::Result<()> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ARCHITECTURE.md");
+    let text = std::fs::read_to_string(path)?;
+    for (number, layer) in LAYERS.iter().enumerate() {
+        let label = format!("[\"L{number}: ");
+        let (_, rest) = text.split_once(&label).context("a layer is missing")?;
+        let (names, _) = rest.split_once('"').context("a label has no end")?;
+        let mut shown: Vec<&str> = names.split(", ").collect();
+        let mut expected = layer.to_vec();
+        shown.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(shown, expected, "L{number}");
+    }
+    Ok(())
+}
+
+#[test]
 fn every_crate_imports_only_layers_below_its_own() {
     let graph = workspace().unwrap();
     assert!(graph.len() > LAYERS.len(), "{graph:?}");
