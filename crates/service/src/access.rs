@@ -360,6 +360,10 @@ fn limit_scopes(
     let of_role = |permission: &Permission| request.role.permits(*permission);
     let accepted: BTreeSet<Permission> = permitted.iter().copied().filter(of_role).collect();
     let problem = || {
+        if accepted.is_empty() {
+            let role = request.role.as_str();
+            return format!("this token can give the role `{role}` no permission");
+        }
         let names: Vec<_> = accepted.iter().map(|scope| scope.as_str()).collect();
         format!("accepted are {}", names.join(", "))
     };

@@ -106,6 +106,22 @@ async fn token_scopes_are_limited_to_permissions_of_creator() {
 }
 
 #[tokio::test]
+async fn scopes_are_refused_with_reason_if_none_can_be_given() {
+    let world = World::new().await;
+    let mut request = token_request("none", Role::Member);
+    request.scopes = Some(vec![Permission::SessionsRead]);
+    let refused = world
+        .service
+        .create_token(&request, &[Permission::TokensWrite], None, None)
+        .await;
+    let detail = error_chain(&refused.unwrap_err());
+    assert!(
+        detail.ends_with("this token can give the role `member` no permission"),
+        "{detail}"
+    );
+}
+
+#[tokio::test]
 async fn scopes_narrow_role_and_full_role_has_none() {
     let world = World::new().await;
     let admin = permitted(Role::Admin);
