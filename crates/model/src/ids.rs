@@ -52,14 +52,29 @@ fn millis(instant: Timestamp) -> u64 {
     u64::try_from(instant.as_microsecond() / 1000).unwrap_or(0)
 }
 
-/// Returns `true` if a text has the form of a full ID of any kind, with or without the kind before the underscore, in
-/// capital or small letters. A name of this form could be taken for the ID of another object.
+/// The length of the shortest ID prefix that finds an object, in hexadecimal digits. A shorter one is more likely a
+/// name.
+pub const MIN_ID_PREFIX_DIGITS: usize = 4;
+
+/// Returns `true` if a text has the form of an ID of any kind, in capital or small letters: a full one, with or without
+/// the kind before the underscore, or a kind with the first digits (`ses_0199ab`), as lists show IDs. A name of this form
+/// could be taken for the ID of another object.
 pub fn has_id_form(text: &str) -> bool {
-    let bare = match text.split_once('_') {
-        Some((kind, rest)) if PREFIXES.iter().any(|it| it.eq_ignore_ascii_case(kind)) => rest,
-        _ => text,
-    };
-    Uuid::try_parse(bare).is_ok()
+    match text.split_once('_') {
+        Some((kind, rest)) if PREFIXES.iter().any(|it| it.eq_ignore_ascii_case(kind)) => {
+            has_prefix_form(rest) || Uuid::try_parse(rest).is_ok()
+        }
+        _ => Uuid::try_parse(text).is_ok(),
+    }
+}
+
+/// Returns `true` if a text has the form of the first digits of a UUID, with or without hyphens.
+fn has_prefix_form(text: &str) -> bool {
+    let digits = text.bytes().filter(|byte| *byte != b'-').count();
+    (MIN_ID_PREFIX_DIGITS..=32).contains(&digits)
+        && text
+            .bytes()
+            .all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }
 
 macro_rules! typed_id {
@@ -297,7 +312,13 @@ mod tests {
             "",
             "run",
             "run_",
-            "run_0199ab",
+            "run_1",
+            "run_019",
+            "run_0199x",
+            "task_list",
+            "foo_0199ab",
+            "0199ab",
+            &format!("run_{simple}0"),
             "face",
             "daily_news",
             &format!("web:{uuid}"),
@@ -306,6 +327,17 @@ mod tests {
             &format!("{simple}0"),
         ] {
             assert!(!has_id_form(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn kind_with_first_digits_has_id_form() {
+        for prefix in PREFIXES {
+            for digits in ["0199", "01a222adb432", "01A222ADB432", "01a222ad-b432-7"] {
+                let short = format!("{prefix}_{digits}");
+                assert!(has_id_form(&short), "{short}");
+                assert!(has_id_form(&short.to_uppercase()), "{short}");
+            }
         }
     }
 

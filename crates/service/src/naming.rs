@@ -37,8 +37,8 @@ pub(crate) fn validate_new_name(
 ) -> Result<String, Error> {
     let name = validate_name(field, given)?;
     if before != Some(given) && model::has_id_form(given) {
-        let problem = "it has the form of an ID; accepted are names that are not a UUID, with or without the kind \
-                       of an ID before it";
+        let problem = "it has the form of an ID; accepted are names that are neither a UUID, with or without the kind \
+                       of an ID before it, nor such a kind with 4 or more hexadecimal digits, such as `ses_0199`";
         return Err(Error::invalid(field, given, problem));
     }
     Ok(name)

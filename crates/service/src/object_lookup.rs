@@ -2,12 +2,13 @@
 //!
 //! **Invariants:** a full ID finds the object with that ID, whatever the names of other objects are; see
 //! [`Reference`]. An ID prefix that matches more than one object is refused with [`Error::Ambiguous`], never resolved to
-//! the first match.
+//! the first match. So is a text that is the name of one object and an ID prefix of another.
 
 use std::str::FromStr;
 
 use model::{
-    AgentId, ApprovalId, ArtifactId, AutomationId, QuestionId, RunId, SeatId, SessionId, TokenId,
+    AgentId, ApprovalId, ArtifactId, AutomationId, MIN_ID_PREFIX_DIGITS, QuestionId, RunId, SeatId,
+    SessionId, TokenId,
     agent::Agent,
     entity::{Automation, Session},
     nearest::nearest,
@@ -15,9 +16,6 @@ use model::{
 use uuid::Uuid;
 
 use crate::{Error, Service, boxed};
-
-/// The length of the shortest ID prefix, in hexadecimal digits. A shorter one is more likely a name.
-const MIN_PREFIX_DIGITS: usize = 4;
 
 impl Service {
     /// Returns the ID of the session with this ID, key or ID prefix.
@@ -61,6 +59,7 @@ impl Service {
     ) -> Result<(AutomationId, String), Error> {
         // 1. Try the exact ID and the exact name first, so that most references do not read every automation.
         let reference = Reference::parse(given, AutomationId::PREFIX);
+        let range = IdRange::of_prefix(given, AutomationId::PREFIX);
         let by_id = match reference.id() {
             Some(id) => Some(self.store.automation(self.scope(), id).await),
             None => None,
@@ -70,9 +69,11 @@ impl Service {
             // A corrupt automation has the ID, which the list below finds. Do not look for the name, because another
             // automation may have it.
             Some(Err(error)) if !matches!(error, store::Error::NotFound { .. }) => {}
-            // The lookup fails for a corrupt automation, so its error is ignored.
+            // The lookup fails for a corrupt automation, so its error is ignored. A name that is an ID prefix, too, may
+            // be ambiguous, which only the list tells.
             _ => {
-                if let Some(name) = reference.name()
+                if range.is_none()
+                    && let Some(name) = reference.name()
                     && let Ok(Some(named)) = self.store.automation_by_name(self.tenant, name).await
                 {
                     return Ok((named.id, named.name));
@@ -84,13 +85,13 @@ impl Service {
         let readable = all.readable.into_iter().map(|it| (it.id, it.name));
         let corrupt = all.corrupt.into_iter().map(|it| (it.id, it.name));
         let mut names: Vec<_> = readable.chain(corrupt).collect();
+        let matches = |id: &AutomationId| range.is_some_and(|range| range.contains(id.uuid()));
+        let matching: Vec<_> = names.iter().map(|(id, _)| *id).filter(matches).collect();
         if let Some(index) = reference.position(&names, |(id, name)| (*id, name)) {
+            refuse_other_match("automation", given, names[index].0, &matching)?;
             return Ok(names.swap_remove(index));
         }
         // 3. Look for the ID prefix.
-        let range = IdRange::of_prefix(given, AutomationId::PREFIX);
-        let matches = |id: &AutomationId| range.is_some_and(|range| range.contains(id.uuid()));
-        let matching: Vec<_> = names.iter().map(|(id, _)| *id).filter(matches).collect();
         let id = unique_match("automation", given, &matching)?;
         let found = id.and_then(|id| names.iter().find(|(other, _)| *other == id));
         found.cloned().ok_or_else(|| {
@@ -120,24 +121,25 @@ impl Service {
                 found => return Ok(found?),
             }
         }
-        if let Some(key) = reference.name()
-            && let Some(found) = self.store.session_by_key(self.tenant, key).await?
-        {
-            return Ok(found);
-        }
-        let id = match IdRange::of_prefix(given, SessionId::PREFIX) {
+        let named = match reference.name() {
+            Some(key) => self.store.session_by_key(self.tenant, key).await?,
             None => None,
+        };
+        let matching = match IdRange::of_prefix(given, SessionId::PREFIX) {
+            None => Vec::new(),
             Some(IdRange { first, last }) => {
                 let (first, last) = (SessionId::from_uuid(first), SessionId::from_uuid(last));
-                let found = self
-                    .store
-                    // Two IDs are enough to tell that the prefix is ambiguous.
+                // Two IDs are enough to tell that the prefix is ambiguous.
+                self.store
                     .session_ids_between(self.scope(), first, last, 2)
-                    .await?;
-                unique_match("session", given, &found)?
+                    .await?
             }
         };
-        match id {
+        if let Some(named) = named {
+            refuse_other_match("session", given, named.id, &matching)?;
+            return Ok(named);
+        }
+        match unique_match("session", given, &matching)? {
             Some(id) => Ok(self.store.session(self.scope(), id).await?),
             None => Err(not_found("session", given, [])),
         }
@@ -211,8 +213,8 @@ impl Service {
 
 /// A reference that a user gave to an object with a name.
 ///
-/// The order is: the object with the full ID, then the one with the name. New names never have the form of an ID
-/// (`naming::validate_new_name`), but names of that form may be stored.
+/// The order is: the object with the full ID, then the one with the name, then the one with the ID prefix. New names
+/// never have the form of an ID (`naming::validate_new_name`), but names of that form may be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reference<'a, I> {
     /// A full ID with its kind, such as `aut_0199...`. It is never a name, so that nothing takes the place of an object
@@ -282,7 +284,7 @@ impl IdRange {
             .unwrap_or(given);
         let digits = bare.replace('-', "");
         let hexadecimal = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if !hexadecimal || !(MIN_PREFIX_DIGITS..=32).contains(&digits.len()) {
+        if !hexadecimal || !(MIN_ID_PREFIX_DIGITS..=32).contains(&digits.len()) {
             return None;
         }
         Some(Self {
@@ -305,6 +307,19 @@ fn unique_match<T: Copy + ToString>(
         [] => Ok(None),
         [one] => Ok(Some(*one)),
         [one, other, ..] => Err(ambiguous(what, given, [*one, *other])),
+    }
+}
+
+/// Refuses a text that names the object `named`, if it is also a prefix of another object's ID.
+fn refuse_other_match<T: Copy + PartialEq + ToString>(
+    what: &'static str,
+    given: &str,
+    named: T,
+    matching: &[T],
+) -> Result<(), Error> {
+    match matching.iter().find(|id| **id != named) {
+        Some(other) => Err(ambiguous(what, given, [named, *other])),
+        None => Ok(()),
     }
 }
 

@@ -219,7 +219,7 @@ async fn name_that_only_resembles_id_is_found() {
     for name in [
         format!("ses_{}", uuid.simple()),
         uuid.to_string(),
-        format!("aut_{}", &uuid.simple().to_string()[..12]),
+        "aut_ffff0199ab00".to_owned(),
         "face".to_owned(),
         format!("web:{uuid}"),
     ] {
@@ -232,6 +232,30 @@ async fn name_that_only_resembles_id_is_found() {
             let given = id.to_string();
             world.service.delete_session(&given, false).await.unwrap();
         }
+    }
+}
+
+#[tokio::test]
+async fn name_that_is_prefix_of_other_id_is_ambiguous() {
+    let world = World::new().await;
+    let automation = world.old_automation("news").await;
+    let name = automation.to_string()[..28].to_owned();
+    let named = world.old_automation(&name).await;
+    let refused = world.service.automation_id(&name).await.unwrap_err();
+    assert!(matches!(refused, Error::Ambiguous { .. }), "{refused}");
+    for id in [automation, named] {
+        let found = world.service.automation_id(&id.to_string()).await;
+        assert_eq!(found.unwrap(), id);
+    }
+
+    let session = world.conversation().await.id;
+    let key = session.to_string()[..28].to_owned();
+    let keyed = world.old_session(&key).await;
+    let refused = world.service.send_message(&key, "hello", None).await;
+    let refused = refused.unwrap_err();
+    assert!(matches!(refused, Error::Ambiguous { .. }), "{refused}");
+    for id in [session, keyed] {
+        assert_eq!(world.found_session(&id.to_string()).await, id);
     }
 }
 
@@ -267,6 +291,9 @@ async fn new_name_in_form_of_id_is_refused() {
         format!("har_{simple}"),
         format!("tok_{simple}"),
         own.to_string(),
+        // So are the first digits of an ID, as lists show it.
+        format!("ses_{}", &simple[..12]),
+        "AUT_0199".to_owned(),
     ] {
         assert_refused(
             service.create_automation(&named(&name), None).await,
@@ -300,7 +327,8 @@ async fn new_name_in_form_of_id_is_refused() {
         assert_refused(token, "name", &name);
     }
     for name in [
-        "aut_0199ab",
+        "aut_019",
+        "ses_1",
         "0199ab",
         "face",
         "aut",
