@@ -1,5 +1,7 @@
 //! Parses and formats budgets.
 
+use std::mem::discriminant;
+
 use api_types::{BudgetPeriodUsage, BudgetUsage};
 use model::budget::{Amount, Budget, Limit};
 
@@ -11,8 +13,21 @@ pub(crate) fn parse_limit(text: &str) -> Result<Limit, String> {
         .map_err(|error: model::budget::InvalidLimit| error.to_string())
 }
 
-/// Sets limits of a budget. Other limits stay unchanged.
+/// Sets limits of a budget. Other limits stay unchanged. Refuses two limits of one kind and period, of which a budget has
+/// one.
 pub(crate) fn set_limits(budget: &mut Budget, limits: Vec<Limit>) -> Result<(), CliError> {
+    for (index, second) in limits.iter().enumerate() {
+        let first = limits.iter().take(index).find(|first| {
+            first.period == second.period
+                && discriminant(&first.amount) == discriminant(&second.amount)
+        });
+        if let Some(first) = first {
+            let message = format!(
+                "invalid `--budget`: `{first}` and `{second}` are limits of the same kind and period; accepted is one"
+            );
+            return Err(CliError::message(Exit::Usage, message));
+        }
+    }
     for limit in limits {
         let set = budget.set(limit);
         set.map_err(|error| CliError::new(Exit::Usage, error))?;

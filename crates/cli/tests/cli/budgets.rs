@@ -58,6 +58,23 @@ fn budget_is_set_shown_changed_and_cleared() {
 }
 
 #[test]
+fn second_limit_of_same_kind_and_period_is_refused() {
+    let world = TestInstallation::new();
+    for (first, second) in [
+        ("5 USD/day", "7 EUR/day"),
+        ("3 turns/day", "9 turns/day"),
+        ("1 token/run", "1 token/run"),
+    ] {
+        let limits = ["--budget", first, "--budget", second];
+        let edit = ["tenant", "edit", "default"];
+        let refused = world.run(&[&edit[..], &limits].concat());
+        assert_eq!(refused.code, 2, "{refused:#?}");
+        let both = format!("`{first}` and `{second}`");
+        assert!(refused.stderr.contains(&both), "{refused:#?}");
+    }
+}
+
+#[test]
 fn message_beyond_tenant_budget_fails_with_budget_reason() {
     let world = TestInstallation::new();
     let say = ["session", "send", "--new", "--agent", "demo", "Hello"];
