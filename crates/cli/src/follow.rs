@@ -43,15 +43,22 @@ pub(crate) async fn follow_to_end(app: &App, run: Run, only_queue: bool) -> Resu
             .aside("This data folder has no server, so this process takes the turn.");
         return Box::pin(take_turn(app, local, run, follower, signals)).await;
     }
+    let id = run.id;
     let followed = tokio::select! {
         followed = Box::pin(follow(app, &mut follower, run)) => followed,
         () = signals.next() => {
-            app.output.aside("Stopped following; the turn continues.");
+            app.output.aside(&stopped_following(id));
             Ok(Exit::Interrupted)
         }
     };
     follower.close().await;
     followed
+}
+
+/// Returns the text for a run that this process no longer follows. It says nothing of the run's state, because the run
+/// may be in a turn or wait for one.
+fn stopped_following(id: RunId) -> String {
+    format!("Stopped following; the run is not cancelled. `matins run show {id}` shows its state.")
 }
 
 /// Takes the turn in this process and follows it. The first Ctrl-C cancels the run; the second one ends the process.
@@ -202,5 +209,17 @@ fn print_flags(app: &App, flags: RunFlags) {
             "Permissions denied: {}. To allow them, add rules to the agent or the automation (--allow).",
             flags.permissions_denied
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn end_of_following_claims_no_turn() {
+        let id = "run_0199ab00000070008000000000000000";
+        let text = stopped_following(id.parse().unwrap());
+        assert!(text.contains(id) && !text.contains("turn"), "{text}");
     }
 }
