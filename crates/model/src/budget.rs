@@ -270,6 +270,31 @@ mod tests {
     }
 
     #[test]
+    fn refusal_of_limit_names_cause() {
+        let money = "accepted are decimal numbers above 0 and up to 1000000000 with at most six";
+        for (text, cause) in [
+            ("0 USD/day", money),
+            ("-5 USD/month", money),
+            ("0.1234567 USD/day", money),
+            ("0 turns/day", "whole numbers from 1 to 1000000000:"),
+            ("1.5 turns/day", "whole numbers from 1 to 1000000000:"),
+            ("1e9 tokens/day", "from 1 to 1000000000000000:"),
+            (
+                "99999999999999999999999 tokens/day",
+                "from 1 to 1000000000000000:",
+            ),
+            ("50k tokens/run", "from 1 to 1000000000000000:"),
+            ("5 USD/week", "unknown period `week`"),
+            ("5USD/day", "no space between a number and a unit"),
+            ("5 turns/run", "a run has no limit of turns"),
+            ("5 USD", "it has no period"),
+        ] {
+            let refused = text.parse::<Limit>().unwrap_err().to_string();
+            assert!(refused.contains(cause), "{refused}");
+        }
+    }
+
+    #[test]
     fn unit_of_limit_is_read_in_any_case_and_number() {
         for (text, expected) in [
             ("1 tokens/day", "1 token/day"),

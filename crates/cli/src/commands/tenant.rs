@@ -42,7 +42,13 @@ enum Command {
         tenant: String,
         /// A limit on the usage of all its runs, such as "50000 tokens/run", "20 USD/month", "24 turns/day" or
         /// "90 minutes/day"; may be repeated
-        #[arg(long, value_name = "LIMIT", value_parser = budget::parse_limit, group = "change")]
+        #[arg(
+            long,
+            value_name = "LIMIT",
+            value_parser = budget::parse_limit,
+            group = "change",
+            allow_hyphen_values = true
+        )]
         budget: Vec<Limit>,
         /// Reset a part to its default, before the other options apply
         #[arg(long, value_name = "PART", group = "change")]

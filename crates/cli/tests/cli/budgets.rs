@@ -41,7 +41,13 @@ fn budget_is_set_shown_changed_and_cleared() {
     edit(&["--clear", "budget"]).expect_success();
     let shown = world.run(&["automation", "show", "news"]).expect_success();
     assert!(!shown.contains("budget"), "{shown}");
-    for wrong in ["5", "5 turns/run", "0 tokens/day", "5 apples pears/day"] {
+    for wrong in [
+        "5",
+        "5 turns/run",
+        "0 tokens/day",
+        "-5 USD/month",
+        "5 apples pears/day",
+    ] {
         let refused = edit(&["--budget", wrong]);
         assert_eq!(refused.code, 2, "{refused:#?}");
         assert!(refused.stderr.contains("100000 tokens/day"), "{refused:#?}");

@@ -103,6 +103,8 @@ pub struct InvalidLimit {
     given: String,
     /// The unit, if it is unknown.
     unknown_unit: Option<String>,
+    /// The cause, if it is another one.
+    cause: Option<String>,
 }
 
 impl InvalidLimit {
@@ -110,6 +112,14 @@ impl InvalidLimit {
         Self {
             given: given.chars().take(MAX_SHOWN_CHARS).collect(),
             unknown_unit: None,
+            cause: None,
+        }
+    }
+
+    fn because(given: &str, cause: impl Into<String>) -> Self {
+        Self {
+            cause: Some(cause.into()),
+            ..Self::new(given)
         }
     }
 }
@@ -119,6 +129,9 @@ impl fmt::Display for InvalidLimit {
         write!(f, "invalid limit `{}`: ", self.given.escape_debug())?;
         if let Some(unit) = &self.unknown_unit {
             write!(f, "unknown unit `{}`: ", unit.escape_debug())?;
+        }
+        if let Some(cause) = &self.cause {
+            write!(f, "{}: ", cause.escape_debug())?;
         }
         f.write_str(
             "expected tokens or an amount in a currency of ISO 4217 for a run, a day or a month, or turns or minutes \
@@ -147,33 +160,39 @@ impl FromStr for Limit {
     type Err = InvalidLimit;
 
     fn from_str(text: &str) -> Result<Self, InvalidLimit> {
-        let invalid = || InvalidLimit::new(text);
-        let (amount, period) = text.rsplit_once('/').ok_or_else(invalid)?;
+        let invalid = |cause: String| InvalidLimit::because(text, cause);
+        let (amount, period) = text
+            .rsplit_once('/')
+            .ok_or_else(|| invalid("it has no period".into()))?;
         let period = period.trim().to_lowercase();
-        let period: Period = period.parse().map_err(|_| invalid())?;
-        let (number, unit) = amount.trim().split_once(' ').ok_or_else(invalid)?;
+        let period: Period = period.parse().map_err(|_| {
+            let shown: String = period.chars().take(MAX_SHOWN_CHARS).collect();
+            invalid(format!("unknown period `{shown}`"))
+        })?;
+        let (number, unit) = amount
+            .trim()
+            .split_once(' ')
+            .ok_or_else(|| invalid("it has no space between a number and a unit".into()))?;
         let unit = unit.trim();
+        let whole = |max: u64| {
+            let parsed = number.parse::<u64>().ok();
+            let in_range = parsed.filter(|it| (1..=max).contains(it));
+            in_range.ok_or_else(|| invalid(format!("accepted are whole numbers from 1 to {max}")))
+        };
+        let whole_u32 = |max: u32| whole(max.into()).map(|it| u32::try_from(it).unwrap_or(max));
         let amount = match &*unit.to_lowercase() {
-            "token" | "tokens" => {
-                let tokens = number.parse().ok();
-                let tokens = tokens.filter(|it| (1..=MAX_LIMIT_TOKENS).contains(it));
-                Amount::Tokens(tokens.ok_or_else(invalid)?)
-            }
-            "turn" | "turns" if period != Period::Run => {
-                let turns = number.parse().ok();
-                let turns = turns.filter(|it| (1..=MAX_LIMIT_TURNS).contains(it));
-                Amount::Turns(turns.ok_or_else(invalid)?)
-            }
+            "token" | "tokens" => Amount::Tokens(whole(MAX_LIMIT_TOKENS)?),
+            "turn" | "turns" if period != Period::Run => Amount::Turns(whole_u32(MAX_LIMIT_TURNS)?),
             "minute" | "minutes" if period != Period::Run => {
-                let minutes = number.parse().ok();
-                let minutes = minutes.filter(|it| (1..=MAX_LIMIT_MINUTES).contains(it));
-                Amount::Minutes(minutes.ok_or_else(invalid)?)
+                Amount::Minutes(whole_u32(MAX_LIMIT_MINUTES)?)
             }
-            "turn" | "turns" | "minute" | "minutes" => return Err(invalid()),
+            "turn" | "turns" | "minute" | "minutes" => {
+                return Err(invalid("a run has no limit of turns or minutes".into()));
+            }
             _ => {
                 let unknown = || InvalidLimit {
                     unknown_unit: Some(unit.chars().take(MAX_SHOWN_CHARS).collect()),
-                    ..invalid()
+                    ..InvalidLimit::new(text)
                 };
                 let cost = match Money::parse(number, unit).map(Money::with_upper_case_code) {
                     Ok(cost) if cost.has_known_currency() => {
@@ -182,7 +201,9 @@ impl FromStr for Limit {
                     Err(InvalidMoney::Amount(_)) => None,
                     Ok(_) | Err(InvalidMoney::Currency(_)) => return Err(unknown()),
                 };
-                Amount::Cost(cost.ok_or_else(invalid)?)
+                let accepted = "accepted are decimal numbers above 0 and up to 1000000000 with at most six digits after \
+                                the point";
+                Amount::Cost(cost.ok_or_else(|| invalid(accepted.into()))?)
             }
         };
         Ok(Self { amount, period })

@@ -64,7 +64,7 @@ pub(super) struct PolicyOptions {
     /// A limit of usage, such as "50000 tokens/run", "20 USD/month", "24 turns/day" or "90 minutes/day"; may be
     /// repeated
     /// [default: no limit]
-    #[arg(long, value_name = "LIMIT", value_parser = budget::parse_limit)]
+    #[arg(long, value_name = "LIMIT", value_parser = budget::parse_limit, allow_hyphen_values = true)]
     budget: Vec<Limit>,
     /// The handling of a permission request that no rule matches: deny or ask (a person decides) [default: deny]
     #[arg(long, alias = "unruled", value_name = "DECISION")]
