@@ -135,4 +135,6 @@ impl PermissionRule {
 }
 
 #[cfg(test)]
+mod tests_commands;
+#[cfg(test)]
 mod tests_permission;

@@ -32,11 +32,11 @@ fn request_after(reports: &[(&str, &str, Value)]) -> PermissionRequest {
     }
 }
 
-fn command(input: Value) -> PermissionRequest {
+pub(super) fn command(input: Value) -> PermissionRequest {
     request_after(&[("execute", "Run a command", input)])
 }
 
-fn is_allowed(pattern: &str, request: &PermissionRequest) -> bool {
+pub(super) fn is_allowed(pattern: &str, request: &PermissionRequest) -> bool {
     let allow = PermissionRules(vec![rule("execute", Some(pattern), Verdict::Allow)]);
     let allow_any_kind = PermissionRules(vec![rule("*", Some(pattern), Verdict::Allow)]);
     let verdict = allow.verdict(request);
@@ -44,7 +44,7 @@ fn is_allowed(pattern: &str, request: &PermissionRequest) -> bool {
     verdict == Some(Verdict::Allow)
 }
 
-fn is_denied(pattern: &str, request: &PermissionRequest) -> bool {
+pub(super) fn is_denied(pattern: &str, request: &PermissionRequest) -> bool {
     let rules = PermissionRules(vec![
         rule("*", None, Verdict::Allow),
         rule("execute", Some(pattern), Verdict::Deny),

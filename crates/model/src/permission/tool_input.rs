@@ -101,7 +101,7 @@ pub(super) fn find_commands(input: &Value) -> Vec<Command> {
             Value::Object(fields) => {
                 for (name, value) in fields {
                     let commands = commands_of_field(name, value).into_iter();
-                    found.extend(commands.map(|it| with_neighbours(it, fields)));
+                    found.extend(commands.flat_map(|it| with_neighbours(it, fields)));
                     pending.push(value);
                 }
             }
@@ -170,35 +170,53 @@ fn command_of_value(value: &Value) -> Command {
     }
 }
 
-/// Adds the arguments beside a command. A command with variables beside it is uncertain, because variables can make
-/// a harmless program run another one.
-fn with_neighbours(command: Command, fields: &Map<String, Value>) -> Command {
-    let beside = |names: &[&str]| {
-        fields
-            .iter()
-            .find(|(name, value)| names.contains(&plain_name(name).as_str()) && !is_empty(value))
-            .map(|(_, value)| value)
-    };
-    let unreadable = |values: &[&Value]| {
-        let mut texts = command.raw_texts();
-        texts.extend(values.iter().flat_map(|value| all_texts(value)));
-        Command::Unreadable(texts)
-    };
-    if let Some(variables) = beside(&ENVIRONMENT_FIELDS) {
-        return unreadable(&[variables]);
+/// Returns a command with the arguments and variables beside it. A command with variables or with several fields of
+/// arguments is uncertain: variables can make a harmless program run another one, and an agent may pass any of the
+/// arguments.
+fn with_neighbours(command: Command, fields: &Map<String, Value>) -> Vec<Command> {
+    let variables = values_beside(fields, &ENVIRONMENT_FIELDS);
+    let arguments = values_beside(fields, &ARGUMENT_FIELDS);
+    let mut found: Vec<Command> = arguments
+        .iter()
+        .map(|arguments| with_arguments(&command, arguments))
+        .collect();
+    if arguments.len() > 1 {
+        found.push(unreadable(command.raw_texts(), &arguments));
     }
-    let Some(arguments) = beside(&ARGUMENT_FIELDS) else {
-        return command;
-    };
-    match (&command, command_of_value(arguments)) {
+    if !variables.is_empty() {
+        found.push(unreadable(Vec::new(), &variables));
+    }
+    if arguments.is_empty() {
+        found.push(command);
+    }
+    found
+}
+
+/// Returns the values of the fields with these names that are not empty.
+fn values_beside<'a>(fields: &'a Map<String, Value>, names: &[&str]) -> Vec<&'a Value> {
+    fields
+        .iter()
+        .filter(|(name, value)| names.contains(&plain_name(name).as_str()) && !is_empty(value))
+        .map(|(_, value)| value)
+        .collect()
+}
+
+fn with_arguments(command: &Command, arguments: &Value) -> Command {
+    match (command, command_of_value(arguments)) {
         (Command::Text(program), Command::Words(words))
             if !program.contains(char::is_whitespace) =>
         {
             let program = std::iter::once(program.clone());
             Command::Words(program.chain(words).collect())
         }
-        _ => unreadable(&[arguments]),
+        _ => unreadable(command.raw_texts(), &[arguments]),
     }
+}
+
+/// Returns a command of unknown meaning with these texts and those of the values.
+fn unreadable(mut texts: Vec<String>, values: &[&Value]) -> Command {
+    texts.extend(values.iter().flat_map(|value| all_texts(value)));
+    Command::Unreadable(texts)
 }
 
 fn is_empty(value: &Value) -> bool {
