@@ -1,6 +1,6 @@
 //! Forms in which agents state commands, and commands hidden inside commands.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::tests_permission::{command, is_allowed, is_denied};
 
@@ -47,4 +47,21 @@ fn denial_matches_each_argument_field() {
     // An agent may pass the arguments of both fields.
     let both = json!({"command": "git", "args": ["push"], "arguments": ["origin"]});
     assert!(is_denied("git push origin", &command(both)));
+}
+
+#[test]
+fn deep_objects_of_command_fields_are_searched_in_linear_time() {
+    let nested = |inner: Value| (0..100).fold(inner, |inner, _| json!({"command": inner}));
+    for (inner, expected) in [
+        (json!("git log"), true),
+        (json!("curl x"), false),
+        (json!({}), false),
+        (json!({"cmds": ["git log"]}), true),
+        (json!({"cmds": [{"line": "git log"}]}), false),
+        (json!({"cmd": "view"}), false),
+        (Value::Null, false),
+    ] {
+        let request = command(nested(inner.clone()));
+        assert_eq!(is_allowed("git log*", &request), expected, "{inner}");
+    }
 }

@@ -136,19 +136,48 @@ fn commands_of_field(name: &str, value: &Value) -> Vec<Command> {
         let commands = values.iter().filter(|it| !is_container(it));
         return commands.map(command_of_value).collect();
     }
-    let is_command = name.ends_with("command")
-        || name.ends_with("cmd")
-        || COMMAND_FIELDS.contains(&name.as_str())
-        || LIST_FIELDS.contains(&name.as_str());
-    if !is_command || value.is_null() {
+    if !is_command_name(&name) || value.is_null() {
         return Vec::new();
     }
     match value {
         // The search goes on in the objects.
-        value if is_container(value) && !find_commands(value).is_empty() => Vec::new(),
+        value if is_container(value) && has_command(value) => Vec::new(),
         Value::String(text) if EDITOR_OPERATIONS.contains(&text.as_str()) => Vec::new(),
         value => vec![command_of_value(value)],
     }
+}
+
+fn is_command_name(plain_name: &str) -> bool {
+    plain_name.ends_with("command")
+        || plain_name.ends_with("cmd")
+        || COMMAND_FIELDS.contains(&plain_name)
+        || LIST_FIELDS.contains(&plain_name)
+}
+
+/// Returns `true` if [`find_commands`] finds a command. Takes linear time and does not look at the meaning of commands,
+/// because the depth of the objects is the agent's.
+fn has_command(input: &Value) -> bool {
+    let is_command = |(name, value): (&String, &Value)| {
+        let name = plain_name(name);
+        match value {
+            Value::Null => false,
+            Value::String(text) if EDITOR_OPERATIONS.contains(&text.as_str()) => false,
+            Value::Array(values) if LIST_FIELDS.contains(&name.as_str()) => {
+                values.iter().any(|it| !is_container(it))
+            }
+            _ => is_command_name(&name),
+        }
+    };
+    let mut pending = vec![input];
+    while let Some(value) = pending.pop() {
+        match value {
+            Value::Object(fields) if fields.iter().any(is_command) => return true,
+            Value::Object(fields) => pending.extend(fields.values()),
+            Value::Array(values) => pending.extend(values),
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Returns `true` for an object, and for a list of objects alone.
