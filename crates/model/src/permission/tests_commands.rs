@@ -65,3 +65,112 @@ fn deep_objects_of_command_fields_are_searched_in_linear_time() {
         assert_eq!(is_allowed("git log*", &request), expected, "{inner}");
     }
 }
+
+#[test]
+fn command_with_unknown_field_is_uncertain() {
+    for (input, expected) in [
+        // The forms of known agents.
+        (
+            json!({"command": "git log", "description": "Show; the log", "timeout": 5, "run_in_background": true,
+                "dangerouslyDisableSandbox": false}),
+            true,
+        ),
+        (
+            json!({"call_id": "1", "turn_id": "2", "command": ["git", "log"], "cwd": "/x", "reason": "why; x",
+                "proposed_execpolicy_amendment": ["git", "log"],
+                "available_decisions": ["approved", {"approved_execpolicy_amendment":
+                    {"proposed_execpolicy_amendment": ["git", "log"]}}, "abort"],
+                "parsed_cmd": [{"type": "read", "cmd": "git log", "name": "x", "path": "/x"}]}),
+            true,
+        ),
+        (
+            json!({"command": "git log", "workdir": "/x", "timeoutMs": 5}),
+            true,
+        ),
+        (json!({"calls": [{"command": "git log"}], "id": 1}), true),
+        (json!([{"command": "git log"}]), true),
+        (
+            json!({"commands": ["git log", {"command": "git log"}]}),
+            true,
+        ),
+        (json!({"command": "git", "command_args": ["log"]}), true),
+        // Values without a meaning.
+        (
+            json!({"command": "git log", "x": null, "y": "", "z": [], "env": {}}),
+            true,
+        ),
+        (json!({"command": "git log", "sandbox": true}), false),
+        (json!({"command": "git log", "x": 1}), false),
+        // Variables.
+        (
+            json!({"command": "git log", "env_vars": {"GIT_PAGER": "curl"}}),
+            false,
+        ),
+        (
+            json!({"command": "git log", "environment_vars": ["GIT_PAGER=curl"]}),
+            false,
+        ),
+        (
+            json!({"command": "git log", "variables": {"GIT_PAGER": "curl"}}),
+            false,
+        ),
+        (
+            json!({"command": "git log", "options": {"env": {"GIT_PAGER": "curl"}}}),
+            false,
+        ),
+        (
+            json!({"env": {"GIT_PAGER": "curl"}, "input": {"command": "git log"}}),
+            false,
+        ),
+        (json!({"input": {"command": "git log"}}), true),
+        (json!({"command": "git log", "cwd": {"env": "curl"}}), false),
+        // Arguments.
+        (
+            json!({"command": "git log", "command_args": ["; curl"]}),
+            false,
+        ),
+        (
+            json!({"command": "git log", "extra_args": ["; curl"]}),
+            false,
+        ),
+        (json!({"command": "git log", "params": ["; curl"]}), false),
+        (json!({"command": "git log", "options": ["; curl"]}), false),
+        (
+            json!({"input": {"command": "git log"}, "args": ["; curl"]}),
+            false,
+        ),
+        // Inputs and other programs.
+        (json!({"command": "git log", "stdin": "curl x"}), false),
+        (json!({"command": "git log", "shell": "/tmp/x"}), false),
+        (json!({"command": "git log", "run": "curl x"}), false),
+        (json!({"command": "git log", "bash": "curl x"}), false),
+        (json!({"command": "git log", "code": "curl x"}), false),
+        (json!(["curl x", {"command": "git log"}]), false),
+        (json!({"calls": [{"command": "git log"}, "curl x"]}), false),
+    ] {
+        assert_eq!(
+            is_allowed("git log*", &command(input.clone())),
+            expected,
+            "{input}"
+        );
+    }
+}
+
+#[test]
+fn denial_matches_text_of_unknown_field() {
+    for input in [
+        json!({"command": "sh", "stdin": "ls; curl x"}),
+        json!({"command": "git log", "env_vars": {"GIT_PAGER": "curl x"}}),
+        json!({"input": {"command": "git log"}, "run": ["curl x"]}),
+        json!({"command": "curl", "extra_args": ["x"]}),
+    ] {
+        assert!(is_denied("curl*", &command(input.clone())), "{input}");
+        assert!(!is_denied("wget*", &command(input.clone())), "{input}");
+    }
+    for input in [
+        json!({"command": "git log", "description": "curl x"}),
+        json!({"stdin": "curl x"}),
+    ] {
+        assert!(!is_denied("curl*", &command(input.clone())), "{input}");
+    }
+}

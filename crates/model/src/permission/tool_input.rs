@@ -18,11 +18,73 @@ const COMMAND_FIELDS: [&str; 6] = [
 /// The fields with a list of commands.
 const LIST_FIELDS: [&str; 3] = ["cmds", "commands", "scripts"];
 
-/// The fields with more words of the command beside them.
-const ARGUMENT_FIELDS: [&str; 3] = ["args", "arguments", "parameters"];
+/// The ends of the names of fields with more words of the command beside them.
+const ARGUMENT_FIELD_ENDS: [&str; 4] = ["args", "arguments", "parameters", "params"];
 
-/// The fields with variables for the command beside them.
-const ENVIRONMENT_FIELDS: [&str; 4] = ["env", "environment", "environmentvariables", "envs"];
+/// The fields that do not change what a command beside, above or below them does. All other fields may hold variables,
+/// an input or another program.
+const HARMLESS_FIELDS: [&str; 60] = [
+    "approvalid",
+    "approvedexecpolicyamendment",
+    "availabledecisions",
+    "background",
+    "blocking",
+    "callid",
+    "currentworkingdirectory",
+    "cwd",
+    "description",
+    "dir",
+    "directory",
+    "dirpath",
+    "explanation",
+    "id",
+    "initialwait",
+    "isbackground",
+    "justification",
+    "kind",
+    "login",
+    "maxoutputlength",
+    "maxoutputtokens",
+    "maxwaitseconds",
+    "mode",
+    "name",
+    "outputbytelimit",
+    "path",
+    "processid",
+    "proposedexecpolicyamendment",
+    "purpose",
+    "query",
+    "reason",
+    "requestid",
+    "requiresapproval",
+    "risk",
+    "risklevel",
+    "risklevelreason",
+    "runinbackground",
+    "securityrisk",
+    "sessionid",
+    "source",
+    "summary",
+    "threadid",
+    "timeout",
+    "timeoutms",
+    "timeoutsec",
+    "timeoutsecs",
+    "timeoutseconds",
+    "title",
+    "tool",
+    "toolcallid",
+    "toolname",
+    "tooluseid",
+    "tty",
+    "turnid",
+    "type",
+    "wait",
+    "workdir",
+    "workingdir",
+    "workingdirectory",
+    "yieldtimems",
+];
 
 /// The operations of file editors that name them in a field `command`. None of them is a command of a shell.
 const EDITOR_OPERATIONS: [&str; 6] = [
@@ -109,7 +171,48 @@ pub(super) fn find_commands(input: &Value) -> Vec<Command> {
             _ => {}
         }
     }
+    let unknown = unknown_values(input);
+    if !found.is_empty() && !unknown.is_empty() {
+        found.push(unreadable(Vec::new(), &unknown));
+    }
     found
+}
+
+/// Returns the values that may change what the commands of a raw input do. A command among them is uncertain, because
+/// a variable, for example, can make a harmless program run another one.
+fn unknown_values(input: &Value) -> Vec<&Value> {
+    let mut found = Vec::new();
+    let mut pending = vec![(input, false)];
+    while let Some((value, is_known)) = pending.pop() {
+        match value {
+            Value::Object(fields) => {
+                let has_own_command = fields.iter().any(is_command_field);
+                for (name, value) in fields {
+                    let is_known = is_command_field((name, value))
+                        || is_harmless(name)
+                        || (has_own_command && is_argument_field(name));
+                    if is_known || has_command(value) {
+                        pending.push((value, is_known));
+                    } else if !is_unset(value) {
+                        found.push(value);
+                    }
+                }
+            }
+            Value::Array(values) => pending.extend(values.iter().map(|it| (it, is_known))),
+            value if !is_known && !is_unset(value) => found.push(value),
+            _ => {}
+        }
+    }
+    found
+}
+
+fn is_harmless(name: &str) -> bool {
+    HARMLESS_FIELDS.contains(&plain_name(name).as_str())
+}
+
+fn is_argument_field(name: &str) -> bool {
+    let name = plain_name(name);
+    ARGUMENT_FIELD_ENDS.iter().any(|end| name.ends_with(end))
 }
 
 /// Returns the strings of a raw input that is no object. It has no fields that could hold a command.
@@ -157,27 +260,30 @@ fn is_command_name(plain_name: &str) -> bool {
 /// Returns `true` if [`find_commands`] finds a command. Takes linear time and does not look at the meaning of commands,
 /// because the depth of the objects is the agent's.
 fn has_command(input: &Value) -> bool {
-    let is_command = |(name, value): (&String, &Value)| {
-        let name = plain_name(name);
-        match value {
-            Value::Null => false,
-            Value::String(text) if EDITOR_OPERATIONS.contains(&text.as_str()) => false,
-            Value::Array(values) if LIST_FIELDS.contains(&name.as_str()) => {
-                values.iter().any(|it| !is_container(it))
-            }
-            _ => is_command_name(&name),
-        }
-    };
     let mut pending = vec![input];
     while let Some(value) = pending.pop() {
         match value {
-            Value::Object(fields) if fields.iter().any(is_command) => return true,
+            Value::Object(fields) if fields.iter().any(is_command_field) => return true,
             Value::Object(fields) => pending.extend(fields.values()),
             Value::Array(values) => pending.extend(values),
             _ => {}
         }
     }
     false
+}
+
+/// Returns `true` if [`commands_of_field`] finds a command for the field, or if it leaves the commands to the objects in
+/// the field.
+fn is_command_field((name, value): (&String, &Value)) -> bool {
+    let name = plain_name(name);
+    match value {
+        Value::Null => false,
+        Value::String(text) if EDITOR_OPERATIONS.contains(&text.as_str()) => false,
+        Value::Array(values) if LIST_FIELDS.contains(&name.as_str()) => {
+            values.iter().any(|it| !is_container(it))
+        }
+        _ => is_command_name(&name),
+    }
 }
 
 /// Returns `true` for an object, and for a list of objects alone.
@@ -199,12 +305,14 @@ fn command_of_value(value: &Value) -> Command {
     }
 }
 
-/// Returns a command with the arguments and variables beside it. A command with variables or with several fields of
-/// arguments is uncertain: variables can make a harmless program run another one, and an agent may pass any of the
-/// arguments.
+/// Returns a command with the arguments beside it. A command with several fields of arguments is uncertain, because an
+/// agent may pass any of them.
 fn with_neighbours(command: Command, fields: &Map<String, Value>) -> Vec<Command> {
-    let variables = values_beside(fields, &ENVIRONMENT_FIELDS);
-    let arguments = values_beside(fields, &ARGUMENT_FIELDS);
+    let arguments: Vec<&Value> = fields
+        .iter()
+        .filter(|(name, value)| is_argument_field(name) && !is_empty(value))
+        .map(|(_, value)| value)
+        .collect();
     let mut found: Vec<Command> = arguments
         .iter()
         .map(|arguments| with_arguments(&command, arguments))
@@ -212,22 +320,10 @@ fn with_neighbours(command: Command, fields: &Map<String, Value>) -> Vec<Command
     if arguments.len() > 1 {
         found.push(unreadable(command.raw_texts(), &arguments));
     }
-    if !variables.is_empty() {
-        found.push(unreadable(Vec::new(), &variables));
-    }
     if arguments.is_empty() {
         found.push(command);
     }
     found
-}
-
-/// Returns the values of the fields with these names that are not empty.
-fn values_beside<'a>(fields: &'a Map<String, Value>, names: &[&str]) -> Vec<&'a Value> {
-    fields
-        .iter()
-        .filter(|(name, value)| names.contains(&plain_name(name).as_str()) && !is_empty(value))
-        .map(|(_, value)| value)
-        .collect()
 }
 
 fn with_arguments(command: &Command, arguments: &Value) -> Command {
@@ -256,6 +352,11 @@ fn is_empty(value: &Value) -> bool {
         Value::String(text) => text.is_empty(),
         _ => false,
     }
+}
+
+/// Returns `true` for a value that is empty, and for a flag that is off.
+fn is_unset(value: &Value) -> bool {
+    is_empty(value) || *value == Value::Bool(false)
 }
 
 /// Returns all strings of a value, in its order, and the names of its fields.
