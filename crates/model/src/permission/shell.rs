@@ -122,6 +122,8 @@ fn shell_call(words: &[String]) -> ShellCall<'_> {
         };
         match option {
             "-login" | "-noprofile" | "-norc" | "-posix" => {}
+            // The shell also runs its standard input, which is unknown.
+            _ if option.contains(['s', 'i']) => return ShellCall::Uncertain,
             // The last option of a group takes the next word, such as `-euo pipefail`.
             _ if option.ends_with(['o', 'O']) && !option.contains('c') => drop(arguments.next()),
             _ if !option.is_empty()

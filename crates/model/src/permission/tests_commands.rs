@@ -174,3 +174,22 @@ fn denial_matches_text_of_unknown_field() {
         assert!(!is_denied("curl*", &command(input.clone())), "{input}");
     }
 }
+
+#[test]
+fn shell_that_reads_its_standard_input_is_uncertain() {
+    for (text, expected) in [
+        ("sh -c 'git log'", true),
+        ("sh -ec 'git log'", true),
+        ("sh --login --posix -c 'git log'", true),
+        ("sh -sc 'git log'", false),
+        ("sh -cs 'git log'", false),
+        ("sh -s -c 'git log'", false),
+        ("sh -ic 'git log'", false),
+        ("sh +s -c 'git log'", false),
+        ("sh -so pipefail -c 'git log'", false),
+    ] {
+        let request = command(json!({"command": text}));
+        assert_eq!(is_allowed("git log*", &request), expected, "{text}");
+        assert!(is_denied("git log*", &request), "{text}");
+    }
+}
