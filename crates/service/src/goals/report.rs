@@ -58,12 +58,15 @@ fn markdown(session: &Session, rows: &GoalReportRows, questions: &[Question]) ->
     line(&mut text, &format!("# {}\n", cell(title)));
     line(&mut text, &format!("**Outcome:** {}", outcome(rows)));
     line(&mut text, &format!("\n## Goal\n\n{}", quote(&goal.text)));
-    // 2. The text of the planner. It is not ours, so it is a section of its own.
+    // 2. The text of the agent.
     if let Some(prose) = &rows.prose {
-        line(
-            &mut text,
-            &format!("\n## Summary of the planner\n\n{}", prose.trim()),
-        );
+        let written = goal
+            .tasks
+            .iter()
+            .rev()
+            .find(|task| task.kind == TaskKind::Report && task.status == TaskStatus::Done);
+        let seat = written.and_then(|task| task.seat.as_deref());
+        line(&mut text, &summary_of_agent(seat, prose));
     }
     // 3. The tables.
     tasks(&mut text, &goal.tasks);
@@ -71,6 +74,15 @@ fn markdown(session: &Session, rows: &GoalReportRows, questions: &[Question]) ->
     write_questions(&mut text, rows, questions);
     used(&mut text, session, rows);
     text
+}
+
+/// Returns the section with the text of an agent. It is a quotation, so that the agent cannot write sections of the report.
+fn summary_of_agent(seat: Option<&str>, prose: &str) -> String {
+    let heading = match seat {
+        Some(seat) => format!("Summary by the seat {}", cell(seat)),
+        None => "Summary by an agent".to_owned(),
+    };
+    format!("\n## {heading}\n\n{}", quote(prose.trim()))
 }
 
 fn line(text: &mut String, line: &str) {
@@ -234,26 +246,33 @@ fn used(text: &mut String, session: &Session, rows: &GoalReportRows) {
 /// Returns a text that stays in one cell of a table and in one line, whatever an agent wrote: without markup that would end
 /// the cell, begin HTML, or make a link or an image.
 fn cell(given: &str) -> String {
-    let shown = plain_line(given, CELL_CHARS);
-    let mut cell = String::with_capacity(shown.len());
-    for letter in shown.chars() {
-        match letter {
-            '|' | '[' | ']' | '`' | '*' | '_' | '\\' | '#' => {
-                cell.push('\\');
-                cell.push(letter);
-            }
-            '<' => cell.push_str("&lt;"),
-            '>' => cell.push_str("&gt;"),
-            _ => cell.push(letter),
-        }
-    }
-    cell
+    escape_markup(&plain_line(given, CELL_CHARS))
 }
 
-/// Returns a text as a quotation.
+/// Returns a text as a quotation, without markup that would begin HTML, or make a heading, a link or an image.
 fn quote(text: &str) -> String {
-    let lines = text.lines().map(|line| format!("> {line}"));
+    // A carriage return alone ends a line of Markdown, too, so the text after it would leave the quotation.
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    let lines = text.split('\n');
+    let lines = lines.map(|line| format!("> {}", escape_markup(line)).trim_end().to_owned());
     lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Returns a text in which the characters of Markdown and of HTML stand for themselves.
+fn escape_markup(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '|' | '[' | ']' | '`' | '*' | '_' | '\\' | '#' => {
+                escaped.push('\\');
+                escaped.push(letter);
+            }
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            _ => escaped.push(letter),
+        }
+    }
+    escaped
 }
 
 #[cfg(test)]
@@ -267,5 +286,17 @@ mod tests {
         assert_eq!(cell("<img src=x>"), "&lt;img src=x&gt;");
         assert_eq!(cell("\u{1b}[2J"), "\\[2J");
         assert_eq!(cell(&"x".repeat(1000)).chars().count(), CELL_CHARS);
+    }
+
+    #[test]
+    fn text_of_agent_cannot_forge_sections() {
+        let prose = "Ready.\n\n## Tasks\r| a |\r\n**Outcome:** done\n<b>x</b> [y](javascript:z)\n";
+        assert_eq!(
+            summary_of_agent(Some("planner"), prose),
+            "\n## Summary by the seat planner\n\n> Ready.\n>\n> \\#\\# Tasks\n> \\| a \\|\n\
+             > \\*\\*Outcome:\\*\\* done\n> &lt;b&gt;x&lt;/b&gt; \\[y\\](javascript:z)"
+        );
+        let unknown = summary_of_agent(None, "a");
+        assert_eq!(unknown, "\n## Summary by an agent\n\n> a");
     }
 }
