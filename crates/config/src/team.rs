@@ -26,3 +26,13 @@ pub use shipped::{SHIPPED_TEAMS, ShippedTeam};
 pub fn parse_team(file: &str, content: &[u8]) -> Result<TeamDefinition, InvalidTeam> {
     parser::parse(file, content)
 }
+
+/// Returns a problem for each seat of a valid team file whose agent is unknown. `accepted` tells the accepted agents.
+pub fn agent_problems(
+    file: &str,
+    text: &str,
+    is_known: impl Fn(&str) -> bool,
+    accepted: &str,
+) -> Vec<TeamProblem> {
+    parser::agent_problems(file, text, is_known, accepted)
+}

@@ -161,6 +161,14 @@ pub enum Error {
         /// The error of the start.
         source: ProbeError,
     },
+    /// A seat of a team cannot use its agent.
+    #[error("the seat {} cannot use its agent", quoted(.seat))]
+    SeatAgent {
+        /// The name of the seat.
+        seat: String,
+        /// The reason.
+        source: Box<Error>,
+    },
     /// The turn of an agent may not use its tool in this way.
     #[error("this turn may not do that: {reason}")]
     NotAllowed {
@@ -242,6 +250,7 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::AtField(field_error) => field_error.error.kind(),
+            Self::SeatAgent { source, .. } => source.kind(),
             Self::Invalid { .. }
             | Self::Missing { .. }
             | Self::Url { .. }
@@ -331,6 +340,7 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::AtField(field_error) => field_error.error.hint(),
+            Self::SeatAgent { source, .. } => source.hint(),
             Self::NotFound { what, .. } => list_command(what),
             Self::NoAutomationOfInstance { .. } => Some(
                 "place it with `matins automation edit NAME --on INSTANCE`; a file names the whole ID or the exact name"

@@ -48,8 +48,8 @@ pub(crate) async fn invalid_goal_is_refused_with_its_field(world: &World) {
         ),
         (
             json!({ "team_file": { "name": "own.toml", "text": planner } }),
-            404,
-            "`x`",
+            422,
+            "own.toml:2:65: invalid `seats[1].agent = \"x\"`: there is no such agent; accepted are ",
         ),
         (
             json!({ "limits": { "turns": 0 } }),

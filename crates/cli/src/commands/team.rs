@@ -248,8 +248,12 @@ fn team_json(team: &TeamDefinition) -> Value {
 }
 
 fn check(file: &str, output: Output) -> Result<Exit, CliError> {
+    let mut names_agents = false;
     let problems = match LoadedTeam::read(file)?.definition {
-        Ok(_) => Vec::new(),
+        Ok(team) => {
+            names_agents = team.seats.iter().any(|seat| seat.agent.is_some());
+            Vec::new()
+        }
         Err(error) => error.problems,
     };
     let exit = if problems.is_empty() {
@@ -265,6 +269,9 @@ fn check(file: &str, output: Output) -> Result<Exit, CliError> {
     }
     if problems.is_empty() {
         output.line("The team is valid.")?;
+        if names_agents {
+            output.aside("`matins goal start` checks that the agents of the seats exist.");
+        }
     }
     for problem in &problems {
         output.line(&clean(&problem.to_string()))?;

@@ -69,6 +69,35 @@ pub(super) fn parse(file: &str, content: &[u8]) -> Result<TeamDefinition, Invali
     }
 }
 
+/// Returns a problem for each seat whose agent is unknown. `accepted` ends the message.
+pub(super) fn agent_problems(
+    file: &str,
+    text: &str,
+    is_known: impl Fn(&str) -> bool,
+    accepted: &str,
+) -> Vec<TeamProblem> {
+    let Ok(table) = DeTable::parse(text) else {
+        return Vec::new();
+    };
+    let mut reader = Reader::new(file, text);
+    let team = reader.team(table.get_ref());
+    for (index, seat) in team.seats.iter().enumerate() {
+        if let Some(agent) = seat.agent.as_deref().filter(|agent| !is_known(agent)) {
+            let field = TeamField::Seat {
+                index,
+                key: "agent",
+            };
+            let offset = reader.offset(&field);
+            let message = format!(
+                "invalid `{field} = \"{}\"`: there is no such agent; {accepted}",
+                excerpt(agent)
+            );
+            reader.problem(offset, message);
+        }
+    }
+    reader.into_problems()
+}
+
 impl Reader<'_> {
     fn team(&mut self, table: &DeTable<'_>) -> TeamDefinition {
         let mut team = TeamDefinition {

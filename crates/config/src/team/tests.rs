@@ -433,3 +433,22 @@ fn error_lists_each_problem_on_a_line() {
     let error = parse_team("team.toml", b"").unwrap_err();
     assert_eq!(error.to_string().lines().count(), 2);
 }
+
+#[test]
+fn unknown_agent_is_located_and_accepted_agents_are_listed() {
+    let text = "name = \"x\"\n[[seats]]\nrole = \"planner\"\nentry = true\nagent = \"good\"\n[[seats]]\n\
+                role = \"worker\"\n  agent = \"nosuch\"\n";
+    let problems = agent_problems(
+        "team.toml",
+        text,
+        |agent| agent == "good",
+        "accepted are good",
+    );
+    let problems: Vec<_> = problems.iter().map(TeamProblem::to_string).collect();
+    assert_eq!(
+        problems,
+        [
+            "team.toml:8:3: invalid `seats[1].agent = \"nosuch\"`: there is no such agent; accepted are good"
+        ]
+    );
+}

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use api_types::{Goal, GoalBudgetRequest, GoalRequest, InstanceKind};
+use config::team::{InvalidTeam, agent_problems};
 use model::{
     AgentId, InstanceId, SessionId, Timestamp,
     agent::Agent,
@@ -13,10 +14,14 @@ use model::{
 use store::NewGoal;
 
 use super::team::team_of;
-use crate::{Error, Service, agents::DEMO_AGENT, boxed, naming, text::plain_line};
+use crate::{
+    Error, Service, agents::DEMO_AGENT, boxed, naming, object_lookup::Reference, text::plain_line,
+};
 
 /// The longest title that is made from the text of a goal, in characters.
 const TITLE_CHARS: usize = 80;
+/// The most agents that an error lists.
+const MAX_LISTED_AGENTS: usize = 20;
 /// The most tokens of a budget.
 const MAX_TOKENS: u64 = 1_000_000_000_000_000;
 
@@ -115,6 +120,7 @@ impl Service {
         team: &TeamDefinition,
         placed_on: Option<InstanceId>,
     ) -> Result<Vec<AgentId>, Error> {
+        self.check_agents_of_file(request).await?;
         let is_needed = team.seats.iter().any(|seat| seat.agent.is_none());
         let default = match &request.agent {
             Some(given) => {
@@ -138,11 +144,33 @@ impl Service {
             };
             if checked.insert(agent.id) {
                 let restores = self.require_restore(&agent, placed_on).await;
-                restores.map_err(|error| error.at_field(field))?;
+                restores.map_err(|error| match &seat.definition.agent {
+                    Some(_) => seat_agent(&seat.name, error).at_field(field),
+                    None => error.at_field(field),
+                })?;
             }
             agents.push(agent.id);
         }
         Ok(agents)
+    }
+
+    /// Checks that each agent that a team file names exists.
+    async fn check_agents_of_file(&self, request: &GoalRequest) -> Result<(), Error> {
+        let Some(file) = &request.team_file else {
+            return Ok(());
+        };
+        let agents = self.store.agents(self.scope()).await?;
+        let is_known = |given: &str| {
+            let reference = Reference::parse(given, AgentId::PREFIX);
+            let position = reference.position(&agents, |agent| (agent.id, &agent.name));
+            position.is_some()
+        };
+        let accepted = accepted_agents(&agents);
+        let problems = agent_problems(&file.name, &file.text, is_known, &accepted);
+        if problems.is_empty() {
+            return Ok(());
+        }
+        Err(InvalidTeam { problems }.into())
     }
 
     /// Returns the only configured agent beside the demonstration agent.
@@ -154,6 +182,27 @@ impl Service {
             _ => Err(missing_agent(&agents)),
         }
     }
+}
+
+fn seat_agent(seat: &str, error: Error) -> Error {
+    Error::SeatAgent {
+        seat: seat.to_owned(),
+        source: Box::new(error),
+    }
+}
+
+/// Lists the first of the configured agents.
+fn accepted_agents(agents: &[Agent]) -> String {
+    let names = agents.iter().map(|agent| agent.name.as_str());
+    let names: Vec<_> = names.take(MAX_LISTED_AGENTS).collect();
+    if names.is_empty() {
+        return "no agent is configured".to_owned();
+    }
+    let more = match agents.len() - names.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("accepted are {}{more}", names.join(", "))
 }
 
 fn missing_agent(agents: &[Agent]) -> Error {
