@@ -333,7 +333,7 @@ fn goal_whose_planner_makes_no_tasks_is_stuck() {
     );
     let report = world.run(&["goal", "report", "own"]).expect_success();
     assert!(
-        report.contains("stuck") && report.contains("> Draft \\u{202e}it.\\u{1b}[31m"),
+        report.contains("stuck") && report.contains("> Draft \\u{202e}it.\\u{1b}\\[31m"),
         "{report:?}"
     );
     assert!(

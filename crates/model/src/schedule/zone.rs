@@ -10,9 +10,6 @@ use crate::nearest::distance;
 /// The longest name that is looked up, in bytes. The longest known name has 32.
 const MAX_NAME_BYTES: usize = 64;
 
-/// The name in the IANA database that stands for no zone.
-const PLACEHOLDER: &str = "Factory";
-
 /// Returns the edition of the IANA rules in this program, such as `2026e`. The bytes of two editions compare as their
 /// ages do: the year, then letters. Returns an empty text if the rules do not name their edition, which then counts as
 /// older than every other.
@@ -44,9 +41,8 @@ impl Zone {
         let database = TimeZoneDatabase::bundled();
         let found = (name.len() <= MAX_NAME_BYTES).then(|| database.get(name).ok());
         match found.flatten() {
-            // `jiff` finds two placeholders that are no zones: `Etc/Unknown`, without an IANA name, and `Factory`, for a
-            // machine whose zone is not set.
-            Some(zone) if zone.iana_name().is_some_and(|it| it != PLACEHOLDER) => Ok(Self(zone)),
+            // `jiff` finds `Etc/Unknown`, a placeholder without an IANA name.
+            Some(zone) if zone.iana_name().is_some() => Ok(Self(zone)),
             _ => Err(Error::Zone {
                 zone: shortened(name),
                 nearest: nearest(name),
@@ -91,7 +87,6 @@ fn nearest(given: &str) -> Option<String> {
     let given = given.trim().to_ascii_lowercase().replace(' ', "_");
     TimeZoneDatabase::bundled()
         .available()
-        .filter(|name| name.as_str() != PLACEHOLDER)
         .map(|name| {
             let lower = name.as_str().to_ascii_lowercase();
             let city = lower.rsplit('/').next().unwrap_or(&lower);
@@ -168,8 +163,6 @@ mod tests {
             "local",
             "CET-1CEST,M3.5.0,M10.5.0/3",
             "Etc/Unknown",
-            "Factory",
-            "factory",
             "../etc/passwd",
             "Europe/Prague\0",
             &"x".repeat(100_000),
@@ -181,8 +174,7 @@ mod tests {
 
     #[test]
     fn zone_names_are_case_insensitive() {
-        let all = TimeZoneDatabase::bundled();
-        for name in all.available().filter(|it| it.as_str() != PLACEHOLDER) {
+        for name in TimeZoneDatabase::bundled().available() {
             let zone = Zone::parse(&name.as_str().to_ascii_uppercase());
             assert_eq!(zone.unwrap().name(), name.as_str());
         }

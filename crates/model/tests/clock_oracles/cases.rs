@@ -50,8 +50,6 @@ pub(crate) fn random(seed: u64, count: usize, group: usize) -> Vec<Case> {
     let zones: Vec<String> = TimeZoneDatabase::bundled()
         .available()
         .map(|name| name.to_string())
-        // The name stands for no zone, and Matins refuses it.
-        .filter(|name| name != "Factory")
         .collect();
     let zones: Vec<&str> = zones.iter().map(String::as_str).collect();
     let mut cases = Vec::with_capacity(count);
