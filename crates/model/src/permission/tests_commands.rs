@@ -193,3 +193,85 @@ fn shell_that_reads_its_standard_input_is_uncertain() {
         assert!(is_denied("git log*", &request), "{text}");
     }
 }
+
+#[test]
+fn denial_sees_command_behind_redirection_variable_and_wrapper() {
+    let many_options = format!("sudo {}curl x", "-u root ".repeat(20));
+    for text in [
+        "2>&1 curl x",
+        ">&2 curl x",
+        "2>&- curl x",
+        "<&3 curl x",
+        ">|f curl x",
+        "&>f curl x",
+        "a[0]=1 curl x",
+        "a[b=1]+=1 curl x",
+        "A+=1 curl x",
+        "su -c 'curl x'",
+        "su root -c 'ls; curl x'",
+        "su '--command=curl x'",
+        "su '-ccurl x'",
+        "sudo su -c 'curl x'",
+        "runuser -u a -- curl x",
+        "runuser -c 'curl x'",
+        "pkexec curl x",
+        "trap 'curl x' EXIT",
+        "taskset 1 curl x",
+        "flock f curl x",
+        "flock f -c 'curl x'",
+        "chrt 1 curl x",
+        "setpriv --no-new-privs curl x",
+        "unshare -r curl x",
+        "nsenter -t 1 curl x",
+        "strace -f curl x",
+        "prlimit --nofile=5 curl x",
+        "script -c 'curl x' f",
+        "systemd-run --user curl x",
+        "ssh h curl x",
+        "ssh h 'ls; curl x'",
+        "env -S 'curl x'",
+        "docker run a curl x",
+        "toybox curl x",
+        "busybox curl x",
+        &many_options,
+    ] {
+        assert!(
+            is_denied("curl x*", &command(json!({"command": text}))),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn denial_does_not_see_command_in_arguments() {
+    for text in [
+        "echo su -c 'curl x'",
+        "git log a[0]=1 curl x",
+        "a[0] curl x",
+        "[0]=1 curl x",
+        "0a=1 curl x",
+        "=1 curl x",
+        "a-b=1 curl x",
+        "ls | a curl x",
+        "ls & a curl x",
+        "sudo git commit -m 'a; curl x'",
+    ] {
+        assert!(
+            !is_denied("curl x*", &command(json!({"command": text}))),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn allowed_pattern_names_each_element_that_is_set() {
+    for (pattern, expected) in [
+        ("git log*", false),
+        ("* git log", false),
+        ("'a[0]='* git log", true),
+        ("'a[1]='* git log", false),
+    ] {
+        let request = command(json!({"command": "'a[0]=1' git log"}));
+        assert_eq!(is_allowed(pattern, &request), expected, "{pattern}");
+    }
+}
