@@ -4,7 +4,8 @@
 //! Agents, tools, webhooks and people write such characters into answers, titles, names and errors. Printed raw, they
 //! control a terminal or forge a line of the log. The escapes change only the shown text and never the stored one.
 //! Letters of every script stay as they are. A zero-width joiner is escaped even inside an emoji or a word, because a
-//! name with an invisible character looks like another one.
+//! name with an invisible character looks like another one. Only the two selectors that choose between the text and the
+//! picture of an emoji stay, because common emoji have one.
 
 use std::borrow::Cow;
 
@@ -13,20 +14,31 @@ use std::borrow::Cow;
 /// - control characters: C0 with newline and tab, DEL, C1;
 /// - line and paragraph separators;
 /// - characters that change the direction of text;
-/// - characters without a width, invisible operators, interlinear annotations and tags.
+/// - characters that show nothing: those that Unicode calls default ignorable, such as fillers, selectors of variations and
+///   tags, the controls of music and of annotations, and the blank Braille pattern.
 pub const fn is_escaped(letter: char) -> bool {
     matches!(
         letter,
         '\0'..='\u{1f}'
             | '\u{7f}'..='\u{9f}'
+            | '\u{ad}'
+            | '\u{34f}'
             | '\u{61c}'
-            | '\u{180e}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
             | '\u{200b}'..='\u{200f}'
             | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}'
+            | '\u{2800}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0d}'
             | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
     )
 }
 
@@ -139,6 +151,13 @@ mod tests {
                 r"\u{e0001}\u{e0041}\u{e007f}",
             ),
             ("👩\u{200d}💻", r"👩\u{200d}💻"),
+            ("a\u{ad}\u{34f}\u{180b}", r"a\u{ad}\u{34f}\u{180b}"),
+            (
+                "\u{115f}\u{1160}\u{3164}\u{ffa0}\u{2800}",
+                r"\u{115f}\u{1160}\u{3164}\u{ffa0}\u{2800}",
+            ),
+            ("\u{fe00}\u{e0101}", r"\u{fe00}\u{e0101}"),
+            ("\u{17b4}\u{1bca0}\u{1d173}", r"\u{17b4}\u{1bca0}\u{1d173}"),
         ] {
             assert_eq!(escape_text(text), shown);
             assert_eq!(escape_line(text), shown);
