@@ -60,7 +60,11 @@ fn goal_start_refuses_bad_input_and_makes_nothing() {
         (&["--team", &broken], 2, "broken.toml:1:"),
         (&["--team", "absent.toml"], 6, "absent.toml"),
         (&["--team", "reserach"], 2, "did you mean `research`?"),
-        (&["--team", &unknown_agent], 3, "agent `nobody` not found"),
+        (
+            &["--team", &unknown_agent],
+            2,
+            "agent.toml:9:1: invalid `seats[1].agent = \"nobody\"`: there is no such agent; accepted are claude, codex",
+        ),
         (&["--agent", "nobody"], 3, "agent `nobody` not found"),
         (&["--limit", "turn=5"], 2, "did you mean `turns`?"),
         (&["--limit", "turns=0"], 2, "accepted are 1 to 100000"),
