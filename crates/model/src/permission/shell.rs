@@ -12,6 +12,9 @@ const MAX_NESTED_SHELLS: usize = 8;
 const MAX_COMMANDS: usize = 4096;
 const MAX_COMMAND_BYTES: usize = 4 << 20;
 
+/// The most words at the front of a command that may be the options of a program which starts another one.
+const MAX_WRAPPER_WORDS: usize = 16;
+
 /// Shells that take a script after `-c`.
 const SHELLS: [&str; 8] = ["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "rbash"];
 
@@ -22,78 +25,10 @@ const OTHER_SHELLS: [&str; 6] = ["fish", "csh", "tcsh", "pwsh", "nu", "busybox"]
 const SHELL_FOLDERS: [&str; 4] = ["", "/bin/", "/usr/bin/", "/usr/local/bin/"];
 
 /// Programs and keywords of a shell in front of another command.
-const WRAPPERS: [&str; 66] = [
-    "!",
-    "builtin",
-    "busybox",
-    "bwrap",
-    "chroot",
-    "chrt",
-    "command",
-    "coproc",
-    "dbus-run-session",
-    "do",
-    "doas",
-    "docker",
-    "elif",
-    "else",
-    "env",
-    "eval",
-    "exec",
-    "fakeroot",
-    "find",
-    "firejail",
-    "flock",
-    "gdb",
-    "gosu",
-    "if",
-    "ionice",
-    "kubectl",
-    "ltrace",
-    "nerdctl",
-    "nice",
-    "nohup",
-    "nsenter",
-    "numactl",
-    "parallel",
-    "perf",
-    "pkexec",
-    "podman",
-    "prlimit",
-    "proxychains",
-    "proxychains4",
-    "run0",
-    "runuser",
-    "script",
-    "setarch",
-    "setpriv",
-    "setsid",
-    "ssh",
-    "start-stop-daemon",
-    "stdbuf",
-    "strace",
-    "su",
-    "su-exec",
-    "sudo",
-    "systemd-run",
-    "taskset",
-    "then",
-    "time",
-    "timeout",
-    "torsocks",
-    "toybox",
-    "trap",
-    "unshare",
-    "until",
-    "watch",
-    "while",
-    "xargs",
-    "xvfb-run",
-];
-
-/// The wrappers among [`WRAPPERS`] that take a text for a shell, such as `su -c TEXT` and `trap TEXT EXIT`.
-const TEXT_WRAPPERS: [&str; 9] = [
-    "env", "flock", "parallel", "runuser", "script", "ssh", "su", "trap", "watch",
+const WRAPPERS: [&str; 28] = [
+    "!", "builtin", "chroot", "command", "coproc", "do", "doas", "elif", "else", "env", "eval",
+    "exec", "find", "if", "ionice", "nice", "nohup", "parallel", "setsid", "stdbuf", "sudo",
+    "then", "time", "timeout", "until", "watch", "while", "xargs",
 ];
 
 /// Splits a text into words as a shell does. Returns `None` if a shell might do anything else with the text than run
@@ -211,23 +146,16 @@ fn base_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-/// Returns the name of the variable, or of the element of an array, that a word in front of a command sets, with
-/// its `=`.
+/// Returns the name of the variable that a word in front of a command sets, with its `=`.
 pub(super) fn assigned_variable(word: &str) -> Option<&str> {
-    let after_name = word.trim_start_matches(|it: char| it.is_ascii_alphanumeric() || it == '_');
-    if after_name.len() == word.len() || word.starts_with(|it: char| it.is_ascii_digit()) {
-        return None;
-    }
-    let after_element = match after_name.strip_prefix('[') {
-        Some(subscript) => {
-            let end = subscript.find("]=").or_else(|| subscript.find("]+="))?;
-            &subscript[end + 1..]
-        }
-        None => after_name,
-    };
-    let sign = after_element.strip_prefix('+').unwrap_or(after_element);
-    let value = sign.strip_prefix('=')?;
-    Some(&word[..word.len() - value.len()])
+    let (name, _) = word.split_once('=')?;
+    let plain = name.strip_suffix('+').unwrap_or(name);
+    let is_name = !plain.is_empty()
+        && !plain.starts_with(|it: char| it.is_ascii_digit())
+        && plain
+            .chars()
+            .all(|it| it.is_ascii_alphanumeric() || it == '_');
+    is_name.then(|| &word[..=name.len()])
 }
 
 /// The words of the commands that a shell might run.
@@ -284,16 +212,16 @@ impl CommandSearch {
         let Some(program) = command.first() else {
             return Some(());
         };
+        self.add(command)?;
         // 2. The commands that a program such as `sudo` starts. Its options are unknown, so each word may be the
         // first.
-        let is_wrapper = WRAPPERS.contains(&base_name(program));
-        let starts = if is_wrapper { command.len() } else { 1 };
-        for start in 0..starts {
-            self.add(&command[start..])?;
-            self.add_texts_of_wrapper(&command[start..], depth)?;
-        }
-        if base_name(program) == "eval" {
-            self.add_text(&command[1..].join(" "), depth + 1)?;
+        if WRAPPERS.contains(&base_name(program)) {
+            for start in 1..command.len().min(MAX_WRAPPER_WORDS) {
+                self.add(&command[start..])?;
+            }
+            if base_name(program) == "eval" {
+                self.add_text(&command[1..].join(" "), depth + 1)?;
+            }
         }
         // 3. The scripts of shells, wherever a shell is named.
         for start in 0..command.len() {
@@ -301,32 +229,11 @@ impl CommandSearch {
                 ShellCall::Program => {}
                 ShellCall::Script(script) => self.add_text(script, depth + 1)?,
                 ShellCall::Uncertain => {
-                    for word in &command[start + 1..] {
+                    for word in command[start..].iter().skip(1).take(MAX_WRAPPER_WORDS) {
                         self.add_text(word, depth + 1)?;
                     }
                 }
             }
-        }
-        Some(())
-    }
-
-    /// Adds the commands in the words of a program that may take a text for a shell, also behind an option, such as
-    /// `--command=TEXT` and `-cTEXT`.
-    fn add_texts_of_wrapper(&mut self, command: &[String], depth: usize) -> Option<()> {
-        if !TEXT_WRAPPERS.contains(&base_name(&command[0])) {
-            return Some(());
-        }
-        for word in &command[1..] {
-            self.add_text(word, depth + 1)?;
-            let Some(option) = word.strip_prefix('-') else {
-                continue;
-            };
-            if let Some((_, text)) = option.split_once('=') {
-                self.add_text(text, depth + 1)?;
-            }
-            let mut text = option.chars();
-            text.next();
-            self.add_text(text.as_str(), depth + 1)?;
         }
         Some(())
     }
@@ -419,9 +326,7 @@ fn cut(text: &str, heeds_quotes: bool) -> (Vec<Piece<'_>>, bool) {
             follows_redirection,
         });
         start = at + character.len_utf8();
-        // The second character of `>&` and `>|` belongs to the redirection.
-        follows_redirection = matches!(character, '<' | '>')
-            || (matches!(character, '&' | '|') && matches!(previous, '<' | '>'));
+        follows_redirection = matches!(character, '<' | '>');
     }
     pieces.push(Piece {
         text: &text[start..],
