@@ -56,9 +56,12 @@ fn millis(instant: Timestamp) -> u64 {
 /// name.
 pub const MIN_ID_PREFIX_DIGITS: usize = 4;
 
+/// The number of digits from which a text with a kind looks like an ID in a list.
+const SHOWN_ID_DIGITS: usize = 8;
+
 /// Returns `true` if a text has the form of an ID of any kind, in capital or small letters: a full one, with or without
-/// the kind before the underscore, or a kind with the first digits (`ses_0199ab`), as lists show IDs. A name of this form
-/// could be taken for the ID of another object.
+/// the kind before the underscore, or a kind with the first digits of an ID of these years (`ses_01a222ad`), as lists show
+/// IDs. A name of this form could be taken for the ID of another object.
 pub fn has_id_form(text: &str) -> bool {
     match text.split_once('_') {
         Some((kind, rest)) if PREFIXES.iter().any(|it| it.eq_ignore_ascii_case(kind)) => {
@@ -68,10 +71,12 @@ pub fn has_id_form(text: &str) -> bool {
     }
 }
 
-/// Returns `true` if a text has the form of the first digits of a UUID, with or without hyphens.
+/// Returns `true` if a text has the form of the first digits of an ID, with or without hyphens: the IDs of the years 2004 to
+/// 2039 begin with `01`. A shorter or another text is allowed, because keys such as `run_20261128` are common.
 fn has_prefix_form(text: &str) -> bool {
     let digits = text.bytes().filter(|byte| *byte != b'-').count();
-    (MIN_ID_PREFIX_DIGITS..=32).contains(&digits)
+    (SHOWN_ID_DIGITS..=32).contains(&digits)
+        && text.starts_with("01")
         && text
             .bytes()
             .all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
@@ -314,7 +319,9 @@ mod tests {
             "run_",
             "run_1",
             "run_019",
-            "run_0199x",
+            "run_0199ab0",
+            "run_01a222adx",
+            "run_20261128",
             "task_list",
             "foo_0199ab",
             "0199ab",
@@ -333,7 +340,12 @@ mod tests {
     #[test]
     fn kind_with_first_digits_has_id_form() {
         for prefix in PREFIXES {
-            for digits in ["0199", "01a222adb432", "01A222ADB432", "01a222ad-b432-7"] {
+            for digits in [
+                "01a222ad",
+                "01a222adb432",
+                "01A222ADB432",
+                "01a222ad-b432-7",
+            ] {
                 let short = format!("{prefix}_{digits}");
                 assert!(has_id_form(&short), "{short}");
                 assert!(has_id_form(&short.to_uppercase()), "{short}");

@@ -2,7 +2,7 @@
 //!
 //! **Invariants:** a full ID finds the object with that ID, whatever the names of other objects are; see
 //! [`Reference`]. An ID prefix that matches more than one object is refused with [`Error::Ambiguous`], never resolved to
-//! the first match. So is a text that is the name of one object and an ID prefix of another.
+//! the first match. So is a text that is the name of one object and, with a kind, an ID prefix of another.
 
 use std::str::FromStr;
 
@@ -69,10 +69,10 @@ impl Service {
             // A corrupt automation has the ID, which the list below finds. Do not look for the name, because another
             // automation may have it.
             Some(Err(error)) if !matches!(error, store::Error::NotFound { .. }) => {}
-            // The lookup fails for a corrupt automation, so its error is ignored. A name that is an ID prefix, too, may
-            // be ambiguous, which only the list tells.
+            // The lookup fails for a corrupt automation, so its error is ignored. A name with a kind that is an ID prefix,
+            // too, may be ambiguous, which only the list tells.
             _ => {
-                if range.is_none()
+                if (range.is_none() || !given.contains('_'))
                     && let Some(name) = reference.name()
                     && let Ok(Some(named)) = self.store.automation_by_name(self.tenant, name).await
                 {
@@ -310,7 +310,8 @@ fn unique_match<T: Copy + ToString>(
     }
 }
 
-/// Refuses a text that names the object `named`, if it is also a prefix of another object's ID.
+/// Refuses a text that names the object `named`, if it is also a prefix of another object's ID, as lists show it. Digits
+/// without a kind are the name, because such names are allowed, and all IDs of a month begin with the same digits.
 fn refuse_other_match<T: Copy + PartialEq + ToString>(
     what: &'static str,
     given: &str,
@@ -318,8 +319,8 @@ fn refuse_other_match<T: Copy + PartialEq + ToString>(
     matching: &[T],
 ) -> Result<(), Error> {
     match matching.iter().find(|id| **id != named) {
-        Some(other) => Err(ambiguous(what, given, [named, *other])),
-        None => Ok(()),
+        Some(other) if given.contains('_') => Err(ambiguous(what, given, [named, *other])),
+        _ => Ok(()),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::{
     database::{Param, Row, Statement, Tx},
 };
 
-/// Makes PostgreSQL keep one plan for all parameters of each of the next statements of the transaction. For the claim and the
+/// Makes PostgreSQL keep one plan by indexes alone for all parameters of each of the next statements of the transaction. For the claim and the
 /// looks of the scheduler, planning takes longer than execution, and the plan is always the same. Other statements are
 /// planned as usual, because their best plan depends on the sizes of their tables.
 pub(crate) async fn keep_generic_plans(tx: &mut Tx) -> Result<(), Error> {

@@ -73,7 +73,8 @@ impl SchedulerStatus {
 }
 
 impl Store {
-    /// Reads the pending work of the scheduler. It is a single statement, because an idle server runs nothing else.
+    /// Reads the pending work of the scheduler. It is a single statement, and on PostgreSQL one for its plan, because an idle
+    /// server runs nothing else.
     #[boxed]
     pub async fn scheduler_status(&self, now: Timestamp) -> Result<SchedulerStatus, Error> {
         let online_since = now.saturating_sub(limits::SERVER_OFFLINE_AFTER);

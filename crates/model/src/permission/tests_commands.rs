@@ -110,6 +110,23 @@ fn command_with_unknown_field_is_uncertain() {
             json!({"command": "git log", "environment_vars": ["GIT_PAGER=curl"]}),
             false,
         ),
+        // A variable may have the name of a harmless field, and another one that of a command.
+        (
+            json!({"command": "git log", "env": {"PATH": "/x", "PROMPT_COMMAND": "git log"}}),
+            false,
+        ),
+        (
+            json!({"env": {"PATH": "/x", "PROMPT_COMMAND": "git log"}, "input": {"command": "git log"}}),
+            false,
+        ),
+        (
+            json!({"command": "git log", "x": {"PATH": "/x", "PROMPT_COMMAND": "git log"}}),
+            false,
+        ),
+        (
+            json!({"command": "git log", "started_at_ms": 1, "server": "x"}),
+            true,
+        ),
         (
             json!({"command": "git log", "variables": {"GIT_PAGER": "curl"}}),
             false,

@@ -21,15 +21,22 @@ const LIST_FIELDS: [&str; 3] = ["cmds", "commands", "scripts"];
 /// The ends of the names of fields with more words of the command beside them.
 const ARGUMENT_FIELD_ENDS: [&str; 4] = ["args", "arguments", "parameters", "params"];
 
+/// The beginnings of the names of fields with variables, whose own names may be those of harmless fields, such as `PATH`.
+const VARIABLE_FIELDS: [&str; 2] = ["env", "var"];
+
+/// The highest number of fields of arguments with which a command is tried one by one.
+const MAX_ARGUMENT_FIELDS: usize = 8;
+
 /// The fields that do not change what a command beside, above or below them does. All other fields may hold variables,
 /// an input or another program.
-const HARMLESS_FIELDS: [&str; 60] = [
+const HARMLESS_FIELDS: [&str; 63] = [
     "approvalid",
     "approvedexecpolicyamendment",
     "availabledecisions",
     "background",
     "blocking",
     "callid",
+    "completedatms",
     "currentworkingdirectory",
     "cwd",
     "description",
@@ -62,8 +69,10 @@ const HARMLESS_FIELDS: [&str; 60] = [
     "risklevelreason",
     "runinbackground",
     "securityrisk",
+    "server",
     "sessionid",
     "source",
+    "startedatms",
     "summary",
     "threadid",
     "timeout",
@@ -161,9 +170,10 @@ pub(super) fn find_commands(input: &Value) -> Vec<Command> {
     while let Some(value) = pending.pop() {
         match value {
             Value::Object(fields) => {
+                let arguments = arguments_in(fields);
                 for (name, value) in fields {
                     let commands = commands_of_field(name, value).into_iter();
-                    found.extend(commands.flat_map(|it| with_neighbours(it, fields)));
+                    found.extend(commands.flat_map(|it| with_arguments_of(it, &arguments)));
                     pending.push(value);
                 }
             }
@@ -191,7 +201,9 @@ fn unknown_values(input: &Value) -> Vec<&Value> {
                     let is_known = is_command_field((name, value))
                         || is_harmless(name)
                         || (has_own_command && is_argument_field(name));
-                    if is_known || has_command(value) {
+                    // A field without a command of its own may hold the command, unless it stands beside one.
+                    let may_hold = !has_own_command && !is_variable_field(name);
+                    if is_known || (may_hold && has_command(value)) {
                         pending.push((value, is_known));
                     } else if !is_unset(value) {
                         found.push(value);
@@ -208,6 +220,13 @@ fn unknown_values(input: &Value) -> Vec<&Value> {
 
 fn is_harmless(name: &str) -> bool {
     HARMLESS_FIELDS.contains(&plain_name(name).as_str())
+}
+
+fn is_variable_field(name: &str) -> bool {
+    let name = plain_name(name);
+    VARIABLE_FIELDS
+        .iter()
+        .any(|beginning| name.starts_with(beginning))
 }
 
 fn is_argument_field(name: &str) -> bool {
@@ -305,23 +324,27 @@ fn command_of_value(value: &Value) -> Command {
     }
 }
 
+/// Returns the arguments in the fields beside a command.
+fn arguments_in(fields: &Map<String, Value>) -> Vec<&Value> {
+    let arguments = fields
+        .iter()
+        .filter(|(name, value)| is_argument_field(name) && !is_empty(value));
+    arguments.map(|(_, value)| value).collect()
+}
+
 /// Returns a command with the arguments beside it. A command with several fields of arguments is uncertain, because an
 /// agent may pass any of them.
-fn with_neighbours(command: Command, fields: &Map<String, Value>) -> Vec<Command> {
-    let arguments: Vec<&Value> = fields
-        .iter()
-        .filter(|(name, value)| is_argument_field(name) && !is_empty(value))
-        .map(|(_, value)| value)
-        .collect();
+fn with_arguments_of(command: Command, arguments: &[&Value]) -> Vec<Command> {
+    if arguments.is_empty() {
+        return vec![command];
+    }
     let mut found: Vec<Command> = arguments
         .iter()
+        .take(MAX_ARGUMENT_FIELDS)
         .map(|arguments| with_arguments(&command, arguments))
         .collect();
     if arguments.len() > 1 {
-        found.push(unreadable(command.raw_texts(), &arguments));
-    }
-    if arguments.is_empty() {
-        found.push(command);
+        found.push(unreadable(command.raw_texts(), arguments));
     }
     found
 }

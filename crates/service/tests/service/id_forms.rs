@@ -248,6 +248,11 @@ async fn name_that_is_prefix_of_other_id_is_ambiguous() {
         assert_eq!(found.unwrap(), id);
     }
 
+    // Digits without a kind are the name.
+    let digits = automation.to_string()[4..12].to_owned();
+    let named = world.old_automation(&digits).await;
+    assert_eq!(world.service.automation_id(&digits).await.unwrap(), named);
+
     let session = world.conversation().await.id;
     let key = session.to_string()[..28].to_owned();
     let keyed = world.old_session(&key).await;
@@ -293,7 +298,7 @@ async fn new_name_in_form_of_id_is_refused() {
         own.to_string(),
         // So are the first digits of an ID, as lists show it.
         format!("ses_{}", &simple[..12]),
-        "AUT_0199".to_owned(),
+        "AUT_01A222AD".to_owned(),
     ] {
         assert_refused(
             service.create_automation(&named(&name), None).await,
@@ -327,7 +332,8 @@ async fn new_name_in_form_of_id_is_refused() {
         assert_refused(token, "name", &name);
     }
     for name in [
-        "aut_019",
+        "aut_0199",
+        "run_20261128",
         "ses_1",
         "0199ab",
         "face",

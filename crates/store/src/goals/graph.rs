@@ -40,6 +40,8 @@ pub(crate) struct Goal {
     /// The seats, in the order of the team.
     pub(crate) seats: Vec<SeatId>,
     pub(crate) session_status: SessionStatus,
+    /// `true` if an agent had asked a question that had no answer when the goal was read.
+    pub(crate) has_question: bool,
     /// The deadline that is set.
     pub(crate) deadline: Option<(Deadline, Timestamp)>,
     /// The reasons for which the last reports of tasks were refused, such as their plans.
@@ -123,6 +125,7 @@ pub(crate) async fn read_goal(tx: &mut Tx, session: SessionId) -> Result<Option<
         tasks: ids,
         seats,
         session_status: row.parse("session_state")?,
+        has_question: row.get("has_question")?,
         deadline,
         refusals,
         row,

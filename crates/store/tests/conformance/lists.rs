@@ -252,7 +252,7 @@ pub(crate) async fn session_keys_in_form_of_id_are_listed_within_tenant(db: &Tes
         uuid.to_string(),
         uuid.simple().to_string(),
         format!("urn:uuid:{uuid}"),
-        "ses_0199".to_owned(),
+        "ses_01a222ad".to_owned(),
     ] {
         expected.push(create(key).await);
     }

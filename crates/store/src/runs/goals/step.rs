@@ -189,7 +189,9 @@ pub(super) async fn move_goal(
     let starts: Vec<Start> = found.starts.into_values().collect();
     starts::insert_starts(store, tx, log, goal, &starts, now).await?;
     promote_after(tx, log, found.freed, BTreeSet::new(), now).await?;
-    stop::void_questions(tx, log, goal.session, now).await?;
+    if goal.has_question {
+        stop::void_questions(tx, log, goal.session, now).await?;
+    }
     // 4. Close the session of a goal that is over.
     if goal.graph.goal().is_over() && !state_before.is_over() {
         stop::close_session(tx, log, goal, now).await?;
