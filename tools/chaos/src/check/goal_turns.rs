@@ -121,7 +121,8 @@ pub(super) fn check_order(
 
 /// Checks that each run had one prompt at most, and that no prompt was repeated after its turn had succeeded. A retry of a
 /// failed task may have the same prompt, so that a repetition is valid if the task failed between the two runs. A reminder
-/// names nothing but the missing call, so that each round of a task may have the same one: it is about the turn before.
+/// names nothing but the missing call, so that each round of a task may have the same one: it is about the turn before. A judge
+/// whose turn ended without a verdict gets the same review once more.
 pub(super) fn check_repetitions(
     check: &mut Check,
     history: &History,
@@ -134,6 +135,14 @@ pub(super) fn check_repetitions(
         let has_same_text = |other: &&Turn<'_>| other.text == turn.text;
         let same: Vec<_> = if turn.run.task_prompt.as_deref() == Some("reminder") {
             before.rev().take_while(has_same_text).collect()
+        } else if turn.run.is_review {
+            // A judge without a verdict judges again. After a verdict, another turn or the end of the task follows.
+            let earlier = before.rev().skip_while(|other| {
+                has_same_text(other)
+                    && other.run.id != turn.run.id
+                    && other.run.status == "succeeded"
+            });
+            earlier.filter(has_same_text).collect()
         } else {
             before.filter(has_same_text).collect()
         };

@@ -352,6 +352,31 @@ mod tests {
         assert!(!found.holds(), "{found:?}");
     }
 
+    /// Adds a turn that reviews `c` after the turn `before`.
+    fn review(history: &mut History, number: u32, before: u32, text: &str) {
+        history.runs.push(Run {
+            task_prompt: Some("review".into()),
+            is_review: true,
+            ..run(number, "c", "succeeded")
+        });
+        let prompted = entry(number, PromptLogKind::Prompted, text);
+        let log = &mut history.prompt_log;
+        let place = log.iter().rposition(|it| it.pid == before).unwrap() + 1;
+        log.splice(place..place, [prompted, entry(number, end(), "")]);
+    }
+
+    #[test]
+    fn goal_check_accepts_second_review_after_one_without_verdict() {
+        let (mut history, goals) = reviewed_history();
+        review(&mut history, 21, 12, "Turn 12 of c.");
+        let found = check(&history, &goals);
+        assert!(found.holds(), "{found:?}");
+        // Another turn has followed the verdict.
+        review(&mut history, 22, 13, "Turn 12 of c.");
+        let found = check(&history, &goals);
+        assert!(!found.holds(), "{found:?}");
+    }
+
     #[test]
     fn goal_check_without_goals_fails() {
         assert!(!check(&History::default(), &GoalHistory::default()).holds());
