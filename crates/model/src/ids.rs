@@ -52,10 +52,6 @@ fn millis(instant: Timestamp) -> u64 {
     u64::try_from(instant.as_microsecond() / 1000).unwrap_or(0)
 }
 
-/// The length of the shortest ID prefix that finds an object, in hexadecimal digits. A shorter one is more likely a
-/// name.
-pub const MIN_ID_PREFIX_DIGITS: usize = 4;
-
 /// The number of digits from which a text with a kind looks like an ID in a list.
 const SHOWN_ID_DIGITS: usize = 8;
 

@@ -38,7 +38,7 @@ pub(crate) fn validate_new_name(
     let name = validate_name(field, given)?;
     if before != Some(given) && model::has_id_form(given) {
         let problem = "it has the form of an ID; accepted are names that are neither a UUID, with or without the kind \
-                       of an ID before it, nor such a kind with 4 or more hexadecimal digits, such as `ses_0199`";
+                       of an ID before it, nor such a kind with the first digits of an ID, such as `ses_01a222ad`";
         return Err(Error::invalid(field, given, problem));
     }
     Ok(name)

@@ -7,8 +7,7 @@
 use std::str::FromStr;
 
 use model::{
-    AgentId, ApprovalId, ArtifactId, AutomationId, MIN_ID_PREFIX_DIGITS, QuestionId, RunId, SeatId,
-    SessionId, TokenId,
+    AgentId, ApprovalId, ArtifactId, AutomationId, QuestionId, RunId, SeatId, SessionId, TokenId,
     agent::Agent,
     entity::{Automation, Session},
     nearest::nearest,
@@ -16,6 +15,9 @@ use model::{
 use uuid::Uuid;
 
 use crate::{Error, Service, boxed};
+
+/// The length of the shortest ID prefix, in hexadecimal digits. A shorter one is more likely a name.
+const MIN_PREFIX_DIGITS: usize = 4;
 
 impl Service {
     /// Returns the ID of the session with this ID, key or ID prefix.
@@ -72,7 +74,7 @@ impl Service {
             // The lookup fails for a corrupt automation, so its error is ignored. A name with a kind that is an ID prefix,
             // too, may be ambiguous, which only the list tells.
             _ => {
-                if (range.is_none() || !given.contains('_'))
+                if !(range.is_some() && has_kind(given))
                     && let Some(name) = reference.name()
                     && let Ok(Some(named)) = self.store.automation_by_name(self.tenant, name).await
                 {
@@ -284,7 +286,7 @@ impl IdRange {
             .unwrap_or(given);
         let digits = bare.replace('-', "");
         let hexadecimal = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if !hexadecimal || !(MIN_ID_PREFIX_DIGITS..=32).contains(&digits.len()) {
+        if !hexadecimal || !(MIN_PREFIX_DIGITS..=32).contains(&digits.len()) {
             return None;
         }
         Some(Self {
@@ -310,6 +312,11 @@ fn unique_match<T: Copy + ToString>(
     }
 }
 
+/// Returns `true` if an ID prefix has its kind in front, as lists show it: nothing else of a prefix is an underscore.
+fn has_kind(prefix: &str) -> bool {
+    prefix.contains('_')
+}
+
 /// Refuses a text that names the object `named`, if it is also a prefix of another object's ID, as lists show it. Digits
 /// without a kind are the name, because such names are allowed, and all IDs of a month begin with the same digits.
 fn refuse_other_match<T: Copy + PartialEq + ToString>(
@@ -319,7 +326,7 @@ fn refuse_other_match<T: Copy + PartialEq + ToString>(
     matching: &[T],
 ) -> Result<(), Error> {
     match matching.iter().find(|id| **id != named) {
-        Some(other) if given.contains('_') => Err(ambiguous(what, given, [named, *other])),
+        Some(other) if has_kind(given) => Err(ambiguous(what, given, [named, *other])),
         _ => Ok(()),
     }
 }

@@ -5,9 +5,9 @@ use crate::{
     database::{Param, Row, Statement, Tx},
 };
 
-/// Makes PostgreSQL keep one plan by indexes alone for all parameters of each of the next statements of the transaction. For the claim and the
-/// looks of the scheduler, planning takes longer than execution, and the plan is always the same. Other statements are
-/// planned as usual, because their best plan depends on the sizes of their tables.
+/// Makes PostgreSQL keep one plan, by indexes alone, for all parameters of each of the next statements of the transaction.
+/// For the claim and the looks of the scheduler, planning takes longer than execution, and the plan is always the same.
+/// Other statements are planned as usual, because their best plan depends on the sizes of their tables.
 pub(crate) async fn keep_generic_plans(tx: &mut Tx) -> Result<(), Error> {
     if tx.keeps_plans() {
         tx.fetch_one(sql_of_postgres!("plans/force_generic"), params![])
@@ -16,7 +16,7 @@ pub(crate) async fn keep_generic_plans(tx: &mut Tx) -> Result<(), Error> {
     Ok(())
 }
 
-/// Runs one statement with such a plan.
+/// Runs one statement with such a plan. The later statements of the transaction are planned as usual.
 pub(crate) async fn fetch_with_generic_plan(
     tx: &mut Tx,
     statement: &'static Statement,

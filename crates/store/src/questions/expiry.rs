@@ -80,9 +80,8 @@ pub(super) async fn expire_one(
     Ok(true)
 }
 
-/// Sends the answer to a question to its seat: as the next turn of the task that asked it if that waits for it, or as a message
-/// of a person if no task asked.
-/// The caller must hold the lock of the seat, and those of all seats of its goal.
+/// Sends the answer to a question to its seat: as the next turn of the task that asked it and waits for it, or as a message of
+/// a person if no task asked. The caller must hold the lock of the seat, and those of all seats of its goal.
 pub(super) async fn send_to_seat(
     store: &Store,
     tx: &mut Tx,

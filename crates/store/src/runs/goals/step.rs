@@ -185,7 +185,8 @@ pub(super) async fn move_goal(
         tx.execute(sql!("staged_tasks/delete"), params![goal.session])
             .await?;
     }
-    // 3. Start the turns. Seats whose waiting run was cancelled may have other inputs.
+    // 3. Start the turns. Seats whose waiting run was cancelled may have other inputs. Void the questions that no task and no
+    // turn waits for any more.
     let starts: Vec<Start> = found.starts.into_values().collect();
     starts::insert_starts(store, tx, log, goal, &starts, now).await?;
     promote_after(tx, log, found.freed, BTreeSet::new(), now).await?;
