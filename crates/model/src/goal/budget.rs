@@ -95,7 +95,9 @@ mod tests {
             assert_eq!(budget.level(&used), level, "{used:?}");
         }
         let none = GoalBudget::default();
-        assert!(none.is_none() && !budget.is_none());
+        let (mut tokens, mut cost) = (budget.clone(), budget);
+        (tokens.cost, cost.tokens) = (None, None);
+        assert!(none.is_none() && !tokens.is_none() && !cost.is_none());
         assert_eq!(none.level(&usage(u64::MAX, &[])), BudgetLevel::Enough);
     }
 

@@ -242,8 +242,11 @@ fn two_failed_checks_of_the_goal_are_stuck() {
     game.end("worker-1", TurnEnd::Reported);
     assert_eq!(game.reason("a"), "result");
     assert_eq!(game.turn("judge-1"), "check check#1");
+    let roles = [JUDGE, PLANNER].map(|it| game.graph.team.role(it));
     game.send_back(vec![blocker("f1")]);
     assert_eq!(game.turn("planner-1"), "replan plan#2");
+    let of_tasks = ["check#1", "plan#2"].map(|it| Some(game.task(it).role));
+    assert_eq!(of_tasks, roles);
     game.plan(vec![work("b", &[])]);
     game.end("worker-1", TurnEnd::Reported);
     assert_eq!(game.turn("judge-1"), "check check#2");

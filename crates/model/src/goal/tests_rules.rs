@@ -1,6 +1,7 @@
 //! The life of a goal: readiness, propagation, order of turns, limits, pauses and ends.
 
 use super::{tests_support::*, *};
+use crate::lifecycle::Lifecycle;
 
 fn optional(task: NewTask) -> NewTask {
     NewTask {
@@ -244,6 +245,18 @@ fn goal_that_a_person_changes_after_its_report_is_reported_again() {
 }
 
 #[test]
+fn later_plan_without_change_is_no_new_version() {
+    let mut game = Game::planned(team(1, Some(Reviews::Goal)), vec![work("a", &[])]);
+    game.end("worker-1", TurnEnd::Reported);
+    game.send_back(vec![blocker("f1")]);
+    assert_eq!(game.turn("planner-1"), "replan plan#2");
+    game.plan_by_person(Vec::new());
+    game.plan(Vec::new());
+    assert_eq!(game.status("plan#2"), TaskStatus::Done);
+    assert_eq!(game.graph.plan_version(), 1);
+}
+
+#[test]
 fn accepted_failed_task_releases_its_successors() {
     let mut game = Game::planned(team(1, None), vec![work("a", &[]), work("b", &["a"])]);
     fail(&mut game, "worker-1");
@@ -321,4 +334,23 @@ fn active_goal_with_nothing_under_way_is_not_alive() {
     assert!(!game.graph.is_alive());
     game.graph.goal = GoalState::Paused(PauseReason::Person);
     assert!(game.graph.is_alive());
+}
+
+#[test]
+fn goal_moves_along_its_diagram_alone() {
+    let edges = [
+        "[*] --> draft",
+        "draft --> active: enable",
+        "draft --> failed: fail",
+        "active --> paused: pause",
+        "active --> done: complete",
+        "active --> failed: fail",
+        "paused --> active: resume",
+        "paused --> failed: fail",
+        "done --> [*]",
+        "failed --> [*]",
+    ];
+    let diagram = <GoalStatus as Lifecycle>::diagram();
+    let drawn: Vec<&str> = diagram.lines().skip(1).map(str::trim).collect();
+    assert_eq!(drawn, edges);
 }
