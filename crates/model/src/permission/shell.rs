@@ -192,7 +192,8 @@ impl CommandSearch {
         });
         for piece in pieces {
             let words = shlex::split(piece.text).unwrap_or_else(|| loose_words(piece.text));
-            // A redirection in front of a command begins with the name of the file: `>log curl example.org`.
+            // A redirection in front of a command begins with the name of the file or the number of the descriptor:
+            // `>log curl example.org`, `2>&1 curl example.org`.
             if piece.follows_redirection && words.len() > 1 {
                 self.add_words(&words[1..], depth)?;
             }
@@ -325,8 +326,10 @@ fn cut(text: &str, heeds_quotes: bool) -> (Vec<Piece<'_>>, bool) {
             text: &text[start..at],
             follows_redirection,
         });
+        // The second character of `>&`, `<&` and `>|` belongs to the redirection.
+        let is_second = follows_redirection && at == start && matches!(character, '&' | '|');
+        follows_redirection = is_second || matches!(character, '<' | '>');
         start = at + character.len_utf8();
-        follows_redirection = matches!(character, '<' | '>');
     }
     pieces.push(Piece {
         text: &text[start..],

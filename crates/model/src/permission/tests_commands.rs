@@ -210,3 +210,37 @@ fn shell_that_reads_its_standard_input_is_uncertain() {
         assert!(is_denied("git log*", &request), "{text}");
     }
 }
+
+#[test]
+fn denial_sees_command_behind_redirection() {
+    for text in [
+        "2>&1 curl x",
+        "2>& 1 curl x",
+        ">&2 curl x",
+        "2>&- curl x",
+        "<&3 curl x",
+        ">|f curl x",
+        "2>>f 1>&2 curl x",
+        "&>f curl x",
+        "<>f curl x",
+        "<<<word curl x",
+        "2>&1 A=b curl x",
+        "if 2>&1 curl x; then ls; fi",
+        "ls; >&2 sudo curl x",
+    ] {
+        let request = command(json!({"command": text}));
+        assert!(is_denied("curl x*", &request), "{text}");
+    }
+    for text in [
+        "ls 2>&1 | a curl x",
+        "ls >&2 && a curl x",
+        "ls & a curl x",
+        "ls | a curl x",
+        "ls |& a curl x",
+        "ls >f || a curl x",
+        "echo '2>&1 curl x'",
+    ] {
+        let request = command(json!({"command": text}));
+        assert!(!is_denied("curl x*", &request), "{text}");
+    }
+}
