@@ -149,13 +149,26 @@ fn base_name(program: &str) -> &str {
 /// Returns the name of the variable that a word in front of a command sets, with its `=`.
 pub(super) fn assigned_variable(word: &str) -> Option<&str> {
     let (name, _) = word.split_once('=')?;
-    let plain = name.strip_suffix('+').unwrap_or(name);
-    let is_name = !plain.is_empty()
-        && !plain.starts_with(|it: char| it.is_ascii_digit())
-        && plain
+    is_variable_name(name.strip_suffix('+').unwrap_or(name)).then(|| &word[..=name.len()])
+}
+
+fn is_variable_name(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with(|it: char| it.is_ascii_digit())
+        && name
             .chars()
-            .all(|it| it.is_ascii_alphanumeric() || it == '_');
-    is_name.then(|| &word[..=name.len()])
+            .all(|it| it.is_ascii_alphanumeric() || it == '_')
+}
+
+/// Returns `true` if a word in front of a command may set a variable or an element of an array, such as `a[$i]=1`.
+fn may_assign(word: &str) -> bool {
+    match word.split_once('[') {
+        Some((name, subscript)) if is_variable_name(name) => {
+            subscript.contains("]=") || subscript.contains("]+=")
+        }
+        // A substitution in the subscript cuts the word: `a[$(b)]=1`.
+        _ => assigned_variable(word).is_some() || word.starts_with("]=") || word.starts_with("]+="),
+    }
 }
 
 /// The words of the commands that a shell might run.
@@ -204,8 +217,7 @@ impl CommandSearch {
 
     fn add_words(&mut self, words: &[String], depth: usize) -> Option<()> {
         // 1. The command itself, with and without the variables in front.
-        let is_variable = |word: &&String| assigned_variable(word).is_some();
-        let variables = words.iter().take_while(is_variable).count();
+        let variables = words.iter().take_while(|word| may_assign(word)).count();
         let command = &words[variables..];
         if variables > 0 {
             self.add(words)?;

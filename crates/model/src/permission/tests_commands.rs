@@ -244,3 +244,33 @@ fn denial_sees_command_behind_redirection() {
         assert!(!is_denied("curl x*", &request), "{text}");
     }
 }
+
+#[test]
+fn denial_sees_command_behind_element_of_array() {
+    for text in [
+        "a[0]=1 curl x",
+        "a+=1 curl x",
+        "a[0]+=1 curl x",
+        "a[$i]=1 curl x",
+        "a['b c']=1 curl x",
+        "a[b=1]=1 c=2 curl x",
+        "a[$(b)]=1 curl x",
+        "ls; a[$(b)]=1 curl x",
+        "ls; a[${b}]+=1 curl x",
+        "2>&1 a[0]=1 curl x",
+    ] {
+        let request = command(json!({"command": text}));
+        assert!(is_denied("curl x*", &request), "{text}");
+    }
+    for text in [
+        "git log a[0]=1 curl x",
+        "a[0] curl x",
+        "a[0=1 curl x",
+        "[0]=1 curl x",
+        "0a[0]=1 curl x",
+        "a-b[0]=1 curl x",
+    ] {
+        let request = command(json!({"command": text}));
+        assert!(!is_denied("curl x*", &request), "{text}");
+    }
+}
