@@ -100,7 +100,7 @@ impl Service {
     }
 
     /// Changes one task for a person, by its ID. A comment goes to the entry seat of the goal as a message, so that the
-    /// planner knows the reason.
+    /// planner knows the reason. A goal that is over by the change takes no message.
     ///
     /// # Errors
     ///
@@ -124,16 +124,15 @@ impl Service {
             TaskMove::Cancel => GoalChange::CancelTask(key),
             TaskMove::Accept => GoalChange::Accept(key),
         };
-        let goal = session.to_string();
-        self.change_goal(&goal, &change).await?;
-        if let Some(message) = message {
-            // The goal may have ended by the change or by a move of another person, and then takes no messages any more. The
-            // second error is that of a move between the look at the session and the message.
-            match self.send_message(&goal, &message, None).await {
-                Ok(_) | Err(Error::SessionClosed { .. } | Error::Refused(_)) => {}
-                Err(error) => return Err(error),
-            }
-        }
+        self.store
+            .change_goal_with_comment(
+                self.tenant,
+                session,
+                &change,
+                message.as_deref(),
+                self.now(),
+            )
+            .await?;
         let found = self.store.task_details(self.scope(), id).await?;
         Ok(view::task(session, found.round_limit, found.task))
     }

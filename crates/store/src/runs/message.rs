@@ -8,7 +8,7 @@ use crate::batches::MessageRequest;
 use crate::{
     Error, Scope, boxed,
     database::{Row, Tx},
-    runs::admit::{NewAttempt, Preloaded, insert_attempts},
+    runs::admit::{NewAttempt, Preloaded, insert_attempt, insert_attempts},
     session_log::SessionLogWriter,
     store::Store,
 };
@@ -142,6 +142,34 @@ impl Store {
             })
         })
         .await
+    }
+}
+
+/// Sends a person's message to the entry seat of a session, as a part of another transition. Sends nothing if the session is
+/// closed. The caller must hold the locks of all seats of the session, and of the session.
+pub(super) async fn send_to_entry_seat(
+    store: &Store,
+    tx: &mut Tx,
+    tenant: TenantId,
+    session: SessionId,
+    text: &str,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let message = MessageRequest {
+        tenant,
+        session,
+        seat: None,
+        input: InputId::generate(now, store.ids()),
+        reserved: false,
+        content: text.to_owned(),
+        now,
+    };
+    let seats = TargetSeats::read(tx, tenant, std::slice::from_ref(&message)).await?;
+    let seat = seats.of_message(&message);
+    let seat = seat.ok_or_else(|| Error::not_found("session", session))?;
+    match insert_attempt(store, tx, &first_attempt(&message, seat), now).await {
+        Ok(_) | Err(Error::Refused(_)) => Ok(()),
+        Err(error) => Err(error),
     }
 }
 

@@ -81,7 +81,9 @@ pub(crate) use messages::{
     messages_that_wait_start_turn_when_limit_is_higher_or_goal_goes_on,
     messages_that_wait_start_turn_when_stuck_goal_goes_on, talk_of_two_seats_ends_by_limit_of_goal,
 };
-pub(crate) use moves::each_move_of_goal_is_in_its_log_once;
+pub(crate) use moves::{
+    comment_on_move_of_task_commits_with_it, each_move_of_goal_is_in_its_log_once,
+};
 pub(crate) use notifications::{
     goal_and_question_of_later_version_do_not_stop_notifications,
     pause_and_end_of_goal_are_delivered_once_to_each_endpoint,
@@ -179,7 +181,7 @@ behaviours! {
             message_turns_without_locks_stay_within_limit, time_limit_of_check_needs_server_that_knows_it,
             messages_that_wait_start_turn_when_limit_is_higher_or_goal_goes_on,
             messages_that_wait_start_turn_when_stuck_goal_goes_on,
-            each_move_of_goal_is_in_its_log_once,
+            each_move_of_goal_is_in_its_log_once, comment_on_move_of_task_commits_with_it,
             pause_and_end_of_goal_are_delivered_once_to_each_endpoint,
             stuck_goal_is_delivered_as_stuck_and_later_as_failed, question_is_delivered_once_with_its_goal,
             goal_and_question_of_later_version_do_not_stop_notifications,

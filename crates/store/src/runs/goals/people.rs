@@ -13,7 +13,10 @@ use crate::{
     Error, Scope, boxed,
     database::Tx,
     goals::{Goal, write_budget, write_until},
-    runs::seat_input::{WakeCause, wake_seats},
+    runs::{
+        message::send_to_entry_seat,
+        seat_input::{WakeCause, wake_seats},
+    },
     session_log::SessionLogWriter,
     store::Store,
 };
@@ -70,7 +73,27 @@ impl Store {
         now: Timestamp,
     ) -> Result<GoalState, Error> {
         let changes = std::slice::from_ref(change);
-        self.apply_changes(tenant, session, None, changes, now)
+        self.apply_changes(tenant, session, None, changes, None, now)
+            .await
+    }
+
+    /// Moves a goal for a person, and sends the person's comment to the entry seat, both or none. A goal that is over by the
+    /// move gets no comment. Returns the state of the goal afterwards.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`Store::change_goal`].
+    #[boxed]
+    pub async fn change_goal_with_comment(
+        &self,
+        tenant: TenantId,
+        session: SessionId,
+        change: &GoalChange,
+        comment: Option<&str>,
+        now: Timestamp,
+    ) -> Result<GoalState, Error> {
+        let changes = std::slice::from_ref(change);
+        self.apply_changes(tenant, session, None, changes, comment, now)
             .await
     }
 
@@ -89,7 +112,7 @@ impl Store {
         changes: &[GoalChange],
         now: Timestamp,
     ) -> Result<GoalState, Error> {
-        self.apply_changes(tenant, seen.session, Some(seen), changes, now)
+        self.apply_changes(tenant, seen.session, Some(seen), changes, None, now)
             .await
     }
 
@@ -99,6 +122,7 @@ impl Store {
         session: SessionId,
         seen: Option<&GoalView>,
         changes: &[GoalChange],
+        comment: Option<&str>,
         now: Timestamp,
     ) -> Result<GoalState, Error> {
         let scope = Scope::Tenant(tenant);
@@ -121,6 +145,9 @@ impl Store {
                 // Nearly each change may let the goal go on, or raise a limit that delayed a turn.
                 if state == GoalState::Active {
                     start_message_turns(self, tx, &goal, now).await?;
+                }
+                if let Some(comment) = comment.filter(|_| !state.is_over()) {
+                    send_to_entry_seat(self, tx, tenant, session, comment, now).await?;
                 }
                 Ok(state)
             })

@@ -5,11 +5,11 @@ use model::{
     event::Change,
     goal::{
         GoalState::{self, Active, Cancelled, Done},
-        PauseReason,
+        PauseReason, Reviews,
     },
     session::SessionEvent,
 };
-use store::GoalChange;
+use store::{Error, GoalChange, Scope, params};
 
 use super::stage::{done, team, work};
 use crate::{fixtures::TestStore, stage::Stage};
@@ -26,6 +26,16 @@ impl Stage {
             Some(state)
         });
         states.collect()
+    }
+
+    /// Returns the messages of people to a session, each with the name of its seat.
+    async fn comments(&self, db: &TestStore, session: SessionId) -> Vec<(String, String)> {
+        let sql = "select r.content, d.name from agent_runs r join agent_definitions d on d.id = r.seat_id \
+            where r.session_id = $1 and r.origin = 'person' order by r.id";
+        let rows = db.run(Scope::System, sql, params![session]).await.unwrap();
+        let comment =
+            |row: &store::database::Row| (row.get("content").unwrap(), row.get("name").unwrap());
+        rows.iter().map(comment).collect()
     }
 }
 
@@ -68,4 +78,50 @@ pub(crate) async fn each_move_of_goal_is_in_its_log_once(db: &TestStore) {
     );
     closed.await.unwrap();
     assert_eq!(stage.logged_states(session).await, [Active, Cancelled]);
+}
+
+pub(crate) async fn comment_on_move_of_task_commits_with_it(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage
+        .planned_goal(db, team(1, None), &[work("a", &[])])
+        .await;
+    // The worker has no tools, so that its task fails.
+    let worker = stage.turn(db, session, "worker-1").await;
+    stage.succeed(worker.run).await;
+    assert_eq!(stage.tasks(session).await[1], "a FAILED nothing");
+    let accept = || GoalChange::Accept("a".into());
+    // 1. Without the entry seat no message can be sent, and the move does not happen either.
+    let swap = "update agent_definitions set is_entry = not is_entry \
+        where session_id = $1 and name = 'planner'";
+    db.run(Scope::System, swap, params![session]).await.unwrap();
+    let refused = stage
+        .change_with_comment(session, accept(), "Good enough.")
+        .await;
+    assert!(
+        matches!(refused, Err(Error::NotFound { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(stage.tasks(session).await[1], "a FAILED nothing");
+    db.run(Scope::System, swap, params![session]).await.unwrap();
+    // 2. The planner gets the comment of the move, and none of a refused one.
+    let moved = stage
+        .change_with_comment(session, accept(), "Good enough.")
+        .await;
+    assert_eq!(moved.unwrap(), Active);
+    assert_eq!(stage.tasks(session).await[1], "a DONE nothing");
+    let refused = stage.change_with_comment(session, accept(), "Again.").await;
+    assert!(matches!(refused, Err(Error::Goal(_))), "{refused:?}");
+    let expected = ("Good enough.".to_owned(), "planner".to_owned());
+    assert_eq!(stage.comments(db, session).await, [expected]);
+    // 3. A goal that is over by the move takes no message. It has no turn left for a report.
+    let mut last = team(1, Some(Reviews::Goal));
+    last.limits.graph.turns = 3;
+    let session = stage.planned_goal(db, last, &[work("a", &[])]).await;
+    let worker = stage.turn(db, session, "worker-1").await;
+    stage.report(&worker, &done("A")).await.unwrap();
+    stage.succeed(worker.run).await;
+    let accept = GoalChange::Accept("check#1".into());
+    let moved = stage.change_with_comment(session, accept, "Good.").await;
+    assert_eq!(moved.unwrap(), Done);
+    assert!(stage.comments(db, session).await.is_empty());
 }

@@ -193,6 +193,19 @@ impl Stage {
         self.store.change_goal(tenant, session, &change, now).await
     }
 
+    pub(super) async fn change_with_comment(
+        &self,
+        session: SessionId,
+        change: GoalChange,
+        comment: &str,
+    ) -> Result<GoalState, Error> {
+        let (tenant, now) = (self.tenant, self.now());
+        let changed =
+            self.store
+                .change_goal_with_comment(tenant, session, &change, Some(comment), now);
+        changed.await
+    }
+
     /// Returns the tasks as lines of key, status and the thing for which they wait.
     pub(super) async fn tasks(&self, session: SessionId) -> Vec<String> {
         let view = self.store.goal(self.scope(), session).await.unwrap();
