@@ -164,7 +164,7 @@ impl Mover<'_> {
         }
         let is_current = self.task(no).activity() == Some(&Activity::Checks);
         if is_current {
-            // Checks that waited for a lost server may end after the report.
+            // Checks that waited for a lost server may end during the report or after it.
             self.graph.reported = false;
         } else {
             self.release_writes(no);

@@ -111,9 +111,8 @@ impl Mover<'_> {
     /// Moves a task to its turn. Returns the memory of the turn.
     fn start_task(&mut self, seat: SeatNo, no: TaskNo) -> Memory {
         let kind = self.graph.kind(no);
-        if kind != TaskKind::Report {
-            self.graph.reported = false;
-        }
+        // At its start, because a change during the report is not in it and needs another one.
+        self.graph.reported = kind == TaskKind::Report;
         if self.task(no).state == TaskState::Ready {
             self.set_state(no, TaskState::Running(Activity::Work { seat }));
         }

@@ -147,8 +147,8 @@ impl Mover<'_> {
         self.start_review(no, Prompt::Check);
     }
 
-    /// Starts the turn of the report. Returns `false` if it is over, or cannot be taken: then the tables from rows are the
-    /// whole report.
+    /// Starts the turn of the report. Returns `false` if a report that knows of the last change is over, or if none can be
+    /// written: then the tables from rows are the whole report.
     fn open_report(&mut self) -> bool {
         let planner = self.graph.team.role(PLANNER);
         let seat = planner.and_then(|role| self.graph.seats_of(role).next());

@@ -103,7 +103,8 @@ pub struct Graph {
     pub(super) failed_checks: u32,
     /// The judge's counters of the whole goal, which each check continues.
     pub(super) check_progress: Progress,
-    /// `true` if the prose of the report was written, or cannot be written, since the last turn or check of a task.
+    /// `true` if a turn of the report has begun since the last turn or check of a task, and since the last change of a task by a
+    /// person.
     pub(super) reported: bool,
     pub(super) stop: Option<Stop>,
     pub(super) budget: BudgetLevel,

@@ -162,17 +162,13 @@ impl Mover<'_> {
         }
     }
 
-    /// Notes the end of a plan or of the report, which the goal has once at a time.
+    /// Notes the end of a plan, which the goal has once at a time.
     fn note_end(&mut self, no: TaskNo) {
-        match self.graph.kind(no) {
-            TaskKind::Plan => {
-                self.graph.plan_task = None;
-                if self.task(no).status() != TaskStatus::Done {
-                    self.effects.push(Effect::DropStaged);
-                }
+        if self.graph.kind(no) == TaskKind::Plan {
+            self.graph.plan_task = None;
+            if self.task(no).status() != TaskStatus::Done {
+                self.effects.push(Effect::DropStaged);
             }
-            TaskKind::Report => self.graph.reported = true,
-            TaskKind::Work | TaskKind::Check => {}
         }
     }
 

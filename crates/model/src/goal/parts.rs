@@ -47,7 +47,8 @@ pub struct GoalProgress {
     pub failed_checks: u32,
     /// The judge's counters of the whole goal.
     pub check_progress: Progress,
-    /// `true` if the prose of the report was written, or cannot be written, since the last turn or check of a task.
+    /// `true` if a turn of the report has begun since the last turn or check of a task, and since the last change of a task by a
+    /// person.
     pub reported: bool,
     /// The reason for which no further work starts.
     pub stop: Option<Stop>,

@@ -280,10 +280,8 @@ impl Naive {
     pub(super) fn complete(&mut self, no: usize, by: DoneBy) {
         self.leave(no);
         self.tasks[no].state = TaskState::Done(by);
-        match self.tasks[no].kind {
-            TaskKind::Work => self.idle = 0,
-            TaskKind::Report => self.reported = true,
-            _ => {}
+        if self.tasks[no].kind == TaskKind::Work {
+            self.idle = 0;
         }
     }
 
@@ -293,7 +291,6 @@ impl Naive {
         match self.tasks[no].kind {
             TaskKind::Work if !self.tasks[no].optional() => self.request_plan(),
             TaskKind::Check => self.request_plan(),
-            TaskKind::Report => self.reported = true,
             _ => {}
         }
     }
@@ -319,9 +316,6 @@ impl Naive {
         for (no, reason) in cancelled {
             self.leave(no);
             self.tasks[no].state = TaskState::Cancelled(reason);
-            if self.tasks[no].kind == TaskKind::Report {
-                self.reported = true;
-            }
         }
     }
 

@@ -90,7 +90,7 @@ impl Naive {
                 self.talk.clear();
                 let directory = self.directory(no);
                 let row = &mut self.tasks[task.0];
-                self.reported &= row.kind == TaskKind::Report;
+                self.reported = row.kind == TaskKind::Report;
                 if row.state == TaskState::Ready {
                     row.state = TaskState::Running(Activity::Work { seat: SeatNo(no) });
                 }
@@ -247,7 +247,6 @@ impl Naive {
             }
             self.leave(no);
             self.tasks[no].state = TaskState::Cancelled(CancelReason::GoalOver);
-            self.reported |= self.tasks[no].kind == TaskKind::Report;
         }
         self.goal = goal;
     }

@@ -257,6 +257,35 @@ fn later_plan_without_change_is_no_new_version() {
 }
 
 #[test]
+fn goal_that_a_person_changes_during_its_report_is_reported_again() {
+    let accept = |game: &Game| Event::Accept(game.no("a"));
+    let cancel = |game: &Game| Event::CancelTask(game.no("a"));
+    let publish = |game: &Game| Event::Publish {
+        version: game.graph.plan_version(),
+        plan: Plan {
+            tasks: Vec::new(),
+            drops: vec!["a".to_owned()],
+        },
+    };
+    let changes: [fn(&Game) -> Event; 3] = [accept, cancel, publish];
+    for change in changes {
+        let mut game = Game::planned(team(1, None), vec![work("a", &[])]);
+        fail(&mut game, "worker-1");
+        while game.turn("planner-1") != "report report#1" {
+            game.end("planner-1", SILENT);
+        }
+        let event = change(&game);
+        game.go(event);
+        assert_eq!(game.turn("planner-1"), "report report#1");
+        game.end("planner-1", SILENT);
+        assert_eq!(game.turn("planner-1"), "report report#2");
+        // One report after the last change is enough.
+        game.end("planner-1", SILENT);
+        assert_eq!(game.graph.goal(), GoalState::Done);
+    }
+}
+
+#[test]
 fn accepted_failed_task_releases_its_successors() {
     let mut game = Game::planned(team(1, None), vec![work("a", &[]), work("b", &["a"])]);
     fail(&mut game, "worker-1");

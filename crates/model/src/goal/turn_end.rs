@@ -60,7 +60,7 @@ impl Mover<'_> {
         if follow_up {
             self.request_plan();
         }
-        // A turn that waited for a lost server may end after the report.
+        // A turn that waited for a lost server may end during the report or after it.
         if current.is_some_and(|no| self.graph.kind(no) != TaskKind::Report) {
             self.graph.reported = false;
         }
