@@ -70,6 +70,7 @@ fn markdown(session: &Session, rows: &GoalReportRows, questions: &[Question]) ->
     }
     // 3. The tables.
     tasks(&mut text, &goal.tasks);
+    failures(&mut text, &goal.tasks);
     rejected(&mut text, rows);
     write_questions(&mut text, rows, questions);
     used(&mut text, session, rows);
@@ -132,12 +133,8 @@ fn tasks(text: &mut String, tasks: &[GoalTask]) {
     );
     line(text, "| --- | --- | --- | --- | --- | --- |");
     for task in work {
-        let reason = task.reason.map(|reason| match task.about.as_slice() {
-            [] => reason.to_owned(),
-            about => format!("{reason}: {}", about.join(", ")),
-        });
         let said = match task.status {
-            TaskStatus::Failed | TaskStatus::Cancelled => reason,
+            TaskStatus::Failed | TaskStatus::Cancelled => view::reason(task),
             _ => task.result.clone(),
         };
         let row = format!(
@@ -150,6 +147,35 @@ fn tasks(text: &mut String, tasks: &[GoalTask]) {
             cell(said.as_deref().unwrap_or("-")),
         );
         line(text, &row);
+    }
+}
+
+/// Writes the texts behind the reasons of failed tasks. The table has no rows for plans, checks and reports, so they are here
+/// without a text, too.
+fn failures(text: &mut String, tasks: &[GoalTask]) {
+    let failed = tasks.iter().filter(|task| {
+        task.status == TaskStatus::Failed && (task.failure.is_some() || task.kind != TaskKind::Work)
+    });
+    let failed: Vec<_> = failed.collect();
+    if failed.is_empty() {
+        return;
+    }
+    line(text, "\n## Failed tasks");
+    for task in failed {
+        let reason = view::reason(task).unwrap_or_default();
+        line(
+            text,
+            &failed_task(&task.key, &reason, task.failure.as_deref()),
+        );
+    }
+}
+
+/// Returns the part about a failed task. The text behind the reason is a quotation, because an agent may have written it.
+fn failed_task(key: &str, reason: &str, failure: Option<&str>) -> String {
+    let head = format!("\n{}: {}", cell(key), cell(reason));
+    match failure {
+        Some(failure) => format!("{head}\n\n{}", quote(failure.trim())),
+        None => head,
     }
 }
 
@@ -298,5 +324,16 @@ mod tests {
         );
         let unknown = summary_of_agent(None, "a");
         assert_eq!(unknown, "\n## Summary by an agent\n\n> a");
+    }
+
+    #[test]
+    fn last_words_of_agent_are_quoted() {
+        let failure = Some("I may not.\n\n## Usage\n<b>x</b>\n");
+        assert_eq!(
+            failed_task("plan#1", "no plan", failure),
+            "\nplan\\#1: no plan\n\n> I may not.\n>\n> \\#\\# Usage\n> &lt;b&gt;x&lt;/b&gt;"
+        );
+        let unknown = failed_task("report#1", "no seat", None);
+        assert_eq!(unknown, "\nreport\\#1: no seat");
     }
 }

@@ -234,16 +234,21 @@ pub(super) fn text_of(answer: &Value) -> String {
     }
 }
 
+/// Returns the reason of a task that is over, with the names behind it.
+pub(super) fn reason(task: &GoalTask) -> Option<String> {
+    task.reason.map(|reason| match task.about.as_slice() {
+        [] => reason.to_owned(),
+        about => format!("{reason}: {}", about.join(", ")),
+    })
+}
+
 /// Returns a task of a goal.
 pub(super) fn task(session: SessionId, round_limit: u32, task: GoalTask) -> Task {
     let waits_for = match &task.waits_for {
         WaitsFor::Nothing => None,
         other => Some(other.to_string()),
     };
-    let reason = task.reason.map(|reason| match task.about.as_slice() {
-        [] => reason.to_owned(),
-        about => format!("{reason}: {}", about.join(", ")),
-    });
+    let reason = reason(&task);
     Task {
         id: task.id,
         goal_id: session,
@@ -264,6 +269,7 @@ pub(super) fn task(session: SessionId, round_limit: u32, task: GoalTask) -> Task
         depends_on: task.depends_on,
         waits_for,
         reason,
+        failure: task.failure,
         result: task.result,
         created_at: task.created_at,
         started_at: task.started_at,

@@ -137,6 +137,9 @@ pub(super) fn print_goal(app: &App, goal: &Goal, tasks: &[Task]) -> Result<(), C
     let widths = Widths::of(tasks);
     for task in tasks.iter().filter(|task| is_shown(task)) {
         app.output.line(&widths.line(task))?;
+        if let Some(failure) = failure_line(task) {
+            app.output.line(&failure)?;
+        }
     }
     for question in &goal.questions {
         print_question(app, question)?;
@@ -269,6 +272,12 @@ fn remark(task: &Task) -> String {
     parts.join("  ")
 }
 
+/// Formats the beginning of the text behind the reason of a failed task, indented on one line. Returns `None` if there is none.
+pub(super) fn failure_line(task: &Task) -> Option<String> {
+    let failure = task.failure.as_deref()?;
+    Some(format!("  {}", excerpt(failure, COLUMNS - 2)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -314,6 +323,20 @@ mod tests {
             widths.line(&task()),
             "RUNNING    mail-2  worker-2  round 3 of 3"
         );
+    }
+
+    #[test]
+    fn failure_is_one_line_of_80_columns() {
+        let failure = |text: &str| {
+            let task = Task {
+                failure: Some(text.into()),
+                ..task()
+            };
+            failure_line(&task).unwrap()
+        };
+        assert_eq!(failure("I may\nnot.\u{1b}[2J"), "  I may not.\\u{1b}[2J");
+        assert_eq!(failure(&"x".repeat(200)).chars().count(), COLUMNS);
+        assert_eq!(failure_line(&task()), None);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The reads of goals.
 
 mod details;
+mod failures;
 mod list;
 mod usage;
 
@@ -13,6 +14,7 @@ use model::{
     team::TeamDefinition,
 };
 
+use self::failures::LastTurns;
 pub(crate) use self::list::read_task_counts;
 pub use self::{
     details::{GoalReportRows, ReportedTask, TaskDetails, TaskFinding, TaskRunRow},
@@ -65,6 +67,9 @@ pub struct GoalTask {
     pub reason: Option<&'static str>,
     /// The names of the check or of the findings behind the reason.
     pub about: Vec<String>,
+    /// The text behind the reason of a failed task: the faults of a plan, the error of the last run, or the last words of the
+    /// agent. `None` for other tasks, and if the findings tell the cause.
+    pub failure: Option<String>,
     /// The result that the agent reported.
     pub result: Option<String>,
     /// The instant at which the task was published.
@@ -201,11 +206,13 @@ async fn views(tx: &mut Tx, goal: &Goal, scope: Scope) -> Result<Vec<GoalTask>, 
             params![scope.tenant(), goal.session, -1_i64, u32::MAX],
         )
         .await?;
+    let last_turns = LastTurns::read(tx, goal).await?;
     let rows = rows.iter().enumerate().take(goal.tasks.len());
-    rows.map(|(no, row)| task_view(goal, no, row)).collect()
+    rows.map(|(no, row)| task_view(goal, no, row, &last_turns))
+        .collect()
 }
 
-fn task_view(goal: &Goal, no: usize, row: &Row) -> Result<GoalTask, Error> {
+fn task_view(goal: &Goal, no: usize, row: &Row, last_turns: &LastTurns) -> Result<GoalTask, Error> {
     let tasks = goal.graph.tasks();
     let task = &tasks[no];
     let (reason, about) = match &task.state {
@@ -215,6 +222,7 @@ fn task_view(goal: &Goal, no: usize, row: &Row) -> Result<GoalTask, Error> {
         _ => (None, Vec::new()),
     };
     let depends_on = task.depends_on.iter();
+    let result: Option<String> = row.optional("result")?;
     Ok(GoalTask {
         id: goal.tasks[no],
         key: task.key.clone(),
@@ -234,7 +242,8 @@ fn task_view(goal: &Goal, no: usize, row: &Row) -> Result<GoalTask, Error> {
         waits_for: goal.graph.waits_for(TaskNo(no)),
         reason,
         about,
-        result: row.optional("result")?,
+        failure: last_turns.failure(goal, no, result.as_deref()),
+        result,
         created_at: row.get("created_at")?,
         started_at: row.optional("started_at")?,
         ended_at: row.optional("ended_at")?,

@@ -10,7 +10,9 @@ use model::{
 
 use super::{
     super::check_rows::{TaskChecks, read_checks},
-    GoalTask, GoalView, read_view, task_view,
+    GoalTask, GoalView,
+    failures::LastTurns,
+    read_view, task_view,
 };
 use crate::{
     Error, Scope, boxed,
@@ -133,7 +135,8 @@ impl Store {
                 ],
             )
             .await?;
-        let task = task_view(&goal, no, &row.ok_or_else(not_found)?)?;
+        let last_turns = LastTurns::read(&mut tx, &goal).await?;
+        let task = task_view(&goal, no, &row.ok_or_else(not_found)?, &last_turns)?;
         // 2. The reports and the runs.
         let result = read_newest(&mut tx, id, "result").await?;
         let verdict = read_newest(&mut tx, id, "verdict").await?;

@@ -1,0 +1,81 @@
+//! The texts behind the reasons of failed tasks.
+
+use std::collections::HashMap;
+
+use model::{
+    TaskId,
+    goal::{FailReason, Task, TaskNo, TaskState, TaskStatus},
+    run::RunStatus,
+};
+
+use crate::{Error, database::Tx, goals::Goal};
+
+/// The longest text, in characters.
+const MAX_FAILURE_CHARS: u32 = 4096;
+
+/// The end of the last turn that worked on a failed task.
+struct LastTurn {
+    status: RunStatus,
+    /// The notice at the end, such as the error of the run.
+    notice: Option<String>,
+    answer: Option<String>,
+}
+
+/// The ends of the last turns of the failed tasks of a goal.
+#[derive(Default)]
+pub(super) struct LastTurns(HashMap<TaskId, LastTurn>);
+
+impl LastTurns {
+    pub(super) async fn read(tx: &mut Tx, goal: &Goal) -> Result<Self, Error> {
+        let is_failed = |task: &Task| task.status() == TaskStatus::Failed;
+        if !goal.graph.tasks().iter().any(is_failed) {
+            return Ok(Self::default());
+        }
+        let rows = tx
+            .fetch_all(
+                sql!("tasks/failures"),
+                params![goal.session, MAX_FAILURE_CHARS],
+            )
+            .await?;
+        let mut turns = HashMap::with_capacity(rows.len());
+        for row in &rows {
+            let turn = LastTurn {
+                status: row.parse("status")?,
+                notice: row.optional("notice")?,
+                answer: row.optional("answer")?,
+            };
+            turns.insert(row.get("id")?, turn);
+        }
+        Ok(Self(turns))
+    }
+
+    /// Returns the text behind the reason of a failed task: the faults of its last report, the error of its last run, or the
+    /// last words of its agent. Returns `None` if the findings tell the cause, or nothing does.
+    pub(super) fn failure(&self, goal: &Goal, no: usize, result: Option<&str>) -> Option<String> {
+        let TaskState::Failed { reason, .. } = &goal.graph.tasks()[no].state else {
+            return None;
+        };
+        let faults = goal.refusals.get(&TaskNo(no));
+        let faults = faults.map(|faults| faults.join("\n"));
+        let result = result.map(str::to_owned);
+        let last = self.0.get(&goal.tasks[no]);
+        let notice = || last.and_then(|turn| turn.notice.clone());
+        let last_words = || last.and_then(|turn| turn.answer.clone()).or_else(notice);
+        let text = match reason {
+            FailReason::PlanRefused => faults,
+            FailReason::NoPlan => last_words(),
+            FailReason::NoResult => faults.or(result),
+            // An agent that reports a failure ends its turn with success.
+            FailReason::Attempts => match last.map(|turn| turn.status) {
+                Some(RunStatus::Succeeded) => result.or_else(last_words),
+                _ => notice(),
+            },
+            FailReason::ToolsUnavailable => result,
+            FailReason::NotAccepted
+            | FailReason::NoProgress
+            | FailReason::NoSeat
+            | FailReason::SentBack => None,
+        };
+        text.map(|text| text.chars().take(MAX_FAILURE_CHARS as usize).collect())
+    }
+}
