@@ -1,5 +1,6 @@
 //! The failures of teams of agents, with real servers, agents and tools: each is refused, flagged, or ended by its limit.
 
+mod causes;
 mod kills;
 mod limits;
 mod processes;

@@ -1,6 +1,7 @@
 //! Goals: the tasks of a goal run as turns of its seats, each is done once, and the goal ends.
 
 mod budgets;
+mod causes;
 mod checks;
 mod failures;
 mod formats;
@@ -44,6 +45,7 @@ pub(crate) use budgets::{
     goal_reports_and_pauses_at_ninety_percent_of_budget, question_without_time_has_that_of_team,
     time_of_draft_counts_from_its_start, time_that_person_gave_to_draft_stays,
 };
+pub(crate) use causes::{plan_that_fails_names_its_cause, work_that_fails_names_its_cause};
 pub(crate) use checks::{
     broken_check_waits_for_person_and_is_repeated, cancelled_goal_stops_its_checks,
     checks_of_lost_server_are_claimed_after_its_lease, checks_of_removed_instance_are_broken,
@@ -185,6 +187,7 @@ behaviours! {
             pause_and_end_of_goal_are_delivered_once_to_each_endpoint,
             stuck_goal_is_delivered_as_stuck_and_later_as_failed, question_is_delivered_once_with_its_goal,
             goal_and_question_of_later_version_do_not_stop_notifications,
+            plan_that_fails_names_its_cause, work_that_fails_names_its_cause,
         ]
     }
     sqlite {}

@@ -1,0 +1,77 @@
+//! Goals that get stuck: `goal show`, `task show` and the report name the cause.
+
+use serde_json::json;
+use testkit::scripted::Step;
+
+use super::{GoalTest, PLAN, REPORT, create, done, on_work, plan_once, report, workers};
+
+impl GoalTest {
+    /// Checks that `goal show`, `task show` and the report have the cause of a failed task.
+    fn assert_cause(&self, key: &str, reason: &str, cause: &str) {
+        let task = self.task(key);
+        assert_eq!(task["reason"], reason, "{task:#}");
+        let failure = task["failure"].as_str().unwrap();
+        assert!(failure.contains(cause), "{failure}");
+        let beginning: String = cause.chars().take(40).collect();
+        let print = |args: &[&str]| self.world.run(args).expect_success();
+        let shown = print(&["goal", "show", "own"]);
+        assert!(shown.contains(&format!("\n  {beginning}")), "{shown}");
+        let shown = print(&["task", "show", "own", key]);
+        let part = format!("\nWhy it failed:\n  {cause}");
+        assert!(shown.contains(&part), "{shown}");
+        let shown = print(&["goal", "report", "own"]);
+        let escaped = |text: &str| {
+            text.replace('#', "\\#")
+                .replace('`', "\\`")
+                .replace('_', "\\_")
+        };
+        let part = format!("\n{}: {reason}\n\n> {}", escaped(key), escaped(cause));
+        assert!(shown.contains(&part), "{shown}");
+    }
+}
+
+#[test]
+fn goal_without_plan_shows_answer_of_planner() {
+    let steps = vec![
+        Step::when(PLAN, [Step::ListTools, Step::text("Let me think.")]),
+        Step::when(
+            "This is the only reminder.",
+            [Step::ListTools, Step::text("There is nothing to plan.")],
+        ),
+        Step::when(REPORT, [Step::text("This is the report.")]),
+    ];
+    let test = GoalTest::start(&workers(1), &[], [steps]);
+    test.assert_stuck("no plan");
+    test.assert_cause("plan#1", "no plan", "There is nothing to plan.");
+}
+
+#[test]
+fn goal_with_refused_plan_shows_faults() {
+    let mut steps: Vec<Step> = plan_once([create("a", &["b"]), create("b", &["a"])]).into();
+    steps.push(Step::when("The plan was refused.", [Step::ListTools]));
+    let test = GoalTest::start(&workers(1), &[], [steps]);
+    test.assert_stuck("no plan");
+    let fault = "`depends_on` makes the cycle ";
+    test.assert_cause("plan#1", "plan refused", fault);
+}
+
+#[test]
+fn goal_with_failed_work_shows_last_words() {
+    let mut steps: Vec<Step> = plan_once([create("a", &[]), create("b", &[])]).into();
+    let fails = report(json!({ "status": "failed", "result": "I may not decide this." }));
+    steps.push(on_work("a", [fails]));
+    steps.push(on_work("b", [done("Result.")]));
+    let test = GoalTest::start(&workers(1), &[], [steps]);
+    test.assert_stuck("nothing can run");
+    test.assert_cause("a", "attempts used up", "I may not decide this.");
+}
+
+#[test]
+fn goal_whose_seat_has_unknown_mode_names_it() {
+    let steps = plan_once([create("a", &[])]).into();
+    let team = format!("{}mode = \"nosuchmode\"\n", workers(1));
+    let test = GoalTest::start(&team, &[], [steps]);
+    test.assert_stuck("nothing can run");
+    let error = "The turn failed: unknown mode `nosuchmode`; the agent offers none.";
+    test.assert_cause("a", "attempts used up", error);
+}

@@ -1,0 +1,105 @@
+//! The causes of failed tasks, as people see them.
+
+use model::{
+    SessionId,
+    goal::{ReportBody, ReportStatus, TaskStatus},
+    outcome::FailureKind,
+};
+use store::{GoalChange, TaskReport};
+
+use super::stage::{team, work};
+use crate::{
+    fixtures::TestStore,
+    stage::{Stage, answer},
+};
+
+impl Stage {
+    /// Returns the reason of a task with the text behind it.
+    async fn cause(&self, session: SessionId, key: &str) -> (Option<&'static str>, Option<String>) {
+        let view = self.store.goal(self.scope(), session).await.unwrap();
+        let found = view.tasks.into_iter().find(|task| task.key == key);
+        let task = found.unwrap();
+        (task.reason, task.failure)
+    }
+}
+
+/// Returns the report of a failed task.
+fn failed(result: Option<&str>) -> TaskReport {
+    TaskReport {
+        status: ReportStatus::Failed,
+        body: ReportBody {
+            result: result.map(str::to_owned),
+            ..ReportBody::default()
+        },
+    }
+}
+
+pub(crate) async fn plan_that_fails_names_its_cause(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    // 1. The planner makes no task.
+    let session = stage.goal(team(1, None)).await;
+    for words in ["Let me think.", "The folder is empty."] {
+        assert_eq!(stage.cause(session, "plan#1").await, (None, None));
+        let planner = stage.turn(db, session, "planner").await;
+        stage.list_tools(&planner).await;
+        stage.end(planner.run, &answer(words)).await;
+    }
+    let cause = stage.cause(session, "plan#1").await;
+    let words = "The folder is empty.".to_owned();
+    assert_eq!(cause, (Some("no plan"), Some(words)));
+    // 2. The plan is refused twice.
+    let session = stage.goal(team(1, None)).await;
+    let planner = stage.turn(db, session, "planner").await;
+    for task in [work("a", &["b"]), work("b", &["a"])] {
+        stage.stage_task(&planner, &task).await.unwrap();
+    }
+    stage.succeed(planner.run).await;
+    assert_eq!(stage.cause(session, "plan#1").await, (None, None));
+    let planner = stage.turn(db, session, "planner").await;
+    stage.succeed(planner.run).await;
+    let (reason, faults) = stage.cause(session, "plan#1").await;
+    assert_eq!(reason, Some("plan refused"));
+    let faults = faults.unwrap();
+    assert!(faults.contains("makes the cycle"), "{faults}");
+}
+
+pub(crate) async fn work_that_fails_names_its_cause(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let plan = [work("a", &[]), work("b", &[]), work("c", &[])];
+    let session = stage.planned_goal(db, team(1, None), &plan).await;
+    let used_up = |failure: &str| (Some("attempts used up"), Some(failure.to_owned()));
+    // 1. The turns fail.
+    for _ in 0..2 {
+        assert_eq!(stage.cause(session, "a").await, (None, None));
+        let worker = stage.turn(db, session, "worker-1").await;
+        stage.fail(worker.run, FailureKind::Settings).await;
+    }
+    let cause = stage.cause(session, "a").await;
+    assert_eq!(cause, used_up("The turn failed: it broke."));
+    // 2. The agent reports that it has failed, and the report has its reason.
+    for result in ["Once more.", "I may not."] {
+        let worker = stage.turn(db, session, "worker-1").await;
+        let report = failed(Some(result));
+        stage.report(&worker, &report).await.unwrap();
+        stage.succeed(worker.run).await;
+    }
+    assert_eq!(stage.cause(session, "b").await, used_up("I may not."));
+    // 3. Only the answer has the reason.
+    for _ in 0..2 {
+        let worker = stage.turn(db, session, "worker-1").await;
+        stage.report(&worker, &failed(None)).await.unwrap();
+        stage.end(worker.run, &answer("A file is missing.")).await;
+    }
+    let cause = stage.cause(session, "c").await;
+    assert_eq!(cause, used_up("A file is missing."));
+    // The details have it, too, until a person accepts the task.
+    let task = stage.task_id(session, "c").await;
+    let details = stage.store.task_details(stage.scope(), task).await.unwrap();
+    assert_eq!((details.task.reason, details.task.failure), cause);
+    let accept = GoalChange::Accept("c".into());
+    stage.change(session, accept).await.unwrap();
+    let view = stage.store.goal(stage.scope(), session).await.unwrap();
+    let accepted = view.tasks.iter().find(|task| task.key == "c").unwrap();
+    assert_eq!(accepted.status, TaskStatus::Done);
+    assert_eq!(accepted.failure, None);
+}
