@@ -17,7 +17,7 @@ import { addressOfArtifacts, addressOfRun, addressOfSession } from "../addresses
 import { useRefusal } from "../refusal";
 import { moveTask } from "./actions";
 import css from "./goals.module.css";
-import { kindText, movesOfTask, seatAndRound, stateOfTask, type TaskMove } from "./words";
+import { kindText, movesOfTask, resultOf, seatAndRound, stateOfTask, type TaskMove } from "./words";
 
 const WORDS: Record<TaskMove, string> = { retry: "Retry…", accept: "Accept as is…", cancel: "Cancel…" };
 
@@ -74,6 +74,12 @@ export function TaskPanel({ goal, task, onChoose, onClose }: TaskPanelProps) {
         {task.reason && task.status !== "DONE" && (
           <p className={task.status === "FAILED" ? css.failed : css.note}>{sentence(task.reason)}</p>
         )}
+        {task.failure && (
+          <>
+            <h3>Why it failed</h3>
+            <p className={css.prose}>{task.failure}</p>
+          </>
+        )}
         {details.error ? (
           <ErrorState error={details.error} onRetry={() => details.refetch()} />
         ) : details.data === undefined ? (
@@ -114,6 +120,7 @@ function factsOf(task: Task): string[] {
 
 function Details({ goal, task }: { goal: Goal; task: TaskDetails }) {
   const isDone = task.status === "DONE";
+  const result = resultOf(task);
   return (
     <>
       {task.description !== "" && <p className={css.prose}>{task.description}</p>}
@@ -152,10 +159,10 @@ function Details({ goal, task }: { goal: Goal; task: TaskDetails }) {
       <Lines title="Output of the checks" lines={task.check_output ?? []}>
         {(lines) => <pre className={css.output}>{lines}</pre>}
       </Lines>
-      {task.result && (
+      {result && (
         <>
           <h3>Result</h3>
-          <p className={css.prose}>{task.result}</p>
+          <p className={css.prose}>{result}</p>
           {task.kind === "work" && task.tool_calls === 0 && (
             <p className={css.note}>The agent called no tool: the result may be invented.</p>
           )}

@@ -8,6 +8,7 @@ import {
   movesOf,
   movesOfTask,
   replanRefusal,
+  resultOf,
   seatAndRound,
   shareOf,
   stateOfGoal,
@@ -33,6 +34,13 @@ describe("stateOfGoal", () => {
   ])("state_of_%j", (goal, look, word) => {
     expect(stateOfGoal(goal as GoalSummary)).toEqual({ look, word });
   });
+});
+
+test("result_that_is_the_cause_of_the_failure_is_shown_once", () => {
+  expect(resultOf({ result: "The mail.", failure: null })).toBe("The mail.");
+  expect(resultOf({ result: "Draft", failure: "The turn failed: it broke." })).toBe("Draft");
+  expect(resultOf({ result: "I may not.", failure: "I may not." })).toBeNull();
+  expect(resultOf({ result: null, failure: "I may not." })).toBeNull();
 });
 
 test("goal_without_title_has_the_beginning_of_its_text", () => {

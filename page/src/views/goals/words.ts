@@ -124,6 +124,10 @@ export const kindText = ({ kind }: Pick<Task, "kind">): string | null =>
         ? "the check of the whole"
         : "the report";
 
+/** The result of a task; null without one, and if the panel has it already as the cause of the failure. */
+export const resultOf = ({ result, failure }: Pick<Task, "result" | "failure">): string | null =>
+  result === failure ? null : result;
+
 const sum = ({ amount, currency }: Money): string => money(Number(amount), currency);
 
 /** The cost so far; null if no agent has reported any. */
