@@ -21,8 +21,8 @@ pub use shipped::{SHIPPED_TEAMS, ShippedTeam};
 ///
 /// # Errors
 ///
-/// Returns [`InvalidTeam`] with the mistakes. Mistakes of the team as a whole are reported once each value has the right
-/// type.
+/// Returns [`InvalidTeam`] with the mistakes, up to 20. Mistakes that can follow from a value of a wrong type are not among
+/// them.
 pub fn parse_team(file: &str, content: &[u8]) -> Result<TeamDefinition, InvalidTeam> {
     parser::parse(file, content)
 }

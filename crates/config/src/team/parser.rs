@@ -54,9 +54,9 @@ pub(super) fn parse(file: &str, content: &[u8]) -> Result<TeamDefinition, Invali
     })?;
     let mut reader = Reader::new(file, text);
     let team = reader.team(table.get_ref());
-    // A value of a wrong type would cause further problems of the team.
-    if !reader.has_problems() {
-        for fault in team.faults() {
+    for fault in team.faults() {
+        // A default stands for a value that could not be read. The file does not contain the fault of a default.
+        if !reader.is_unread(&fault.field) {
             let offset = reader.offset(&fault.field);
             reader.problem(offset, fault.to_string());
         }
@@ -120,12 +120,20 @@ impl Reader<'_> {
                 _ => self.unknown_key("", key, &TEAM_KEYS),
             }
         }
-        for (key, accepted) in [
-            ("name", "accepted is a text, such as `name = \"code\"`"),
-            ("seats", "accepted is a list of 1 to 16 seats"),
+        for (field, accepted) in [
+            (
+                TeamField::Name,
+                "accepted is a text, such as `name = \"code\"`",
+            ),
+            (TeamField::Seats, "accepted is a list of 1 to 16 seats"),
         ] {
-            if !table.iter().any(|(given, _)| given.get_ref() == key) {
+            let key = field.to_string();
+            if !table
+                .iter()
+                .any(|(given, _)| given.get_ref() == key.as_str())
+            {
                 self.problem(0, format!("missing `{key}`; {accepted}"));
+                self.skip(field);
             }
         }
         team
@@ -158,7 +166,7 @@ impl Reader<'_> {
         for (key, value) in table {
             let name: &str = key.get_ref();
             let check = match value.get_ref() {
-                DeValue::Table(table) => self.check(name, key, table),
+                DeValue::Table(table) => Some(self.check(name, key, table)),
                 _ => self
                     .text(TeamField::Check(name.to_owned()), key, value)
                     .map(CheckDefinition::new),
@@ -170,12 +178,7 @@ impl Reader<'_> {
     }
 
     /// Reads a check with its time limit.
-    fn check(
-        &mut self,
-        check: &str,
-        check_key: &Key<'_>,
-        table: &DeTable<'_>,
-    ) -> Option<CheckDefinition> {
+    fn check(&mut self, check: &str, check_key: &Key<'_>, table: &DeTable<'_>) -> CheckDefinition {
         let mut read = CheckDefinition::new("");
         let mut has_command = false;
         for (key, value) in table {
@@ -202,8 +205,9 @@ impl Reader<'_> {
                 "missing `{field}.command`; accepted is a command, such as `command = \"cargo test -q\"`"
             );
             self.problem(check_key.span().start, message);
+            self.skip(field);
         }
-        has_command.then_some(read)
+        read
     }
 
     fn refuse_table(&mut self, name: &str, key: &Key<'_>, example: &str) {

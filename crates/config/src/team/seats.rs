@@ -45,6 +45,8 @@ impl Reader<'_> {
                     "invalid `seats[{index}]`: accepted is a table, such as `{{ role = \"worker\" }}`"
                 );
                 self.problem(offset, message);
+                self.skip(TeamField::Seat { index, key: "role" });
+                team.seats.push(SeatDefinition::new(""));
                 continue;
             };
             let seat = self.seat(index, offset, table);
@@ -62,6 +64,7 @@ impl Reader<'_> {
                 "missing `seats[{index}].role`; accepted is a text, such as `role = \"worker\"`"
             );
             self.problem(offset, message);
+            self.skip(TeamField::Seat { index, key: "role" });
             None
         };
         let mut seat = SeatDefinition::new(&role.unwrap_or_default());

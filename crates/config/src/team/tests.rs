@@ -369,10 +369,6 @@ fn invalid_time_limit_of_check_has_its_location() {
 #[test]
 fn fault_of_limits_checks_and_seats_has_its_location() {
     assert_eq!(
-        problems("name = \"X\"\n[limits]\n# many\ntasks = 10001\n[checks]\ntests = \"\"\n"),
-        ["team.toml:1:1: missing `seats`; accepted is a list of 1 to 16 seats"]
-    );
-    assert_eq!(
         problems(&format!(
             "name = \"X\"\nlimits.tasks = 10001\nchecks.tests = \"\"\n{SEATS}\n"
         )),
@@ -383,6 +379,10 @@ fn fault_of_limits_checks_and_seats_has_its_location() {
             "team.toml:3:8: invalid `checks.tests = \"\"`: accepted is a command on one line, such as `cargo test -q`, \
              with closed quotes",
         ]
+    );
+    assert_eq!(
+        problems("name = \"X\"\n[limits]\n# many\ntasks = 10001\n[checks]\ntests = \"\"\n").len(),
+        4
     );
     assert_eq!(
         problems("name = \"x\"\nseats = []"),
@@ -398,6 +398,45 @@ fn fault_of_limits_checks_and_seats_has_its_location() {
         problems("name = \"x\"\nseats = [{ role = \"planner\" }]"),
         [
             "team.toml:2:10: invalid `seats[0].entry = false`: no seat is the entry; accepted is true for `planner`"
+        ]
+    );
+}
+
+#[test]
+fn unknown_keys_and_wrong_types_hide_no_other_problem() {
+    // The location and the field of each problem, without the accepted values.
+    let heads = |text: &str| {
+        let found = problems(text).into_iter();
+        let heads = found.map(|problem| problem.split('`').take(2).collect::<Vec<_>>().join("`"));
+        heads.collect::<Vec<_>>()
+    };
+    let found = heads(&format!(
+        "name = \"x\"\nlimits = {{ turns = 0, foo = 3, parallel = 99 }}\n\
+         checks.tests = {{ timeout = 0 }}\n{SEATS}"
+    ));
+    assert_eq!(
+        found,
+        [
+            "team.toml:2:12: invalid `limits.turns = 0",
+            "team.toml:2:23: unknown key `limits.foo",
+            "team.toml:2:32: invalid `limits.parallel = 99",
+            "team.toml:3:8: missing `checks.tests.command",
+            "team.toml:3:18: invalid `checks.tests.timeout = 0",
+        ]
+    );
+    let found = heads(
+        "name = 3\n[[seats]]\nrole = \"planner\"\nentry = true\ncount = \"one\"\n[[seats]]\nrole = 4\nentry = true\n\
+         reviews = \"all\"\nwrites = [\"/a\", \"src\", \"../b\", \"\"]\n",
+    );
+    assert_eq!(
+        found,
+        [
+            "team.toml:1:1: invalid `name = 3",
+            "team.toml:5:1: invalid `seats[0].count = \"one\"",
+            "team.toml:7:1: invalid `seats[1].role = 4",
+            "team.toml:10:1: invalid `seats[1].writes = \"/a\"",
+            "team.toml:10:1: invalid `seats[1].writes = \"../b\"",
+            "team.toml:10:1: invalid `seats[1].writes = \"\"",
         ]
     );
 }

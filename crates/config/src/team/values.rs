@@ -1,6 +1,9 @@
 //! The values of a team file, each with its location.
 
-use std::{collections::BTreeMap, str::FromStr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    str::FromStr,
+};
 
 use model::{nearest::nearest, team::TeamField};
 use toml::{
@@ -23,6 +26,7 @@ pub(super) struct Reader<'t> {
     text: &'t str,
     problems: Vec<TeamProblem>,
     offsets: BTreeMap<TeamField, usize>,
+    unread: BTreeSet<TeamField>,
 }
 
 impl<'t> Reader<'t> {
@@ -32,6 +36,7 @@ impl<'t> Reader<'t> {
             text,
             problems: Vec::new(),
             offsets: BTreeMap::new(),
+            unread: BTreeSet::new(),
         }
     }
 
@@ -79,8 +84,39 @@ impl<'t> Reader<'t> {
         self.problems
     }
 
-    pub(super) fn has_problems(&self) -> bool {
-        !self.problems.is_empty()
+    /// Notes that a field has no value of the right type. The caller has added the problem.
+    pub(super) fn skip(&mut self, field: TeamField) {
+        self.unread.insert(field);
+    }
+
+    /// `true` if a fault of a field can follow from a value that could not be read.
+    pub(super) fn is_unread(&self, field: &TeamField) -> bool {
+        if self.unread.contains(field) {
+            return true;
+        }
+        match field {
+            TeamField::Seats => self.unread.iter().any(|unread| {
+                matches!(
+                    unread,
+                    TeamField::Seat {
+                        key: "role" | "count",
+                        ..
+                    }
+                )
+            }),
+            // Both depend on the role.
+            TeamField::Seat {
+                index,
+                key: "entry" | "reviews",
+            } => {
+                let role = TeamField::Seat {
+                    index: *index,
+                    key: "role",
+                };
+                self.unread.contains(&role)
+            }
+            _ => false,
+        }
     }
 
     /// Adds the problem of a value with a wrong type or an unknown word.
@@ -96,6 +132,7 @@ impl<'t> Reader<'t> {
             Err(kind) => format!("invalid `{field}`: it is {kind}; {accepted}"),
         };
         self.problem(key.span().start, message);
+        self.skip(field.clone());
     }
 
     /// Adds the problem of a key that no team has.

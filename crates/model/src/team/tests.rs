@@ -371,6 +371,14 @@ fn path_outside_of_directory_is_refused() {
             )]
         );
     }
+    let found = faults(|team| {
+        team.seats[1].writes = Some(vec!["/a".into(), "docs".into(), "../b".into()]);
+    });
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(
+        found[0].contains("\"/a\"") && found[1].contains("\"../b\""),
+        "{found:?}"
+    );
     assert_eq!(
         faults(|team| team.seats[1].writes = Some(vec!["docs".into(); 21])),
         ["invalid `seats[1].writes`: there are 21 paths; accepted are up to 20"]

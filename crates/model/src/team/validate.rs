@@ -241,7 +241,7 @@ fn check_work(index: usize, seat: &SeatDefinition, faults: &mut Faults) {
         faults.list(field("writes"), reason);
     }
     let is_accepted = |path: &String| path.len() <= PATH_BYTES && normalize_path(path).is_some();
-    if let Some(path) = writes.iter().find(|path| !is_accepted(path)) {
+    for path in writes.iter().filter(|path| !is_accepted(path)) {
         let reason = format!(
             "accepted are paths below the directory, such as `.` and `src/api`, of up to {PATH_BYTES} bytes"
         );
