@@ -23,6 +23,7 @@ pub struct GoalRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub team_file: Option<TeamFile>,
     /// The name or the ID of the agent of all seats for which the team names none. The default is the only configured agent.
+    /// If the team names the agents of all seats, another agent is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1)]
     pub agent: Option<String>,

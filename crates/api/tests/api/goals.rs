@@ -32,6 +32,10 @@ pub(crate) async fn goal_is_started_once_and_listed_by_state(world: &World) {
 
 pub(crate) async fn invalid_goal_is_refused_with_its_field(world: &World) {
     let planner = "name = \"own\"\nseats = [{ role = \"planner\", entry = true }, { role = \"worker\", agent = \"x\" }]\n";
+    let config = json!({ "command": ["good-agent"] });
+    let put = world.request_as(&world.admin, "PUT", "/agents/other", Some(&config), &[]);
+    put.await.expect(200);
+    let other = "name = \"own\"\nseats = [{ role = \"planner\", entry = true, agent = \"good\" }, { role = \"worker\", agent = \"other\" }]\n";
     let cases = [
         (json!({ "goal": " " }), 422, "goal"),
         (json!({ "goal": "x".repeat(32 * 1024 + 1) }), 422, "32768"),
@@ -50,6 +54,11 @@ pub(crate) async fn invalid_goal_is_refused_with_its_field(world: &World) {
             json!({ "team_file": { "name": "own.toml", "text": planner } }),
             422,
             "own.toml:2:65: invalid `seats[1].agent = \"x\"`: there is no such agent; accepted are ",
+        ),
+        (
+            json!({ "team_file": { "name": "own.toml", "text": other }, "agent": "good" }),
+            422,
+            "invalid agent `good`: each seat of the team names its agent",
         ),
         (
             json!({ "limits": { "turns": 0 } }),

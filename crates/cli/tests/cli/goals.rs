@@ -49,7 +49,7 @@ fn goal_start_refuses_bad_input_and_makes_nothing() {
         outside,
     ];
     world.run(&added).expect_success();
-    let cases: [(&[&str], i32, &str); 22] = [
+    let cases: [(&[&str], i32, &str); 23] = [
         (
             &["--team", &zero],
             2,
@@ -66,6 +66,11 @@ fn goal_start_refuses_bad_input_and_makes_nothing() {
             "agent.toml:9:1: invalid `seats[1].agent = \"nobody\"`: there is no such agent; accepted are claude, codex",
         ),
         (&["--agent", "nobody"], 3, "agent `nobody` not found"),
+        (
+            &["--team", "demo", "--agent", "codex"],
+            2,
+            "invalid agent `codex`: each seat of the team names its agent; leave `agent` out (`--agent`)",
+        ),
         (&["--limit", "turn=5"], 2, "did you mean `turns`?"),
         (&["--limit", "turns=0"], 2, "accepted are 1 to 100000"),
         (&["--limit", "turns"], 2, "NAME=NUMBER"),

@@ -151,6 +151,13 @@ impl Service {
             }
             agents.push(agent.id);
         }
+        // No seat would have the given agent because of it.
+        if let (Some(given), Some(default), false) = (&request.agent, &default, is_needed)
+            && agents.iter().any(|agent| *agent != default.id)
+        {
+            let problem = "each seat of the team names its agent; leave `agent` out (`--agent`)";
+            return Err(Error::invalid("agent", given, problem));
+        }
         Ok(agents)
     }
 

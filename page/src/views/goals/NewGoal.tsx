@@ -12,7 +12,16 @@ import { Field, Panel, SelectField, TextField } from "../../kit/layout";
 import { toast } from "../../kit/Toast";
 import { addressOfGoal } from "../addresses";
 import { useRefusal } from "../refusal";
-import { commandOf, EMPTY, FROM_FILE, fieldOfProblem, type NewGoalForm, requestOfForm } from "./form";
+import {
+  AGENTS_OF_FILE,
+  agentOf,
+  commandOf,
+  EMPTY,
+  FROM_FILE,
+  fieldOfProblem,
+  type NewGoalForm,
+  requestOfForm,
+} from "./form";
 import css from "./goals.module.css";
 import { type Failure, LimitFields, useFailureFocus } from "./LimitFields";
 import { bringsAgents, seatsText, TEAMS } from "./teams";
@@ -65,9 +74,10 @@ export default function NewGoal() {
   const installed = [...(agents.data?.items ?? [])].sort(
     (a, b) => Number(b.program !== null) - Number(a.program !== null),
   );
-  const agent = bringsAgents(team)
-    ? null
-    : (installed.find((each) => each.name === form.agent)?.name ?? installed[0]?.name ?? null);
+  const agent = agentOf(
+    form,
+    installed.map((each) => each.name),
+  );
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     if (busy || refusal !== null) return;
@@ -157,7 +167,7 @@ export default function NewGoal() {
             <SelectField
               label="Agent"
               name="agent"
-              value={agent ?? ""}
+              value={agent ?? AGENTS_OF_FILE}
               error={errorOf("agent")}
               note="Of all seats for which the team names none"
               onChange={(event) => set("agent", event.target.value)}
@@ -168,6 +178,9 @@ export default function NewGoal() {
                   {each.program === null && ", not installed"}
                 </option>
               ))}
+              {form.team === FROM_FILE && (
+                <option value={AGENTS_OF_FILE}>none, because each seat names its own</option>
+              )}
             </SelectField>
           )}
           <Field

@@ -1,6 +1,8 @@
 import { describe, expect, it, test } from "vitest";
 import type { Goal } from "../../api/types";
 import {
+  AGENTS_OF_FILE,
+  agentOf,
   commandOf,
   EMPTY,
   editFieldOfProblem,
@@ -34,6 +36,19 @@ describe("requestOfForm", () => {
       team_file: { name: "team.toml", text: 'name="own"' },
       agent: "claude",
     });
+  });
+
+  it("agent_is_absent_if_each_seat_names_its_own", () => {
+    const names = ["claude", "codex"];
+    expect(agentOf(EMPTY, names)).toBe("claude");
+    expect(agentOf({ ...EMPTY, agent: "codex" }, names)).toBe("codex");
+    expect(agentOf({ ...EMPTY, agent: AGENTS_OF_FILE }, names)).toBe("claude");
+    expect(agentOf({ ...EMPTY, team: "demo", agent: "codex" }, names)).toBeNull();
+    const file = { ...EMPTY, goal: "x", team: FROM_FILE, teamText: "" };
+    expect(agentOf(file, names)).toBe("claude");
+    const own = { ...file, agent: AGENTS_OF_FILE };
+    expect(agentOf(own, names)).toBeNull();
+    expect(requestOfForm(own, null)).not.toHaveProperty("agent");
   });
 
   it("budget_and_commands_are_as_typed", () => {

@@ -1,9 +1,12 @@
 /** The forms of goals: which requests they make, and which of their fields a problem of the API names. */
 import type { Goal, GoalPatch, GoalRequest } from "../../api/types";
 import { localInput, shellWord } from "../memory/entries";
+import { bringsAgents, TEAMS } from "./teams";
 
 /** The value of the choice of a team that stands for a file. */
 export const FROM_FILE = "file";
+/** The value of the choice of an agent that stands for those of a team's file. */
+export const AGENTS_OF_FILE = "*";
 
 export interface NewGoalForm {
   goal: string;
@@ -61,6 +64,13 @@ const commandsOf = (text: string): string[] =>
     .split("\n")
     .map((line) => line.trim())
     .filter((line) => line !== "");
+
+/** Returns the agent of a goal among the names of those that can be chosen; null if the team names the agents of its seats. */
+export function agentOf(form: NewGoalForm, names: string[]): string | null {
+  const team = TEAMS.find((each) => each.name === form.team);
+  if (bringsAgents(team) || (form.team === FROM_FILE && form.agent === AGENTS_OF_FILE)) return null;
+  return names.find((each) => each === form.agent) ?? names[0] ?? null;
+}
 
 /** `agent` is null if the team names the agents of its seats. */
 export function requestOfForm(form: NewGoalForm, agent: string | null): GoalRequest {
