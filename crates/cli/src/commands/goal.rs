@@ -17,7 +17,7 @@ use crate::{
     app::App,
     error::{CliError, Exit},
     follow::follow_to_end,
-    output::{clean, excerpt, short_ids, table},
+    output::{clean, excerpt, last_columns, short_ids, table},
 };
 
 pub(super) use self::{
@@ -26,7 +26,7 @@ pub(super) use self::{
     values::GoalArg,
 };
 use self::{
-    format::{format_state, format_usage, print_goal},
+    format::{format_short_state, format_state, format_usage, print_goal},
     missing_server::note_missing_server,
 };
 
@@ -129,7 +129,13 @@ async fn list(app: &App, state: Option<GoalStatus>, limit: u32) -> Result<(), Cl
     }
     let ids = short_ids(goals.iter().map(|goal| goal.id));
     let rows = goals.iter().zip(ids).map(|(goal, id)| row(goal, id));
+    let mut rows: Vec<_> = rows.collect();
     let headings = ["GOAL", "STATE", "DONE", "USED", "TITLE"];
+    // A title is cut where the state, of which a person needs each word, leaves no room.
+    let room = last_columns(&headings, &rows);
+    for [.., title] in &mut rows {
+        *title = excerpt(title, room);
+    }
     Ok(app.output.line(&table(headings, rows))?)
 }
 
@@ -137,10 +143,10 @@ fn row(goal: &GoalSummary, id: String) -> [String; 5] {
     let title = goal.title.as_deref().unwrap_or(&goal.goal);
     [
         id,
-        excerpt(&format_state(goal), 14),
+        format_short_state(goal),
         format!("{}/{}", goal.tasks.done, goal.tasks.total),
         excerpt(&format_usage(goal), 16),
-        excerpt(title, 20),
+        title.to_owned(),
     ]
 }
 

@@ -15,8 +15,15 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     error::{CliError, Exit},
-    output::{Output, clean, field_row, one_line, table},
+    output::{
+        FIELD_COLUMNS, LINE_COLUMNS, Output, clean, excerpt, field_row, one_line, table,
+        text_table, wrapped,
+    },
 };
+
+/// The highest widths of the names of seats, and of those of roles and agents. The other columns take 33 of a line.
+const SEAT_COLUMNS: usize = 17;
+const NAME_COLUMNS: usize = 15;
 
 /// Show and check teams: the seats, the limits and the checks of a goal
 #[derive(Debug, clap::Args)]
@@ -142,7 +149,8 @@ fn list(output: Output) -> Result<(), CliError> {
     if output.json {
         return Ok(output.document(&documents)?);
     }
-    Ok(output.line(&table(["NAME", "SEATS", "ROLES", "FOR"], rows))?)
+    let headings = ["NAME", "SEATS", "ROLES", "FOR"];
+    Ok(output.line(&text_table(headings, rows))?)
 }
 
 /// Returns the roles of a team, each with the number of its seats if it has several.
@@ -174,14 +182,15 @@ fn team_text(team: &TeamDefinition) -> String {
         } else {
             format!("{name}: {command} (at most {} s)", check.timeout_seconds)
         };
-        lines.push(field_row("check", &shown));
+        let shown = wrapped(&shown, LINE_COLUMNS - FIELD_COLUMNS);
+        lines.push(field_row("check", &shown.join("\n")));
     }
     let seats = team.seats().into_iter().map(|seat| {
         let definition = seat.definition;
         [
-            seat.name,
-            definition.role.clone(),
-            definition.agent.clone().unwrap_or_default(),
+            excerpt(&seat.name, SEAT_COLUMNS),
+            excerpt(&definition.role, NAME_COLUMNS),
+            excerpt(definition.agent.as_deref().unwrap_or(""), NAME_COLUMNS),
             definition.memory.to_string(),
             definition.directory.to_string(),
             definition.attempts.to_string(),
@@ -198,10 +207,11 @@ fn team_text(team: &TeamDefinition) -> String {
         ]
     });
     lines.push(String::new());
-    lines.push(table(["LIMIT", "VALUE", "ABOUT"], limits));
+    lines.push(text_table(["LIMIT", "VALUE", "ABOUT"], limits.collect()));
     for seat in &team.seats {
         if let Some(instructions) = &seat.instructions {
-            lines.push(format!("\n{}:\n{}", seat.role, clean(instructions)));
+            lines.push(format!("\n{}:", seat.role));
+            lines.extend(wrapped(&clean(instructions), LINE_COLUMNS));
         }
     }
     lines.join("\n")

@@ -21,8 +21,10 @@ use serde::Serialize;
 
 pub(crate) use export_writer::ExportWriter;
 pub(crate) use service::{clean, excerpt, one_line};
-pub(crate) use table::{short_ids, table};
-pub(crate) use text::{LocalTime, continued, field_row, paint};
+pub(crate) use table::{last_columns, short_ids, table, text_table};
+pub(crate) use text::{
+    FIELD_COLUMNS, LINE_COLUMNS, LocalTime, continued, field_row, paint, wrapped,
+};
 
 /// The indent of the further lines of an error or a remark.
 pub(crate) const CONTINUATION_COLUMNS: usize = 2;

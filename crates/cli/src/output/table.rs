@@ -5,6 +5,12 @@ use std::borrow::Cow;
 use comfy_table::{ContentArrangement, Table, presets};
 use model::escape::escape_line;
 
+use super::text::{LINE_COLUMNS, wrapped};
+
+/// The number of blanks after a cell.
+const PADDING_COLUMNS: u16 = 2;
+/// The width of a last column that gets too little of a line.
+const MIN_LAST_COLUMNS: usize = 8;
 /// The minimum number of digits of a shortened ID. These digits encode its time of creation.
 const MIN_ID_DIGITS: usize = 12;
 
@@ -25,9 +31,49 @@ pub(crate) fn table<const N: usize>(
         }));
     }
     for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
+        column.set_padding((0, PADDING_COLUMNS));
     }
     table.trim_fmt()
+}
+
+/// Formats rows as [`table`] does. The last cell of a row is a text, which continues below itself if the line would be wider
+/// than [`LINE_COLUMNS`].
+pub(crate) fn text_table<const N: usize>(
+    headings: [&str; N],
+    mut rows: Vec<[String; N]>,
+) -> String {
+    let room = last_columns(&headings, &rows);
+    let mut continuations = Vec::new();
+    for row in &mut rows {
+        let mut lines = Vec::new();
+        if let Some(text) = row.last_mut() {
+            let mut parts = wrapped(&escape_line(text), room).into_iter();
+            *text = parts.next().unwrap_or_default();
+            lines.extend(parts);
+        }
+        continuations.push(lines);
+    }
+    let indent = LINE_COLUMNS - room;
+    let shown = table(headings, rows);
+    let mut lines = Vec::new();
+    // The first line has the headings.
+    let continuations = std::iter::once(Vec::new()).chain(continuations);
+    for (line, continued) in shown.lines().zip(continuations) {
+        lines.push(line.to_owned());
+        lines.extend(continued.iter().map(|text| format!("{:indent$}{text}", "")));
+    }
+    lines.join("\n")
+}
+
+/// Returns the width that the other columns of a table leave to the last one.
+pub(crate) fn last_columns<const N: usize>(headings: &[&str; N], rows: &[[String; N]]) -> usize {
+    let length = |text: &str| text.chars().count();
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| length(&row[column]));
+        cells.chain([length(headings[column])]).max().unwrap_or(0) + usize::from(PADDING_COLUMNS)
+    };
+    let others: usize = (0..N.saturating_sub(1)).map(width).sum();
+    LINE_COLUMNS.saturating_sub(others).max(MIN_LAST_COLUMNS)
 }
 
 /// Shortens IDs to their shortest prefixes that are unique in the list.
@@ -68,6 +114,30 @@ mod tests {
     fn table_has_no_trailing_spaces_and_dash_for_empty_cell() {
         let shown = table(["A", "B"], [["one".into(), String::new()]]);
         assert_eq!(shown, "A    B\none  -");
+    }
+
+    #[test]
+    fn last_cell_continues_below_itself() {
+        let text = "a text that is longer than the columns which the other cells leave to it on a line of 80 columns";
+        let rows = vec![
+            ["hours".to_owned(), text.to_owned()],
+            ["x".to_owned(), "a\nb".to_owned()],
+        ];
+        assert_eq!(
+            text_table(["LIMIT", "ABOUT"], rows),
+            "LIMIT  ABOUT\n\
+             hours  a text that is longer than the columns which the other cells leave to it\n       \
+             on a line of 80 columns\n\
+             x      a\\nb"
+        );
+    }
+
+    #[test]
+    fn last_column_has_rest_of_line() {
+        let rows = [["1234567890".to_owned(), String::new()]];
+        assert_eq!(last_columns(&["A", "B"], &rows), 68);
+        let wide = [["x".repeat(90), String::new()]];
+        assert_eq!(last_columns(&["A", "B"], &wide), MIN_LAST_COLUMNS);
     }
 
     #[test]

@@ -8,8 +8,10 @@ use jiff::{
 use model::Timestamp;
 use service::clean;
 
+/// The width of a line that is made for any terminal.
+pub(crate) const LINE_COLUMNS: usize = 80;
 /// The width of the names of fields.
-const FIELD_COLUMNS: usize = 14;
+pub(crate) const FIELD_COLUMNS: usize = 14;
 
 /// Formats a text in a style. Escapes the text, so that it cannot end the style.
 pub(crate) fn paint(style: Style, text: &str) -> String {
@@ -25,6 +27,17 @@ pub(crate) fn field_row(name: &str, value: &str) -> String {
 /// Escapes a text and indents all lines but the first, so that none looks like a row or a message of its own.
 pub(crate) fn continued(text: &str, columns: usize) -> String {
     clean(text).replace('\n', &format!("\n{:columns$}", ""))
+}
+
+/// Breaks the lines of a text so that none has more than `columns` columns, between words where it can. Returns no line for
+/// an empty text.
+pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let options = textwrap::Options::new(columns)
+        .wrap_algorithm(textwrap::WrapAlgorithm::FirstFit)
+        .word_separator(textwrap::WordSeparator::AsciiSpace)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation);
+    let lines = text.lines().flat_map(|line| textwrap::wrap(line, &options));
+    lines.map(std::borrow::Cow::into_owned).collect()
 }
 
 /// Formats instants in a time zone.

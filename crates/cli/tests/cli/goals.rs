@@ -227,6 +227,9 @@ fn goal_is_paused_changed_and_cancelled() {
 
     let cancelled = world.run(&["goal", "cancel", "spring"]).expect_success();
     assert!(cancelled.contains("failed (cancelled)"), "{cancelled}");
+    let listed = world.run(&["goal", "list"]).expect_success();
+    assert!(listed.contains("  failed (cancelled)  "), "{listed}");
+    assert_fits(&listed);
     let report = world.json(&["goal", "report", "spring"]);
     assert_eq!(report["complete"], true);
     let text = report["text"].as_str().unwrap();

@@ -33,6 +33,34 @@ fn team_list_and_show_print_shipped_teams() {
 }
 
 #[test]
+fn teams_fit_into_80_columns() {
+    let world = TestInstallation::new();
+    let path = world.path().join("long.toml");
+    let (long, words) = ("x".repeat(200), "word ".repeat(100));
+    let team = format!(
+        "{VALID}agent = \"{long}\"\ninstructions = \"{words}\"\n\n[checks]\ntests = \"echo {words}\"\n"
+    );
+    fs::write(&path, team).unwrap();
+    for args in [
+        &["team", "list"][..],
+        &["team", "show", "code"],
+        &["team", "show", "demo"],
+        &["team", "show", "inbox"],
+        &["team", "show", "research"],
+        &["team", "show", path.to_str().unwrap()],
+    ] {
+        let shown = world.run(args).expect_success();
+        for line in shown.lines() {
+            assert!(line.chars().count() <= 80, "{args:?}: {line}");
+        }
+    }
+    let shown = world.run(&["team", "show", "code"]).expect_success();
+    let about = "The number of turns without a finished task, a new";
+    assert!(shown.contains(about), "{shown}");
+    assert!(shown.contains("after which the goal is stuck."), "{shown}");
+}
+
+#[test]
 fn shipped_file_serves_as_template_of_own_team() {
     let world = TestInstallation::new();
     let file = world

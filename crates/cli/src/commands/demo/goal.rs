@@ -17,7 +17,7 @@ use crate::{
     app::App,
     commands::goal::{PrintedTask, round_text},
     error::{CliError, Exit},
-    output::{ATTENTION, BAD, BOLD, DIM, GOOD, clean, excerpt, paint},
+    output::{ATTENTION, BAD, BOLD, DIM, GOOD, LINE_COLUMNS, clean, excerpt, paint},
 };
 
 /// The goal of a command line that names none.
@@ -26,8 +26,6 @@ pub(super) const DEFAULT_GOAL: &str = "Write a short guide to tea: green, black 
 const TEAM: &str = "demo";
 /// The interval at which the goal is read.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// The width of the lines, in columns.
-const LINE_COLUMNS: usize = 80;
 /// The columns before the key of a task: the time and the status.
 const KEY_INDENT: usize = 20;
 /// The highest number of characters of a key and of a seat in a line.

@@ -234,7 +234,10 @@ mod tests {
         };
         let line = timed_line(&LocalTime::of_zone("Europe/Prague"), task.created_at, line);
         assert!(line.starts_with("07:00:00 RUNNING "), "{line}");
-        assert!(line.chars().count() <= COLUMNS, "{line}");
+        assert!(line.lines().count() > 1, "{line}");
+        for line in line.lines() {
+            assert!(line.chars().count() <= COLUMNS, "{line}");
+        }
     }
 
     #[test]

@@ -13,27 +13,34 @@ use super::missing_server::note_missing_server;
 use crate::{
     app::App,
     error::CliError,
-    output::{BAD, GOOD, clean, excerpt, one_line, paint},
+    output::{BAD, GOOD, LINE_COLUMNS, clean, excerpt, one_line, paint, wrapped},
 };
 
 /// The width of a line.
-pub(super) const COLUMNS: usize = 80;
+pub(super) const COLUMNS: usize = LINE_COLUMNS;
 /// The width of a status with its padding.
 const STATUS_COLUMNS: usize = 11;
+/// The highest number of lines of a remark.
+const MAX_REMARK_LINES: usize = 3;
 /// The highest widths of keys and of seats.
 const MAX_KEY_COLUMNS: usize = 20;
 const MAX_SEAT_COLUMNS: usize = 12;
 
-/// Formats the state of a goal: its phase while it is active, otherwise its state with the reason.
+/// Formats the state of a goal: its phase while it is active, otherwise its state with the reason and the cause.
 pub(super) fn format_state(goal: &GoalSummary) -> String {
-    let reason = match (goal.reason, &goal.cause) {
-        (Some(GoalReason::Stuck), Some(cause)) => Some(format!("stuck: {}", one_line(cause))),
-        (Some(reason), _) => Some(reason.as_str().replace('_', " ")),
-        (None, _) => None,
-    };
-    match (goal.state, goal.phase, reason) {
+    match (goal.reason, &goal.cause) {
+        (Some(GoalReason::Stuck), Some(cause)) => {
+            format!("{} (stuck: {})", goal.state, one_line(cause))
+        }
+        _ => format_short_state(goal),
+    }
+}
+
+/// As [`format_state`], without the cause, so that it fits into a list.
+pub(super) fn format_short_state(goal: &GoalSummary) -> String {
+    match (goal.state, goal.phase, goal.reason) {
         (GoalStatus::Active, Some(phase), _) => phase.as_str().to_owned(),
-        (state, _, Some(reason)) => format!("{state} ({reason})"),
+        (state, _, Some(reason)) => format!("{state} ({})", reason.as_str().replace('_', " ")),
         (state, _, None) => state.to_string(),
     }
 }
@@ -224,7 +231,7 @@ impl Widths {
         }
     }
 
-    /// Formats a task on one line.
+    /// Formats a task as a line. A remark that has no room on it continues below itself.
     pub(in crate::commands) fn line(&self, task: &Task) -> String {
         let (key, seat) = (self.key, self.seat);
         let status = format!("{:STATUS_COLUMNS$}", task.status.as_str());
@@ -239,7 +246,8 @@ impl Widths {
             excerpt(task.seat.as_deref().unwrap_or(""), seat),
         );
         let used = STATUS_COLUMNS + named.chars().count();
-        let remark = excerpt(&remark(task), self.line.saturating_sub(used));
+        let room = self.line.saturating_sub(used);
+        let remark = remark(task, room).join(&format!("\n{:1$}", "", COLUMNS - room));
         format!("{status}{named}{remark}").trim_end().to_owned()
     }
 }
@@ -253,8 +261,8 @@ pub(in crate::commands) fn round_text(task: &Task) -> Option<String> {
 }
 
 /// Returns the remark on a task: its round, the thing for which it waits, or the reason of its end. A task that needs no
-/// remark has its title.
-fn remark(task: &Task) -> String {
+/// remark has its title, which is cut. A remark has lines of at most this many columns.
+fn remark(task: &Task, columns: usize) -> Vec<String> {
     let mut parts = Vec::new();
     parts.extend(round_text(task).map(|round| format!("round {round}")));
     if let Some(step) = task.step.filter(|step| *step != api_types::Step::Work) {
@@ -267,9 +275,14 @@ fn remark(task: &Task) -> String {
         parts.extend(task.reason.as_deref().map(one_line));
     }
     if parts.is_empty() {
-        parts.push(one_line(&task.title));
+        return vec![excerpt(&task.title, columns)];
     }
-    parts.join("  ")
+    let mut lines = wrapped(&parts.join("  "), columns);
+    if lines.len() > MAX_REMARK_LINES {
+        let rest = lines.split_off(MAX_REMARK_LINES - 1).join(" ");
+        lines.push(excerpt(&rest, columns));
+    }
+    lines
 }
 
 /// Formats the beginning of the text behind the reason of a failed task, indented on one line. Returns `None` if there is none.
@@ -294,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn task_is_one_line_of_80_columns() {
+    fn task_has_few_lines_of_at_most_80_columns() {
         let long = Task {
             key: "k".repeat(40),
             seat: Some("s".repeat(40)),
@@ -314,9 +327,12 @@ mod tests {
         let tasks = [task(), long, hostile];
         let widths = Widths::of(&tasks);
         for task in &tasks {
-            let line = widths.line(task);
-            assert!(line.chars().count() <= COLUMNS, "{line}");
-            assert!(!line.contains('\n') && !line.contains('\u{1b}'), "{line:?}");
+            let lines = widths.line(task);
+            assert!(!lines.contains('\u{1b}'), "{lines:?}");
+            assert!(lines.lines().count() <= MAX_REMARK_LINES, "{lines}");
+            for line in lines.lines() {
+                assert!(line.chars().count() <= COLUMNS, "{line}");
+            }
         }
         let widths = Widths::of(&[task()]);
         assert_eq!(
@@ -337,6 +353,62 @@ mod tests {
         assert_eq!(failure("I may\nnot.\u{1b}[2J"), "  I may not.\\u{1b}[2J");
         assert_eq!(failure(&"x".repeat(200)).chars().count(), COLUMNS);
         assert_eq!(failure_line(&task()), None);
+    }
+
+    #[test]
+    fn remark_continues_below_itself() {
+        let broken = Task {
+            key: "a-key-of-20-columns-".into(),
+            step: Some(api_types::Step::Checks),
+            round: 0,
+            waits_for: Some("a person, because the check handbook cannot run".into()),
+            ..task()
+        };
+        let long = Task {
+            waits_for: Some("one, two, three, four, five, ".repeat(10)),
+            ..broken.clone()
+        };
+        let tasks = [broken, long];
+        let widths = Widths::of(&tasks);
+        assert_eq!(
+            widths.line(&tasks[0]),
+            "RUNNING    a-key-of-20-columns-  worker-2  checks  waits for a person, because\n\
+             \u{20}                                          the check handbook cannot run"
+        );
+        let lines = widths.line(&tasks[1]);
+        assert_eq!(lines.lines().count(), MAX_REMARK_LINES, "{lines}");
+        assert!(lines.ends_with('…'), "{lines}");
+        let narrow = Widths::of(&tasks).after(9).line(&tasks[0]);
+        let further = narrow.lines().nth(1).unwrap();
+        // The first line follows the time of nine columns.
+        assert!(further.starts_with(&" ".repeat(52)), "{further}");
+        assert!(!further.starts_with(&" ".repeat(53)), "{further}");
+    }
+
+    #[test]
+    fn reason_of_every_state_fits_into_list() {
+        let reasons = [
+            (
+                GoalStatus::Paused,
+                GoalReason::ApprovePlan,
+                "paused (approve plan)",
+            ),
+            (GoalStatus::Paused, GoalReason::Stuck, "paused (stuck)"),
+            (
+                GoalStatus::Failed,
+                GoalReason::Cancelled,
+                "failed (cancelled)",
+            ),
+            (GoalStatus::Failed, GoalReason::GivenUp, "failed (given up)"),
+        ];
+        for (state, reason, shown) in reasons {
+            let goal = GoalSummary {
+                state,
+                reason: Some(reason),
+                ..stuck_goal()
+            };
+            assert_eq!(format_short_state(&goal), shown);
+        }
     }
 
     #[test]
