@@ -72,7 +72,7 @@ pub struct Task {
     /// The text behind the reason of a failed task: the faults of a refused plan, the error of the last run, or the last words
     /// of the agent. Null for other tasks, and if the findings tell the cause.
     #[serde(default)]
-    pub failure: Option<String>,
+    pub cause: Option<String>,
     /// The result that the agent reported. Null until then.
     #[serde(default)]
     pub result: Option<String>,

@@ -124,10 +124,10 @@ fn details_text(details: &TaskDetails, time: &LocalTime) -> String {
     lines.extend(list_text("Findings of the last round", &findings));
     lines.extend(list_text("Evidence", &details.evidence));
     lines.extend(list_text("Output of the checks", &details.check_output));
-    let failure = task.failure.as_deref();
-    lines.extend(failure.map(|failure| paragraph("Why it failed", failure)));
+    let cause = task.cause.as_deref();
+    lines.extend(cause.map(|cause| paragraph("Why it failed", cause)));
     // The last words of an agent may be its result.
-    let result = task.result.as_deref().filter(|it| Some(*it) != failure);
+    let result = task.result.as_deref().filter(|it| Some(*it) != cause);
     lines.extend(result.map(|result| paragraph("Result", result)));
     if !details.runs.is_empty() {
         let rows = details.runs.iter().map(|run| {
@@ -226,7 +226,7 @@ mod tests {
             "id": "task_01970197019701970197019701970197", "goal_id": "ses_01970197019701970197019701970197",
             "key": HOSTILE, "title": HOSTILE, "kind": "work", "role": "worker", "status": "FAILED", "round": 3,
             "round_limit": 3, "attempts": 0, "optional": false, "review": true, "priority": 5, "plan_version": 1,
-            "depends_on": [], "reason": HOSTILE, "failure": HOSTILE, "result": format!("{HOSTILE}\n"),
+            "depends_on": [], "reason": HOSTILE, "cause": HOSTILE, "result": format!("{HOSTILE}\n"),
             "created_at": "2026-11-20T06:00:00Z",
             "description": HOSTILE, "acceptance": [HOSTILE], "writes": [HOSTILE], "checks": [], "artifacts": [HOSTILE],
             "findings": [{ "id": "f1", "text": HOSTILE, "severity": "blocker", "from": "judge" }],

@@ -154,7 +154,7 @@ fn tasks(text: &mut String, tasks: &[GoalTask]) {
 /// without a text, too.
 fn failures(text: &mut String, tasks: &[GoalTask]) {
     let failed = tasks.iter().filter(|task| {
-        task.status == TaskStatus::Failed && (task.failure.is_some() || task.kind != TaskKind::Work)
+        task.status == TaskStatus::Failed && (task.cause.is_some() || task.kind != TaskKind::Work)
     });
     let failed: Vec<_> = failed.collect();
     if failed.is_empty() {
@@ -165,16 +165,16 @@ fn failures(text: &mut String, tasks: &[GoalTask]) {
         let reason = view::reason(task).unwrap_or_default();
         line(
             text,
-            &failed_task(&task.key, &reason, task.failure.as_deref()),
+            &failed_task(&task.key, &reason, task.cause.as_deref()),
         );
     }
 }
 
 /// Returns the part about a failed task. The text behind the reason is a quotation, because an agent may have written it.
-fn failed_task(key: &str, reason: &str, failure: Option<&str>) -> String {
+fn failed_task(key: &str, reason: &str, cause: Option<&str>) -> String {
     let head = format!("\n{}: {}", cell(key), cell(reason));
-    match failure {
-        Some(failure) => format!("{head}\n\n{}", quote(failure.trim())),
+    match cause {
+        Some(cause) => format!("{head}\n\n{}", quote(cause.trim())),
         None => head,
     }
 }
@@ -328,9 +328,9 @@ mod tests {
 
     #[test]
     fn last_words_of_agent_are_quoted() {
-        let failure = Some("I may not.\n\n## Usage\n<b>x</b>\n");
+        let cause = Some("I may not.\n\n## Usage\n<b>x</b>\n");
         assert_eq!(
-            failed_task("plan#1", "no plan", failure),
+            failed_task("plan#1", "no plan", cause),
             "\nplan\\#1: no plan\n\n> I may not.\n>\n> \\#\\# Usage\n> &lt;b&gt;x&lt;/b&gt;"
         );
         let unknown = failed_task("report#1", "no seat", None);

@@ -269,7 +269,7 @@ pub(super) fn task(session: SessionId, round_limit: u32, task: GoalTask) -> Task
         depends_on: task.depends_on,
         waits_for,
         reason,
-        failure: task.failure,
+        cause: task.cause,
         result: task.result,
         created_at: task.created_at,
         started_at: task.started_at,

@@ -74,10 +74,10 @@ export function TaskPanel({ goal, task, onChoose, onClose }: TaskPanelProps) {
         {task.reason && task.status !== "DONE" && (
           <p className={task.status === "FAILED" ? css.failed : css.note}>{sentence(task.reason)}</p>
         )}
-        {task.failure && (
+        {task.cause && (
           <>
             <h3>Why it failed</h3>
-            <p className={css.prose}>{task.failure}</p>
+            <p className={css.prose}>{task.cause}</p>
           </>
         )}
         {details.error ? (

@@ -37,10 +37,10 @@ describe("stateOfGoal", () => {
 });
 
 test("result_that_is_the_cause_of_the_failure_is_shown_once", () => {
-  expect(resultOf({ result: "The mail.", failure: null })).toBe("The mail.");
-  expect(resultOf({ result: "Draft", failure: "The turn failed: it broke." })).toBe("Draft");
-  expect(resultOf({ result: "I may not.", failure: "I may not." })).toBeNull();
-  expect(resultOf({ result: null, failure: "I may not." })).toBeNull();
+  expect(resultOf({ result: "The mail.", cause: null })).toBe("The mail.");
+  expect(resultOf({ result: "Draft", cause: "The turn failed: it broke." })).toBe("Draft");
+  expect(resultOf({ result: "I may not.", cause: "I may not." })).toBeNull();
+  expect(resultOf({ result: null, cause: "I may not." })).toBeNull();
 });
 
 test("goal_without_title_has_the_beginning_of_its_text", () => {

@@ -125,8 +125,8 @@ export const kindText = ({ kind }: Pick<Task, "kind">): string | null =>
         : "the report";
 
 /** The result of a task; null without one, and if the panel has it already as the cause of the failure. */
-export const resultOf = ({ result, failure }: Pick<Task, "result" | "failure">): string | null =>
-  result === failure ? null : result;
+export const resultOf = ({ result, cause }: Pick<Task, "result" | "cause">): string | null =>
+  result === cause ? null : result;
 
 const sum = ({ amount, currency }: Money): string => money(Number(amount), currency);
 

@@ -13,7 +13,7 @@ use server::SystemClock;
 use tokio::time::timeout;
 
 use super::{
-    format::{COLUMNS, Widths, failure_line, format_state, print_goal, print_question},
+    format::{COLUMNS, Widths, cause_line, format_state, print_goal, print_question},
     printed_task::PrintedTask,
 };
 use crate::{
@@ -119,8 +119,8 @@ fn print_changes(
             app.output.document_line(&json!({ "task": task }))?;
         } else if !is_first {
             app.output.line(&timed_line(&app.time, now, &line))?;
-            if let Some(failure) = failure_line(task) {
-                app.output.line(&failure)?;
+            if let Some(cause) = cause_line(task) {
+                app.output.line(&cause)?;
             }
         }
     }

@@ -144,8 +144,8 @@ pub(super) fn print_goal(app: &App, goal: &Goal, tasks: &[Task]) -> Result<(), C
     let widths = Widths::of(tasks);
     for task in tasks.iter().filter(|task| is_shown(task)) {
         app.output.line(&widths.line(task))?;
-        if let Some(failure) = failure_line(task) {
-            app.output.line(&failure)?;
+        if let Some(cause) = cause_line(task) {
+            app.output.line(&cause)?;
         }
     }
     for question in &goal.questions {
@@ -286,9 +286,9 @@ fn remark(task: &Task, columns: usize) -> Vec<String> {
 }
 
 /// Formats the beginning of the text behind the reason of a failed task, indented on one line. Returns `None` if there is none.
-pub(super) fn failure_line(task: &Task) -> Option<String> {
-    let failure = task.failure.as_deref()?;
-    Some(format!("  {}", excerpt(failure, COLUMNS - 2)))
+pub(super) fn cause_line(task: &Task) -> Option<String> {
+    let cause = task.cause.as_deref()?;
+    Some(format!("  {}", excerpt(cause, COLUMNS - 2)))
 }
 
 #[cfg(test)]
@@ -342,17 +342,17 @@ mod tests {
     }
 
     #[test]
-    fn failure_is_one_line_of_80_columns() {
-        let failure = |text: &str| {
+    fn cause_is_one_line_of_80_columns() {
+        let cause = |text: &str| {
             let task = Task {
-                failure: Some(text.into()),
+                cause: Some(text.into()),
                 ..task()
             };
-            failure_line(&task).unwrap()
+            cause_line(&task).unwrap()
         };
-        assert_eq!(failure("I may\nnot.\u{1b}[2J"), "  I may not.\\u{1b}[2J");
-        assert_eq!(failure(&"x".repeat(200)).chars().count(), COLUMNS);
-        assert_eq!(failure_line(&task()), None);
+        assert_eq!(cause("I may\nnot.\u{1b}[2J"), "  I may not.\\u{1b}[2J");
+        assert_eq!(cause(&"x".repeat(200)).chars().count(), COLUMNS);
+        assert_eq!(cause_line(&task()), None);
     }
 
     #[test]

@@ -10,8 +10,8 @@ impl GoalTest {
     fn assert_cause(&self, key: &str, reason: &str, cause: &str) {
         let task = self.task(key);
         assert_eq!(task["reason"], reason, "{task:#}");
-        let failure = task["failure"].as_str().unwrap();
-        assert!(failure.contains(cause), "{failure}");
+        let printed = task["cause"].as_str().unwrap();
+        assert!(printed.contains(cause), "{printed}");
         let beginning: String = cause.chars().take(40).collect();
         let print = |args: &[&str]| self.world.run(args).expect_success();
         let shown = print(&["goal", "show", "own"]);

@@ -1,7 +1,7 @@
 //! The reads of goals.
 
+mod causes;
 mod details;
-mod failures;
 mod list;
 mod usage;
 
@@ -14,7 +14,7 @@ use model::{
     team::TeamDefinition,
 };
 
-use self::failures::LastTurns;
+use self::causes::LastTurns;
 pub(crate) use self::list::read_task_counts;
 pub use self::{
     details::{GoalReportRows, ReportedTask, TaskDetails, TaskFinding, TaskRunRow},
@@ -69,7 +69,7 @@ pub struct GoalTask {
     pub about: Vec<String>,
     /// The text behind the reason of a failed task: the faults of a plan, the error of the last run, or the last words of the
     /// agent. `None` for other tasks, and if the findings tell the cause.
-    pub failure: Option<String>,
+    pub cause: Option<String>,
     /// The result that the agent reported.
     pub result: Option<String>,
     /// The instant at which the task was published.
@@ -242,7 +242,7 @@ fn task_view(goal: &Goal, no: usize, row: &Row, last_turns: &LastTurns) -> Resul
         waits_for: goal.graph.waits_for(TaskNo(no)),
         reason,
         about,
-        failure: last_turns.failure(goal, no, result.as_deref()),
+        cause: last_turns.cause(goal, no, result.as_deref()),
         result,
         created_at: row.get("created_at")?,
         started_at: row.optional("started_at")?,

@@ -19,7 +19,7 @@ impl Stage {
         let view = self.store.goal(self.scope(), session).await.unwrap();
         let found = view.tasks.into_iter().find(|task| task.key == key);
         let task = found.unwrap();
-        (task.reason, task.failure)
+        (task.reason, task.cause)
     }
 }
 
@@ -67,7 +67,7 @@ pub(crate) async fn work_that_fails_names_its_cause(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let plan = [work("a", &[]), work("b", &[]), work("c", &[])];
     let session = stage.planned_goal(db, team(1, None), &plan).await;
-    let used_up = |failure: &str| (Some("attempts used up"), Some(failure.to_owned()));
+    let used_up = |cause: &str| (Some("attempts used up"), Some(cause.to_owned()));
     // 1. The turns fail.
     for _ in 0..2 {
         assert_eq!(stage.cause(session, "a").await, (None, None));
@@ -95,11 +95,11 @@ pub(crate) async fn work_that_fails_names_its_cause(db: &TestStore) {
     // The details have it, too, until a person accepts the task.
     let task = stage.task_id(session, "c").await;
     let details = stage.store.task_details(stage.scope(), task).await.unwrap();
-    assert_eq!((details.task.reason, details.task.failure), cause);
+    assert_eq!((details.task.reason, details.task.cause), cause);
     let accept = GoalChange::Accept("c".into());
     stage.change(session, accept).await.unwrap();
     let view = stage.store.goal(stage.scope(), session).await.unwrap();
     let accepted = view.tasks.iter().find(|task| task.key == "c").unwrap();
     assert_eq!(accepted.status, TaskStatus::Done);
-    assert_eq!(accepted.failure, None);
+    assert_eq!(accepted.cause, None);
 }

@@ -11,7 +11,7 @@ use model::{
 use super::{
     super::check_rows::{TaskChecks, read_checks},
     GoalTask, GoalView,
-    failures::LastTurns,
+    causes::LastTurns,
     read_view, task_view,
 };
 use crate::{

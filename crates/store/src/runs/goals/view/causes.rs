@@ -1,4 +1,4 @@
-//! The texts behind the reasons of failed tasks.
+//! The causes of failed tasks: the texts behind their reasons.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use model::{
 use crate::{Error, database::Tx, goals::Goal};
 
 /// The longest text, in characters.
-const MAX_FAILURE_CHARS: u32 = 4096;
+const MAX_CAUSE_CHARS: u32 = 4096;
 
 /// The end of the last turn that worked on a failed task.
 struct LastTurn {
@@ -32,10 +32,7 @@ impl LastTurns {
             return Ok(Self::default());
         }
         let rows = tx
-            .fetch_all(
-                sql!("tasks/failures"),
-                params![goal.session, MAX_FAILURE_CHARS],
-            )
+            .fetch_all(sql!("tasks/causes"), params![goal.session, MAX_CAUSE_CHARS])
             .await?;
         let mut turns = HashMap::with_capacity(rows.len());
         for row in &rows {
@@ -51,7 +48,7 @@ impl LastTurns {
 
     /// Returns the text behind the reason of a failed task: the faults of its last report, the error of its last run, or the
     /// last words of its agent. Returns `None` if the findings tell the cause, or nothing does.
-    pub(super) fn failure(&self, goal: &Goal, no: usize, result: Option<&str>) -> Option<String> {
+    pub(super) fn cause(&self, goal: &Goal, no: usize, result: Option<&str>) -> Option<String> {
         let TaskState::Failed { reason, .. } = &goal.graph.tasks()[no].state else {
             return None;
         };
@@ -62,7 +59,7 @@ impl LastTurns {
         let notice = || last.and_then(|turn| turn.notice.clone());
         let last_words = || last.and_then(|turn| turn.answer.clone()).or_else(notice);
         let text = match reason {
-            FailReason::PlanRefused => faults,
+            FailReason::PlanRefused => faults.or_else(last_words),
             FailReason::NoPlan => last_words(),
             FailReason::NoResult => faults.or(result),
             // An agent that reports a failure ends its turn with success.
@@ -76,6 +73,6 @@ impl LastTurns {
             | FailReason::NoSeat
             | FailReason::SentBack => None,
         };
-        text.map(|text| text.chars().take(MAX_FAILURE_CHARS as usize).collect())
+        text.map(|text| text.chars().take(MAX_CAUSE_CHARS as usize).collect())
     }
 }
