@@ -10,13 +10,11 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
 use model::{
     TenantId, Timestamp,
     access::{Permission, Role, Token, TokenKind, secret::TokenSecret},
+    caller_name::SOCKET_CALLER_NAME,
 };
 use service::{Service, UnifiedMode};
 
 use crate::{Api, Peer, cookie, extract::is_safe, problem::ApiError, request_guard};
-
-/// The name of a caller over the private socket, without a token.
-const SOCKET_CALLER_NAME: &str = "socket";
 
 /// The authenticated sender of a request. [`Caller::authorize`] checks the permissions.
 pub(crate) struct Caller {

@@ -25,6 +25,7 @@ pub mod artifact;
 mod assignment;
 pub mod automation;
 pub mod budget;
+pub mod caller_name;
 pub mod cursor;
 pub mod entity;
 mod entry;

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::{
     approval::Decider,
+    caller_name::display_name_at_start,
     ids::{AutomationId, InputId, QuestionId, RunId, SeatId, SessionId, TenantId},
     lifecycle::Lifecycle,
     text_enum::text_enum,
@@ -265,7 +266,7 @@ pub fn answer_text(answer: &Value) -> String {
 /// Returns the input with the answer of a person.
 pub fn answered_input(question: &Question, by: &str, answer: &Value) -> String {
     let Question { id, text, .. } = question;
-    let answer = answer_text(answer);
+    let (by, answer) = (display_name_at_start(by), answer_text(answer));
     format!("{by} answered your question {id}.\n\nQuestion: {text}\n\nAnswer: {answer}")
 }
 
@@ -287,9 +288,12 @@ pub fn expired_input(question: &Question, default: &Value) -> String {
 /// Returns the notice of the transcript about the answer to an agent that waited in its turn.
 pub fn answered_notice(state: &QuestionState) -> String {
     let answer = state.answer().map(answer_text);
-    match (state.answered_by(), answer) {
-        (Some(by), _) if state.is_declined() => format!("{} declined to answer.", by.name),
-        (Some(by), Some(answer)) => format!("{} answered: {answer}", by.name),
+    let by = state
+        .answered_by()
+        .map(|by| display_name_at_start(&by.name));
+    match (by, answer) {
+        (Some(by), _) if state.is_declined() => format!("{by} declined to answer."),
+        (Some(by), Some(answer)) => format!("{by} answered: {answer}"),
         (_, Some(default)) => {
             format!("Nobody answered in time, so the defaults of the form count: {default}")
         }
@@ -345,6 +349,8 @@ mod tests {
         };
         let answered = answered_input(&question, "laptop", &json!("blue"));
         assert!(answered.starts_with("laptop answered your question que_"));
+        let at_server = answered_input(&question, "socket", &json!("blue"));
+        assert!(at_server.starts_with("A person at the server answered your question que_"));
         assert!(answered.ends_with("Question: Which colour?\n\nAnswer: blue"));
         let expired = expired_input(&question, &json!({ "colour": "red" }));
         assert!(expired.contains("so its default counts"), "{expired}");

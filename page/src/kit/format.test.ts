@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import {
   briefReason,
+  callerName,
   count,
   countdown,
   dayAndTime,
@@ -119,6 +120,12 @@ describe("money", () => {
 
   it("unit_of_an_agent_that_is_no_currency_stays", () => {
     expect(money(3, "credits")).toBe("3 credits");
+  });
+});
+
+describe("callerName", () => {
+  it("caller_over_socket_is_shown_as_person", () => {
+    expect([callerName("socket"), callerName("laptop")]).toEqual(["a person at the server", "laptop"]);
   });
 });
 

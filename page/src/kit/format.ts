@@ -138,6 +138,16 @@ export function plural(number: number, one: string, many = `${one}s`): string {
   return `${number} ${number === 1 ? one : many}`;
 }
 
+/** Returns the name of a caller of the API for a text. A caller over the private socket has no name of its own. */
+export function callerName(name: string): string {
+  return name === "socket" ? "a person at the server" : name;
+}
+
+/** Returns the name of a caller of the API for the beginning of a sentence. */
+export function callerNameAtStart(name: string): string {
+  return name === "socket" ? "A person at the server" : name;
+}
+
 /** Returns a short form of an ID: the last eight digits tell IDs of one instant apart. */
 export function shortId(id: string): string {
   return id.slice(-6);

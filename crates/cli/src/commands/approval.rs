@@ -3,7 +3,7 @@
 use api_types::{Approval, DecisionRequest};
 use clap::Subcommand;
 use client::{ApprovalFilter, ApprovalStates, PageParams};
-use model::{Timestamp, approval::ApprovalStatus, permission::Verdict};
+use model::{Timestamp, approval::ApprovalStatus, caller_name::display_name, permission::Verdict};
 
 use crate::{
     app::App,
@@ -153,7 +153,13 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
         ("requested", Some(at(approval.created_at))),
         ("deadline", Some(at(approval.deadline_at))),
         ("decided", approval.decided_at.map(at)),
-        ("decided by", approval.decided_by.clone()),
+        (
+            "decided by",
+            approval
+                .decided_by
+                .as_deref()
+                .map(|by| display_name(by).to_owned()),
+        ),
         ("comment", approval.comment.clone()),
     ];
     app.output.line(&approval.id.to_string())?;

@@ -5,6 +5,7 @@ use clap::Subcommand;
 use client::{PageParams, QuestionFilter, QuestionStates};
 use model::{
     Timestamp,
+    caller_name::display_name,
     question::{QuestionStatus, answer_text},
 };
 
@@ -170,7 +171,13 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
         ("deadline", Some(at(question.deadline_at))),
         ("default", default.as_ref().map(answer_text)),
         ("closed", question.closed_at.map(at)),
-        ("answered by", question.answered_by.clone()),
+        (
+            "answered by",
+            question
+                .answered_by
+                .as_deref()
+                .map(|by| display_name(by).to_owned()),
+        ),
         (
             "answer",
             if question.declined {

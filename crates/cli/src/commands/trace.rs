@@ -8,7 +8,7 @@ use api_types::{
     TraceMessage,
 };
 use client::{ReceivedEvent, ServerEvent, Trace, TraceItem, TraceSubject};
-use model::{RunId, transcript::Speaker};
+use model::{RunId, caller_name::display_name, transcript::Speaker};
 use serde_json::{Value, json};
 
 use crate::{
@@ -218,7 +218,7 @@ fn format_event_text(event: &TraceEvent) -> String {
             let by = match &event.change {
                 ApprovalChange::Allowed(ApprovalAllowedChange { decided_by })
                 | ApprovalChange::Denied(ApprovalDeniedChange { decided_by }) => {
-                    format!(", by {decided_by}")
+                    format!(", by {}", display_name(decided_by))
                 }
                 _ => String::new(),
             };
@@ -228,7 +228,7 @@ fn format_event_text(event: &TraceEvent) -> String {
         TraceEvent::Question(event) => {
             let by = match &event.change {
                 QuestionChange::Answered(QuestionAnsweredChange { answered_by }) => {
-                    format!(", by {answered_by}")
+                    format!(", by {}", display_name(answered_by))
                 }
                 _ => String::new(),
             };

@@ -143,7 +143,7 @@ fn approvals_are_listed_allowed_and_denied() {
     let by = &all[0]["decided_by"];
     assert_eq!(by, "socket", "by the private socket of the data folder");
 
-    let told = trace.read_stdout_until("denied, by socket, execute: rm -rf ~");
+    let told = trace.read_stdout_until("denied, by a person at the server, execute: rm -rf ~");
     assert!(told.contains("pending, execute: rm -rf build"), "{told}");
     let allowed = "allowed, by approver, execute: rm -rf build";
     assert!(told.contains(allowed), "{told}");

@@ -116,7 +116,7 @@ async fn agents_answer_each_other_and_a_person() {
     );
     wait_until_delivered(&world, &session, 3);
     let of_tester = prompts(&tester);
-    has(&of_tester[1], &["from a person, ", "Stop."]);
+    has(&of_tester[1], &["from a person at the server.", "Stop."]);
     assert!(!of_tester[1].contains(rule), "{}", of_tester[1]);
     // 3. The list continues after a message, and selects by seat.
     let all = messages(&world, &session, &[]);

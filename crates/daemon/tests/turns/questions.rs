@@ -160,7 +160,7 @@ pub(crate) async fn declined_elicitation_is_declined_despite_its_default(world: 
     let stored = world.store().question(world.scope(), question.id).await;
     assert_eq!(stored.unwrap().state, declined.state);
     let notice = world.last_notice(session).await;
-    assert_eq!(notice, "socket declined to answer.");
+    assert_eq!(notice, "A person at the server declined to answer.");
     assert_eq!(world.runs().await.len(), 1, "the decline is no input");
 }
 
@@ -204,7 +204,7 @@ pub(crate) async fn elicitation_is_answered_in_its_turn(world: &World) {
         notices,
         [
             "The agent asks: Which colour?",
-            "socket answered: {\"colour\":\"blue\"}"
+            "A person at the server answered: {\"colour\":\"blue\"}"
         ]
     );
     assert_eq!(world.runs().await.len(), 1, "the answer is no input");

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::{Error, INTERRUPTED, RenderedPrompt, SEAT_MESSAGES, fence::fenced_as};
 use crate::{
+    caller_name::format_person,
     escape::escape_line,
     ids::{MessageId, RunId},
     seat_message::{NamedSeat, Sender},
@@ -67,8 +68,8 @@ fn format_message(message: &CarriedMessage<'_>) -> String {
         ),
         Sender::Person(name) => {
             format!(
-                "Message {id} from a person, {}.{again}\n{text}",
-                escape_line(name)
+                "Message {id} from {}.{again}\n{text}",
+                escape_line(&format_person(name))
             )
         }
     }

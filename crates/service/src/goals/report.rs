@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use api_types::GoalReport;
 use model::{
+    caller_name::display_name,
     entity::Session,
     goal::{Severity, TaskKind, TaskStatus},
     question::{Question, QuestionState},
@@ -228,7 +229,11 @@ fn write_questions(text: &mut String, rows: &GoalReportRows, questions: &[Questi
         let answer = match &question.state {
             QuestionState::Pending => "no answer yet".to_owned(),
             QuestionState::Answered { by, answer, .. } => {
-                format!("{} ({})", cell(&text_of(answer)), cell(&by.name))
+                format!(
+                    "{} ({})",
+                    cell(&text_of(answer)),
+                    cell(display_name(&by.name))
+                )
             }
             QuestionState::Expired { answer, .. } => {
                 let answer = answer.as_ref().map_or("no answer".to_owned(), text_of);

@@ -4,7 +4,7 @@ import { hasStatus } from "../../api/problem";
 import { keys, queryClient } from "../../api/queries";
 import type { Question } from "../../api/types";
 import { errorText } from "../../kit/ErrorState";
-import { clock } from "../../kit/format";
+import { callerNameAtStart, clock } from "../../kit/format";
 import { toast } from "../../kit/Toast";
 
 export type Answer = { text: string } | { option: number } | { form: Record<string, unknown> };
@@ -46,7 +46,7 @@ export function lateText(question: Question, typed: string): string | null {
 
 /** Says how a question ended. */
 export function endText(question: Question): string {
-  const who = question.answered_by === "socket" ? "A person at the server" : question.answered_by;
+  const who = question.answered_by && callerNameAtStart(question.answered_by);
   const at = question.closed_at === null ? "" : ` at ${clock(question.closed_at)}`;
   switch (question.state) {
     case "answered":

@@ -6,7 +6,7 @@ import { hasStatus } from "../../api/problem";
 import { keys, queryClient } from "../../api/queries";
 import type { Approval, ApprovalInput } from "../../api/types";
 import { errorText } from "../../kit/ErrorState";
-import { dayAndTime } from "../../kit/format";
+import { callerNameAtStart, dayAndTime } from "../../kit/format";
 import { toast } from "../../kit/Toast";
 import { asText } from "../conversations/tools";
 
@@ -96,7 +96,7 @@ export async function decide(
 
 /** Says how a request ended that this tab did not decide. */
 export function outcomeText(approval: Approval): string {
-  const who = approval.decided_by === "socket" ? "A person at the server" : approval.decided_by;
+  const who = approval.decided_by && callerNameAtStart(approval.decided_by);
   const at = approval.decided_at === null ? "" : ` at ${dayAndTime(approval.decided_at)}`;
   switch (approval.state) {
     case "allowed":

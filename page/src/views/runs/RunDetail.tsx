@@ -8,7 +8,7 @@ import { keys, usePermission } from "../../api/queries";
 import type { Approval, Message, Messages, Page, Run, RunRecordView, RunView } from "../../api/types";
 import { Button, ButtonLink } from "../../kit/Button";
 import { Callout, ErrorState, sentence } from "../../kit/ErrorState";
-import { clockWithSeconds, longTime, plural, shortId } from "../../kit/format";
+import { callerName, clockWithSeconds, longTime, plural, shortId } from "../../kit/format";
 import { EmptyState, Panel, Skeleton } from "../../kit/layout";
 import listCss from "../../kit/list.module.css";
 import { fileTitle, lookOfRun, Status, StatusGlyph, waitsAsFile, wordOf } from "../../kit/Status";
@@ -281,7 +281,7 @@ function Requests({ run }: { run: RunView }) {
             </span>
             <span>
               {approval.state === "pending" ? "waits for you" : approval.state}
-              {approval.decided_by && ` by ${approval.decided_by}`}
+              {approval.decided_by && ` by ${callerName(approval.decided_by)}`}
             </span>
           </li>
         ))}

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
+    caller_name::{SOCKET_CALLER_NAME, format_person},
     escape::escape_line,
     goal::{Severity, TaskStatus},
 };
@@ -176,10 +177,16 @@ impl MessageEntry<'_> {
                 escape_line(name),
                 escape_line(role),
             ),
+            MessageSender::Person(SOCKET_CALLER_NAME) => {
+                format!(
+                    "Message {id} from {} follows.",
+                    format_person(SOCKET_CALLER_NAME)
+                )
+            }
             MessageSender::Person(name) => {
                 format!(
-                    "Message {id} from a person, {}, follows.",
-                    escape_line(name)
+                    "Message {id} from {}, follows.",
+                    escape_line(&format_person(name))
                 )
             }
         };

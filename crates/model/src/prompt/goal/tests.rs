@@ -283,6 +283,30 @@ fn prompt_has_text_of_its_snapshot() {
 }
 
 #[test]
+fn caller_over_socket_is_person_at_server() {
+    let answer = AnswerContext {
+        source: AnswerSource::Person("socket"),
+        ..ANSWER
+    };
+    let text = answer.render().unwrap().text;
+    assert!(
+        text.contains("The answer of a person at the server:"),
+        "{text}"
+    );
+    let work = WorkContext {
+        messages: &[MessageEntry {
+            id: "msg_1",
+            sender: MessageSender::Person("socket"),
+            text: "Name no price.",
+        }],
+        ..WORK
+    };
+    let text = work.render().unwrap().text;
+    let heading = "Message msg_1 from a person at the server follows.";
+    assert!(text.contains(heading), "{text}");
+}
+
+#[test]
 fn each_template_has_snapshot() {
     let used: Vec<String> = prompts()
         .into_iter()

@@ -7,7 +7,10 @@ use super::{
     MAX_LISTED, MessageEntry,
     entries::{Listed, finding_values, message_values, quoted},
 };
-use crate::prompt::{Error, RenderedPrompt};
+use crate::{
+    caller_name::display_name,
+    prompt::{Error, RenderedPrompt},
+};
 
 /// The facts of an attempt at a task.
 #[derive(Debug, Clone, Copy)]
@@ -131,7 +134,7 @@ impl AnswerContext<'_> {
     /// [`Error`] if the template and its variables do not match.
     pub fn render(&self) -> Result<RenderedPrompt, Error> {
         let (by_default, answered_by) = match self.source {
-            AnswerSource::Person(person) => (false, Some(person)),
+            AnswerSource::Person(person) => (false, Some(display_name(person))),
             AnswerSource::Default => (true, None),
         };
         GOAL_ANSWER.render(json!({
