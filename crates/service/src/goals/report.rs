@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 
 use api_types::GoalReport;
 use model::{
+    SessionId,
     caller_name::display_name,
     entity::Session,
     goal::{Severity, TaskKind, TaskStatus},
     question::{Question, QuestionState},
 };
-use store::{GoalReportRows, GoalTask, QuestionFilter, TaskFinding};
+use store::{GoalReportRows, GoalTask, Page, QuestionFilter, TaskFinding};
 
 use super::{
     named,
@@ -17,8 +18,8 @@ use super::{
 };
 use crate::{Error, Service, boxed, text::plain_line};
 
-/// The highest number of questions in a report.
-const MAX_QUESTIONS: u32 = 500;
+/// The number of questions that the report reads at once.
+const QUESTIONS_PER_PAGE: u32 = 500;
 /// The longest text in a cell of a table, in characters.
 const CELL_CHARS: usize = 300;
 
@@ -33,13 +34,7 @@ impl Service {
         let session = self.find_goal(given).await?;
         let rows = self.store.goal_report(self.scope(), session.id).await;
         let rows = rows.map_err(|error| named(error, given))?;
-        let filter = QuestionFilter {
-            state: None,
-            session: Some(session.id),
-        };
-        let page = store::Page::first(MAX_QUESTIONS);
-        let mut questions = self.store.question_page(self.tenant, filter, page).await?;
-        questions.reverse();
+        let questions = self.questions_of(session.id).await?;
         let summary = view::summary(&session, &rows.goal);
         Ok(GoalReport {
             goal: session.id,
@@ -48,6 +43,26 @@ impl Service {
             complete: rows.goal.state.is_over(),
             text: markdown(&session, &rows, &questions),
         })
+    }
+
+    /// Returns all questions of a session, the oldest first.
+    async fn questions_of(&self, session: SessionId) -> Result<Vec<Question>, Error> {
+        let filter = QuestionFilter {
+            state: None,
+            session: Some(session),
+        };
+        let mut page = Page::first(QUESTIONS_PER_PAGE);
+        let mut questions: Vec<Question> = Vec::new();
+        loop {
+            let found = self.store.question_page(self.tenant, filter, page).await?;
+            let Some(oldest) = found.last() else {
+                break;
+            };
+            page.after = Some(oldest.id);
+            questions.extend(found);
+        }
+        questions.reverse();
+        Ok(questions)
     }
 }
 
@@ -195,24 +210,24 @@ fn rejected(text: &mut String, rows: &GoalReportRows) {
             has_heading = true;
         }
         for finding in &found.findings {
-            line(text, &finding_line(task, finding));
+            line(text, &finding_line(&task.key, finding));
         }
     }
 }
 
-fn finding_line(task: &GoalTask, finding: &TaskFinding) -> String {
+/// Returns the line of a finding. A check has one finding, with its own name as the ID.
+fn finding_line(task: &str, finding: &TaskFinding) -> String {
     let severity = match finding.severity {
         Severity::Blocker => "",
         Severity::Minor => " (minor)",
     };
     let from = match &finding.check {
         Some(check) => format!("check {}", cell(check)),
-        None => "judge".to_owned(),
+        None => format!("judge, {}", cell(&finding.id)),
     };
     format!(
-        "- {}, {from}, {}{severity}: {}",
-        cell(&task.key),
-        cell(&finding.id),
+        "- {}, {from}{severity}: {}",
+        cell(task),
         cell(&finding.text)
     )
 }
@@ -317,6 +332,26 @@ mod tests {
         assert_eq!(cell("<img src=x>"), "&lt;img src=x&gt;");
         assert_eq!(cell("\u{1b}[2J"), "\\[2J");
         assert_eq!(cell(&"x".repeat(1000)).chars().count(), CELL_CHARS);
+    }
+
+    #[test]
+    fn finding_of_check_names_it_once() {
+        let mut finding = TaskFinding {
+            id: "tests".into(),
+            text: "1 failed".into(),
+            severity: Severity::Blocker,
+            check: Some("tests".into()),
+        };
+        assert_eq!(
+            finding_line("fix", &finding),
+            "- fix, check tests: 1 failed"
+        );
+        finding.check = None;
+        finding.severity = Severity::Minor;
+        assert_eq!(
+            finding_line("fix", &finding),
+            "- fix, judge, tests (minor): 1 failed"
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use api_types::ReplayItem;
 use model::{
     InstanceId, RunId, SessionId, WorkerId,
+    approval::Decider,
     entity::SeatSettings,
     goal::{
         GoalBudget, JUDGE, NewTask, PLANNER, ReportedFinding, Reviews, Severity, TaskRole,
@@ -15,10 +16,12 @@ use model::{
     team::{SeatDefinition, TeamDefinition, TeamLimits},
     turn::StartReply,
 };
+use serde_json::json;
 use service::{
-    ArtifactSave, ArtifactSource, Error, ErrorKind, RunTools, TaskQuery, TaskResult, TaskVerdict,
+    ArtifactSave, ArtifactSource, Error, ErrorKind, PersonQuestion, RunTools, TaskQuery,
+    TaskResult, TaskVerdict,
 };
-use store::{NewGoal, Scope, ToolCaller};
+use store::{NewGoal, Scope, ToolCaller, database::Statement};
 use uuid::Uuid;
 
 use crate::{replay::replay_in_pages, world::World};
@@ -289,4 +292,43 @@ async fn list_has_filters(tools: &RunTools) {
     );
     let unknown = list(None, None, Some("z")).await.unwrap_err();
     assert_eq!(unknown.kind(), ErrorKind::NotFound);
+}
+
+#[tokio::test]
+async fn report_has_all_questions_and_calls_caller_over_socket_a_person() {
+    let goal = Goal::start().await;
+    let World { store, tenant, .. } = &goal.world;
+    let (_, tools) = goal.turn().await;
+    let question = PersonQuestion {
+        question: "Which colour?".into(),
+        options: Vec::new(),
+        default: "red".into(),
+        hours: None,
+    };
+    let asked = tools.ask_person(&question).await.unwrap();
+    let by = Decider {
+        token: None,
+        name: "socket".into(),
+    };
+    let (answer, now) = (json!("blue"), goal.world.clock_now());
+    let answered = store.answer_question(*tenant, asked.id, &answer, &by, now);
+    answered.await.unwrap();
+    // More questions than the report reads at once.
+    let sql = "insert into questions
+            (id, tenant_id, session_id, seat_id, run_id, input_id, kind, text, body, format, needs_format, state,
+            deadline_at, created_at, closed_at)
+        with recursive copies (number) as (select 1 union all select number + 1 from copies where number < 600)
+        select randomblob(16), q.tenant_id, q.session_id, q.seat_id, q.run_id, q.input_id, q.kind,
+            q.text || ' ' || copies.number, q.body, q.format, q.needs_format, 'void', q.deadline_at, q.created_at,
+            q.created_at
+        from questions q join copies on true";
+    let statement = Box::leak(Box::new(Statement::new("more questions", sql, sql)));
+    let mut tx = store.database().begin(Scope::System).await.unwrap();
+    tx.execute(statement, Vec::new()).await.unwrap();
+    tx.commit().await.unwrap();
+    let session = asked.session_id.to_string();
+    let report = goal.world.service.goal_report(&session).await.unwrap();
+    let line = "- planner: Which colour? — blue (a person at the server)\n";
+    assert!(report.text.contains(line), "{}", report.text);
+    assert_eq!(report.text.matches("Which colour?").count(), 601);
 }
