@@ -7,8 +7,8 @@
 /// The most shells inside shells that are unwrapped.
 const MAX_NESTED_SHELLS: usize = 8;
 
-/// The most commands that are searched inside one, and their total size in bytes. Repeated shells inside shells would
-/// otherwise take time without end.
+/// The most commands that are found inside one, and their total size in bytes. The same limits hold for the texts in
+/// which commands are searched. Repeated shells inside shells would otherwise take time without end.
 const MAX_COMMANDS: usize = 4096;
 const MAX_COMMAND_BYTES: usize = 4 << 20;
 
@@ -25,10 +25,11 @@ const OTHER_SHELLS: [&str; 6] = ["fish", "csh", "tcsh", "pwsh", "nu", "busybox"]
 const SHELL_FOLDERS: [&str; 4] = ["", "/bin/", "/usr/bin/", "/usr/local/bin/"];
 
 /// Programs and keywords of a shell in front of another command.
-const WRAPPERS: [&str; 28] = [
-    "!", "builtin", "chroot", "command", "coproc", "do", "doas", "elif", "else", "env", "eval",
-    "exec", "find", "if", "ionice", "nice", "nohup", "parallel", "setsid", "stdbuf", "sudo",
-    "then", "time", "timeout", "until", "watch", "while", "xargs",
+const WRAPPERS: [&str; 34] = [
+    "!", "builtin", "chroot", "chrt", "command", "coproc", "do", "doas", "elif", "else", "env",
+    "eval", "exec", "find", "flock", "if", "ionice", "nice", "nohup", "parallel", "runuser",
+    "script", "setsid", "stdbuf", "strace", "sudo", "taskset", "then", "time", "timeout", "until",
+    "watch", "while", "xargs",
 ];
 
 /// Splits a text into words as a shell does. Returns `None` if a shell might do anything else with the text than run
@@ -100,9 +101,14 @@ pub(super) fn unwrap(mut words: Vec<String>) -> Option<Vec<String>> {
 }
 
 fn shell_call(words: &[String]) -> ShellCall<'_> {
-    let Some((program, arguments)) = words.split_first() else {
-        return ShellCall::Program;
-    };
+    match words.split_first() {
+        Some((program, arguments)) => shell_call_of(program, &mut arguments.iter()),
+        None => ShellCall::Program,
+    }
+}
+
+/// Returns the meaning of a command, and takes the arguments that it has read.
+fn shell_call_of<'a>(program: &str, arguments: &mut std::slice::Iter<'a, String>) -> ShellCall<'a> {
     let program = base_name(program);
     if OTHER_SHELLS.contains(&program) {
         return ShellCall::Uncertain;
@@ -111,7 +117,6 @@ fn shell_call(words: &[String]) -> ShellCall<'_> {
         return ShellCall::Program;
     }
     let mut takes_script = false;
-    let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
         let Some(option) = argument.strip_prefix(['-', '+']) else {
             return if takes_script {
@@ -171,12 +176,58 @@ fn may_assign(word: &str) -> bool {
     }
 }
 
+/// Returns the texts that a command gives to a shell without naming one: `su -c TEXT`, `trap TEXT EXIT`.
+fn texts_for_shell(command: &[String]) -> Vec<String> {
+    let Some((program, arguments)) = command.split_first() else {
+        return Vec::new();
+    };
+    match base_name(program) {
+        "eval" => vec![arguments.join(" ")],
+        "flock" | "runuser" | "script" | "su" => (0..arguments.len().min(MAX_WRAPPER_WORDS))
+            .filter_map(|at| text_of_option(&arguments[at..]))
+            .map(str::to_owned)
+            .collect(),
+        "trap" => {
+            let mut words = arguments.iter().filter(|word| !word.starts_with('-'));
+            words.next().cloned().into_iter().collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the text of the option `-c` or `--command` if the first word is this option, also in a group (`-qc`), with
+/// a shorter name (`--comm`) or with the text in the same word.
+fn text_of_option(words: &[String]) -> Option<&str> {
+    let (word, others) = words.split_first()?;
+    let (is_option, text) = match word.strip_prefix("--") {
+        Some(option) => {
+            let (name, text) = option.split_once('=').unwrap_or((option, ""));
+            let mut names = ["command", "session-command"].iter();
+            let is_name = !name.is_empty() && names.any(|it| it.starts_with(name));
+            (is_name, text)
+        }
+        None => {
+            let text = word.strip_prefix('-').and_then(|it| it.split_once('c'));
+            (text.is_some(), text.map_or("", |(_, text)| text))
+        }
+    };
+    match others.first() {
+        _ if !is_option => None,
+        Some(next) if text.is_empty() => Some(next),
+        _ => Some(text),
+    }
+}
+
 /// The words of the commands that a shell might run.
 #[derive(Default)]
 pub(super) struct CommandSearch {
     /// The words of each command.
     pub(super) found: Vec<Vec<String>>,
     bytes: usize,
+    /// The number of texts inside commands that were read.
+    texts: usize,
+    /// The size of all texts and options of shells that were read: a byte of a text and an option count as one.
+    read: usize,
 }
 
 impl CommandSearch {
@@ -191,9 +242,11 @@ impl CommandSearch {
     }
 
     fn add_text(&mut self, text: &str, depth: usize) -> Option<()> {
-        if depth > MAX_NESTED_SHELLS {
+        self.texts += usize::from(depth > 0);
+        if depth > MAX_NESTED_SHELLS || self.texts > MAX_COMMANDS {
             return None;
         }
+        self.count_read(text.len())?;
         let (mut pieces, is_balanced) = cut(text, true);
         // Quotes inside a here-document mean nothing to the shell, and may hide the commands that follow.
         if !is_balanced || text.contains("<<") {
@@ -225,20 +278,22 @@ impl CommandSearch {
         let Some(program) = command.first() else {
             return Some(());
         };
-        self.add(command)?;
         // 2. The commands that a program such as `sudo` starts. Its options are unknown, so each word may be the
         // first.
-        if WRAPPERS.contains(&base_name(program)) {
-            for start in 1..command.len().min(MAX_WRAPPER_WORDS) {
-                self.add(&command[start..])?;
-            }
-            if base_name(program) == "eval" {
-                self.add_text(&command[1..].join(" "), depth + 1)?;
+        let is_wrapper = WRAPPERS.contains(&base_name(program));
+        let limit = if is_wrapper { MAX_WRAPPER_WORDS } else { 1 };
+        for start in 0..command.len().min(limit) {
+            self.add(&command[start..])?;
+            for text in texts_for_shell(&command[start..]) {
+                self.add_text(&text, depth + 1)?;
             }
         }
         // 3. The scripts of shells, wherever a shell is named.
         for start in 0..command.len() {
-            match shell_call(&command[start..]) {
+            let mut arguments = command[start + 1..].iter();
+            let call = shell_call_of(&command[start], &mut arguments);
+            self.count_read(command.len() - 1 - start - arguments.len())?;
+            match call {
                 ShellCall::Program => {}
                 ShellCall::Script(script) => self.add_text(script, depth + 1)?,
                 ShellCall::Uncertain => {
@@ -249,6 +304,11 @@ impl CommandSearch {
             }
         }
         Some(())
+    }
+
+    fn count_read(&mut self, size: usize) -> Option<()> {
+        self.read += size;
+        (self.read <= MAX_COMMAND_BYTES).then_some(())
     }
 
     /// Adds one command, and the same with the bare name of its program.
@@ -349,3 +409,6 @@ fn cut(text: &str, heeds_quotes: bool) -> (Vec<Piece<'_>>, bool) {
     });
     (pieces, is_balanced && contexts.len() == 1)
 }
+
+#[cfg(test)]
+mod tests_search;

@@ -274,3 +274,95 @@ fn denial_sees_command_behind_element_of_array() {
         assert!(!is_denied("curl x*", &request), "{text}");
     }
 }
+
+#[test]
+fn denial_sees_command_behind_program_that_starts_it() {
+    for text in [
+        "su -c 'curl x'",
+        "su root -c 'ls; curl x'",
+        "su - user -c 'curl x'",
+        "su '-ccurl x'",
+        "su -lc 'curl x' root",
+        "su --command='curl x'",
+        "su --comm 'curl x'",
+        "su --session-command='curl x'",
+        "/bin/su -c 'curl x'",
+        "sudo su -c 'ls; curl x'",
+        "su -c \"su -c 'curl x'\"",
+        "runuser -u u -- curl x",
+        "runuser u -c 'ls; curl x'",
+        "trap 'curl x' EXIT",
+        "trap -- 'ls; curl x' EXIT",
+        "ls; trap 'ls; curl x' INT TERM",
+        "script -c 'curl x' f",
+        "script -qec 'ls; curl x' /dev/null",
+        "script -q /dev/null curl x",
+        "flock f curl x",
+        "flock f -c 'ls; curl x'",
+        "flock -n 9 && curl x",
+        "taskset 1 curl x",
+        "taskset -c 0-3 curl x",
+        "chrt 1 curl x",
+        "strace -f curl x",
+        "setsid curl x",
+        "if ls; then eval 'ls; curl x'; fi",
+        "sudo flock f su -c 'ls; curl x'",
+    ] {
+        let request = command(json!({"command": text}));
+        assert!(is_denied("curl x*", &request), "{text}");
+    }
+    let words = json!({"command": ["su", "-c", "ls; curl x"]});
+    assert!(is_denied("curl x*", &command(words)));
+}
+
+#[test]
+fn denial_does_not_look_into_arguments_and_other_machines() {
+    for text in [
+        "echo su -c 'curl x'",
+        "man su -c 'curl x'",
+        "su -s 'curl x'",
+        "su user 'curl x'",
+        "trap - EXIT 'curl x'",
+        "echo trap 'curl x'",
+        "git commit -m 'trap; curl x'",
+        "sudo git commit -m 'a; curl x'",
+        "strace -c 'ls; curl x'",
+        "docker run a curl x",
+        "podman run a curl x",
+        "kubectl exec a -- curl x",
+        "ssh h curl x",
+        "ssh h 'ls; curl x'",
+        "systemd-run --user curl x",
+    ] {
+        let request = command(json!({"command": text}));
+        assert!(!is_denied("curl x*", &request), "{text}");
+    }
+    assert!(!is_denied(
+        "rm*",
+        &command(json!({"command": "docker rm x"}))
+    ));
+}
+
+#[test]
+fn long_ordinary_command_is_allowed_and_not_denied() {
+    let prose = "The script sees su -c, trap and flock behind 2>&1, also a[0]=1 curl x.\n";
+    let arguments: Vec<_> = (0..200).map(|number| format!("name_{number}")).collect();
+    for (text, allowed) in [
+        (
+            format!("git commit -m '{}'", prose.repeat(120)),
+            "git commit -m *",
+        ),
+        (
+            format!("cargo test {}", arguments.join(" ")),
+            "cargo test *",
+        ),
+    ] {
+        let request = command(json!({"command": text}));
+        assert!(is_allowed(allowed, &request), "{allowed}");
+        assert!(!is_denied("curl*", &request), "{allowed}");
+    }
+    let document = format!("cat >f <<'END'\n{}END\n", prose.repeat(450));
+    let request = command(json!({"command": document}));
+    assert!(!is_denied("wget*", &request));
+    assert!(is_denied("cat*", &request));
+}

@@ -1,0 +1,72 @@
+//! The work of a search for commands, by its own counters and not by a clock.
+
+use super::*;
+
+/// Searches a text. Returns the counted work, and `None` beside it if the search ended at a limit.
+fn search(text: &str) -> (usize, Option<()>) {
+    let mut search = CommandSearch::default();
+    let end = search.search_text(text);
+    // A command is added twice if its program has a folder.
+    assert!(search.found.len() <= MAX_COMMANDS + 1);
+    // The last command or text may exceed the limit.
+    assert!(search.bytes <= MAX_COMMAND_BYTES + text.len() + 1);
+    assert!(search.read <= MAX_COMMAND_BYTES + text.len() + 1);
+    assert!(search.texts <= MAX_COMMANDS + 1);
+    let work = search.bytes + search.read + search.texts + search.found.len();
+    (work, end)
+}
+
+#[test]
+fn work_is_linear_in_repetitions() {
+    for part in [
+        "su -c ",
+        "su -c 'su -c ' ",
+        "sudo su -c a;",
+        "su -c eval\n",
+        "script -qc ",
+        "flock ",
+        "trap ",
+        "eval ",
+        "2>&1 ",
+        "a[0]=",
+        "a[0]=1 ",
+        "a[",
+        "sh -c ",
+        "sh -o ",
+        "fish ",
+        "fish '#' ",
+        "; ",
+    ] {
+        let [small, large] =
+            [16_usize, 64].map(|kib| search(&part.repeat((kib << 10) / part.len())).0);
+        assert!(large <= 5 * small, "{part}: {small} {large}");
+    }
+}
+
+#[test]
+fn work_of_texts_inside_texts_is_limited() {
+    let mut text = "curl x".to_owned();
+    let mut depth = 0;
+    while text.len() < 64 << 10 {
+        text = format!("su -c '{}'", text.replace('\'', "'\\''"));
+        depth += 1;
+        let (work, end) = search(&text);
+        assert_eq!(end.is_some(), depth <= MAX_NESTED_SHELLS, "{depth}");
+        assert!(work <= 64 * text.len(), "{depth}: {work}");
+    }
+    assert!(depth > MAX_NESTED_SHELLS);
+}
+
+#[test]
+fn long_ordinary_command_stays_within_limits() {
+    let prose = "The script sees su -c, trap and flock behind 2>&1, also a[0]=1 curl x.\n";
+    let arguments: Vec<_> = (0..200).map(|number| format!("name_{number}")).collect();
+    let document = format!("cat >f <<'END'\n{}END\n", prose.repeat(450));
+    let commit = format!("git commit -m '{}'", prose.repeat(120));
+    let test = format!("cargo test {}", arguments.join(" "));
+    for text in [document, commit, test] {
+        let (work, end) = search(&text);
+        assert_eq!(end, Some(()), "{}", &text[..20]);
+        assert!(work <= 16 * text.len(), "{}: {work}", &text[..20]);
+    }
+}
