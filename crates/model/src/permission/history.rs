@@ -49,7 +49,10 @@ impl CallHistory {
             self.add(title.len(), title.to_owned(), |it| &mut it.titles);
         }
         let Some(input) = input else { return };
-        let commands = tool_input::find_commands(input);
+        let Some(commands) = tool_input::find_commands(input) else {
+            self.is_incomplete = true;
+            return;
+        };
         self.has_present_command = !commands.is_empty();
         for command in commands {
             self.add(command.size(), command, |it| &mut it.commands);

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::tests_permission::{command, is_allowed, is_denied};
+use super::tool_input::find_commands;
 
 #[test]
 fn command_with_several_argument_fields_is_uncertain() {
@@ -47,6 +48,34 @@ fn denial_matches_each_argument_field() {
     // An agent may pass the arguments of both fields.
     let both = json!({"command": "git", "args": ["push"], "arguments": ["origin"]});
     assert!(is_denied("git push origin", &command(both)));
+}
+
+#[test]
+fn copies_of_arguments_are_counted_before_they_are_made() {
+    let many = vec!["git"; 20_000];
+    let fields = (0..5000).map(|number| (format!("{number}_command"), json!("git")));
+    let mut object: serde_json::Map<_, _> = fields.collect();
+    object.insert("args".into(), json!(["x".repeat(64 << 10)]));
+    for input in [
+        json!({"commands": many, "args": ["x".repeat(64 << 10)]}),
+        json!({"commands": many, "args": vec![1; 10_000]}),
+        Value::Object(object),
+    ] {
+        assert_eq!(find_commands(&input), None);
+        let request = command(input);
+        assert!(!is_allowed("*", &request));
+        assert!(is_denied("never used", &request));
+    }
+    // Neither many commands nor long arguments alone are too large.
+    for input in [
+        json!({ "commands": many }),
+        json!({"commands": many, "args": ["log"]}),
+        json!({"commands": ["git", "git"], "args": ["x".repeat(64 << 10)]}),
+    ] {
+        let request = command(input);
+        assert!(is_allowed("git*", &request));
+        assert!(!is_denied("curl*", &request));
+    }
 }
 
 #[test]

@@ -27,6 +27,10 @@ const VARIABLE_FIELDS: [&str; 2] = ["env", "var"];
 /// The highest number of fields of arguments with which a command is tried one by one.
 const MAX_ARGUMENT_FIELDS: usize = 8;
 
+/// The highest total size of the commands of one raw input, in bytes and values. Each command has a copy of the arguments
+/// beside it, so many commands and long arguments would otherwise take time without end.
+const MAX_COMMANDS_SIZE: usize = 4 << 20;
+
 /// The fields that do not change what a command beside, above or below them does. All other fields may hold variables,
 /// an input or another program.
 const HARMLESS_FIELDS: [&str; 63] = [
@@ -163,17 +167,27 @@ impl Command {
 }
 
 /// Returns the commands in a raw input: the fields of commands in the object itself and in all objects below it.
-pub(super) fn find_commands(input: &Value) -> Vec<Command> {
+/// Returns `None` if they are too large.
+pub(super) fn find_commands(input: &Value) -> Option<Vec<Command>> {
     let mut found = Vec::new();
+    let mut size = 0;
     // A list and not recursion, because the depth is the agent's.
     let mut pending = vec![input];
     while let Some(value) = pending.pop() {
         match value {
             Value::Object(fields) => {
                 let arguments = arguments_in(fields);
+                let copies = arguments.len().min(MAX_ARGUMENT_FIELDS) + 1;
+                let arguments_size = arguments.iter().map(|it| size_of(it)).sum::<usize>();
                 for (name, value) in fields {
-                    let commands = commands_of_field(name, value).into_iter();
-                    found.extend(commands.flat_map(|it| with_arguments_of(it, &arguments)));
+                    for command in commands_of_field(name, value) {
+                        // Count before the copy is made.
+                        size += copies * (command.size() + arguments_size);
+                        if size > MAX_COMMANDS_SIZE {
+                            return None;
+                        }
+                        found.extend(with_arguments_of(command, &arguments));
+                    }
                     pending.push(value);
                 }
             }
@@ -185,7 +199,7 @@ pub(super) fn find_commands(input: &Value) -> Vec<Command> {
     if !found.is_empty() && !unknown.is_empty() {
         found.push(unreadable(Vec::new(), &unknown));
     }
-    found
+    Some(found)
 }
 
 /// Returns the values that may change what the commands of a raw input do. A command among them is uncertain, because
@@ -380,6 +394,25 @@ fn is_empty(value: &Value) -> bool {
 /// Returns `true` for a value that is empty, and for a flag that is off.
 fn is_unset(value: &Value) -> bool {
     is_empty(value) || *value == Value::Bool(false)
+}
+
+/// Returns the number of values in a value, and the size of its texts in bytes, as one sum.
+fn size_of(value: &Value) -> usize {
+    let mut size = 0;
+    let mut pending = vec![value];
+    while let Some(value) = pending.pop() {
+        size += 1;
+        match value {
+            Value::String(text) => size += text.len(),
+            Value::Array(values) => pending.extend(values),
+            Value::Object(fields) => {
+                size += fields.keys().map(String::len).sum::<usize>();
+                pending.extend(fields.values());
+            }
+            _ => {}
+        }
+    }
+    size
 }
 
 /// Returns all strings of a value, in its order, and the names of its fields.
