@@ -199,17 +199,14 @@ fn texts_for_shell(command: &[String]) -> Vec<String> {
 /// a shorter name (`--comm`) or with the text in the same word.
 fn text_of_option(words: &[String]) -> Option<&str> {
     let (word, others) = words.split_first()?;
-    let (is_option, text) = match word.strip_prefix("--") {
-        Some(option) => {
-            let (name, text) = option.split_once('=').unwrap_or((option, ""));
-            let mut names = ["command", "session-command"].iter();
-            let is_name = !name.is_empty() && names.any(|it| it.starts_with(name));
-            (is_name, text)
-        }
-        None => {
-            let text = word.strip_prefix('-').and_then(|it| it.split_once('c'));
-            (text.is_some(), text.map_or("", |(_, text)| text))
-        }
+    let (is_option, text) = if let Some(option) = word.strip_prefix("--") {
+        let (name, text) = option.split_once('=').unwrap_or((option, ""));
+        let mut names = ["command", "session-command"].iter();
+        let is_name = !name.is_empty() && names.any(|it| it.starts_with(name));
+        (is_name, text)
+    } else {
+        let text = word.strip_prefix('-').and_then(|it| it.split_once('c'));
+        (text.is_some(), text.map_or("", |(_, text)| text))
     };
     match others.first() {
         _ if !is_option => None,
