@@ -90,7 +90,10 @@ impl Error {
 
     /// Makes the error for a name that cannot be part of a path. No resource can have it, so no request is sent.
     pub(crate) fn invalid_name(given: &str) -> Self {
-        let detail = format!("no resource has the name `{given}`");
+        let detail = match given {
+            "" => "the name is empty; a name or an ID is needed".to_owned(),
+            given => format!("no resource has the name `{given}`"),
+        };
         Self::Problem(Box::new(Problem::new(ProblemKind::NotFound, 404, detail)))
     }
 }

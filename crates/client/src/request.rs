@@ -420,5 +420,7 @@ mod tests {
         for name in ["", ".", ".."] {
             assert!(join_path(&["sessions", name]).is_err(), "{name:?}");
         }
+        let empty = join_path(&["sessions", ""]).unwrap_err().to_string();
+        assert!(empty.contains("a name or an ID is needed"), "{empty}");
     }
 }

@@ -3,8 +3,8 @@
 use std::{borrow::Cow, fmt};
 
 use model::{
-    agent::RestoreBy, lifecycle::InvalidTransition, policy::InvalidPolicy, schedule,
-    session::SessionStatus,
+    agent::RestoreBy, goal::GoalState, lifecycle::InvalidTransition, policy::InvalidPolicy,
+    schedule, session::SessionStatus,
 };
 
 use config::team::InvalidTeam;
@@ -94,6 +94,14 @@ pub enum Error {
         /// The existing name that is most similar to the requested one.
         nearest: Option<String>,
     },
+    /// The session has no such seat.
+    #[error("seat {} not found, accepted are {accepted}", quoted(.given))]
+    SeatNotFound {
+        /// The ID or name in the request.
+        given: String,
+        /// The names of the seats.
+        accepted: String,
+    },
     /// A trigger file names no automation that it may fire.
     #[error("no automation {} is placed on the instance of this folder", quoted(.given))]
     NoAutomationOfInstance {
@@ -150,6 +158,14 @@ pub enum Error {
         session: String,
         /// The status of the session.
         state: SessionStatus,
+    },
+    /// The goal has ended, and its session is closed.
+    #[error("the goal {} has ended and accepts no more messages; it is {state}", quoted(.goal))]
+    GoalEnded {
+        /// The key or ID of the goal in the request.
+        goal: String,
+        /// The state of the goal.
+        state: GoalState,
     },
     /// The process of an agent could not be started.
     #[error("cannot start the agent `{agent}`")]
@@ -261,12 +277,14 @@ impl Error {
                 ErrorKind::Invalid
             }
             Self::NotFound { .. }
+            | Self::SeatNotFound { .. }
             | Self::NoAutomationOfInstance { .. }
             | Self::Ambiguous { .. } => ErrorKind::NotFound,
             Self::CannotRestore { .. }
             | Self::AgentInUse { .. }
             | Self::OtherNumberOfRuns { .. }
             | Self::SessionClosed { .. }
+            | Self::GoalEnded { .. }
             | Self::NotAllowed { .. }
             | Self::NoContent { .. }
             | Self::ContentOnOtherInstance { .. }
@@ -372,6 +390,9 @@ impl Error {
             }
             Self::SessionClosed { .. } => {
                 Some("`matins session list` lists the open sessions".into())
+            }
+            Self::GoalEnded { goal, .. } => {
+                Some(format!("`matins goal report {goal}` prints its report"))
             }
             Self::Probe { agent, install, .. } => Some(match install {
                 Some(install) => {

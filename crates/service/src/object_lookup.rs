@@ -109,8 +109,12 @@ impl Service {
         let named = seats.iter().find(|seat| seat.name == given);
         let found = named.or_else(|| seats.iter().find(|seat| Some(seat.id) == id));
         found.map(|seat| seat.id).ok_or_else(|| {
-            let names = seats.iter().map(|seat| seat.name.as_str());
-            not_found("seat", given, names).at_field("seat")
+            let names: Vec<_> = seats.iter().map(|seat| seat.name.as_str()).collect();
+            let error = Error::SeatNotFound {
+                given: given.chars().take(80).collect(),
+                accepted: names.join(", "),
+            };
+            error.at_field("seat")
         })
     }
 

@@ -319,10 +319,7 @@ impl Service {
         naming::validate_content("text", text)?;
         let session = self.find_session(given).await?;
         if session.status().admission() == Admission::Refuse {
-            return Err(Error::SessionClosed {
-                session: given.to_owned(),
-                state: session.status(),
-            });
+            return Err(self.closed_session(given, &session).await);
         }
         let (now, id) = (self.now(), session.id);
         let store = &self.store;
@@ -335,6 +332,20 @@ impl Service {
             store.send_message(self.tenant, id, input, text, now).await
         };
         self.run_of_input(input, submitted).await
+    }
+
+    /// Returns the error for a message to a closed session, which may be that of a goal.
+    async fn closed_session(&self, given: &str, session: &Session) -> Error {
+        match self.store.goal(self.scope(), session.id).await {
+            Ok(goal) if goal.state.is_over() => Error::GoalEnded {
+                goal: given.to_owned(),
+                state: goal.state,
+            },
+            _ => Error::SessionClosed {
+                session: given.to_owned(),
+                state: session.status(),
+            },
+        }
     }
 
     /// Cancels every run of a session that is not over. Returns how many there were.

@@ -172,6 +172,26 @@ fn every_policy_can_be_set_and_read() {
 }
 
 #[test]
+fn automation_of_a_team_is_refused() {
+    let world = TestInstallation::new();
+    let add = ["automation", "add", "--on-demand", "--team", "code", "Work"];
+    let refused = world.run(&add);
+    assert_eq!(refused.code, 2, "{refused:#?}");
+    assert!(
+        refused
+            .stderr
+            .contains("invalid `--team code`: an automation cannot run a team yet"),
+        "{}",
+        refused.stderr
+    );
+    assert!(
+        refused.stderr.contains("matins goal start"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
 fn automation_prompt_is_read_from_stdin() {
     let world = TestInstallation::new();
     let prompt = world.path().join("prompt.txt");

@@ -239,6 +239,15 @@ fn goal_is_paused_changed_and_cancelled() {
     );
     let followed = world.run(&["goal", "show", "spring", "--follow"]);
     assert_eq!(followed.code, 5, "{followed:#?}");
+    let message = world.run(&["goal", "message", "spring", "Use plain words."]);
+    assert_eq!(message.code, 4, "{message:#?}");
+    assert!(
+        message.stderr.contains(
+            "the goal `spring` has ended and accepts no more messages; it is failed (cancelled)"
+        ) && !message.stderr.contains("session list"),
+        "{}",
+        message.stderr
+    );
     assert_eq!(world.run(&["goal", "resume", "spring"]).code, 4);
     assert_eq!(
         world.json(&["goal", "list", "--state", "active"]),
@@ -280,12 +289,26 @@ fn unknown_goal_and_task_are_refused() {
         "{}",
         missing.stderr
     );
+    for empty in ["", " "] {
+        let missing = world.run(&["goal", "show", empty]);
+        assert_eq!(missing.code, 2, "{missing:#?}");
+        assert!(
+            missing.stderr.contains("a key or an ID is needed")
+                && missing.stderr.contains("matins goal list"),
+            "{}",
+            missing.stderr
+        );
+    }
     // A session without a goal is none.
     let session = world.json(&["session", "new", "--seat", "planner=demo"]);
     let missing = world.run(&["goal", "show", session["id"].as_str().unwrap()]);
     assert_eq!(missing.code, 3, "{missing:#?}");
     let id = draft(&world, "Draft it.");
     world.run(&["goal", "resume", &id]).expect_success();
+    let missing = world.run(&["goal", "message", &id, "Hi", "--to", "nobody"]);
+    assert_eq!(missing.code, 3);
+    let says = "seat `nobody` not found, accepted are planner, worker-1, worker-2, worker-3, judge";
+    assert!(missing.stderr.contains(says), "{}", missing.stderr);
     let missing = world.run(&["task", "show", &id, "plan#2"]);
     assert_eq!(missing.code, 3);
     assert!(

@@ -108,7 +108,9 @@ fn each_seat_has_its_own_memory_and_folder() {
     let unknown = world.run(&["session", "send", &session, "--seat", "judge", "Hi"]);
     assert_eq!(unknown.code, 3, "{unknown:#?}");
     assert!(
-        unknown.stderr.contains("seat `judge` not found"),
+        unknown
+            .stderr
+            .contains("seat `judge` not found, accepted are worker-1, "),
         "{unknown:#?}"
     );
 }

@@ -274,6 +274,10 @@ fn approved_plan_alone_starts() {
         game.graph.goal(),
         GoalState::Paused(PauseReason::ApprovePlan)
     );
+    assert_eq!(
+        game.waits_for("a"),
+        "the goal, which is paused (approve plan)"
+    );
     assert_eq!(game.turn("worker-1"), "-");
     game.go(Event::Resume);
     assert_eq!(game.turn("worker-1"), "work a");

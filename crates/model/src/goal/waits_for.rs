@@ -82,7 +82,7 @@ impl fmt::Display for WaitsFor {
 impl fmt::Display for GoalState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Paused(reason) => write!(f, "paused ({reason})"),
+            Self::Paused(reason) => write!(f, "paused ({})", reason.as_str().replace('_', " ")),
             Self::Stuck(cause) => write!(f, "stuck ({cause})"),
             Self::GivenUp => f.write_str("failed (stuck for too long)"),
             Self::Cancelled => f.write_str("failed (cancelled)"),

@@ -13,6 +13,7 @@ use crate::{
     },
     error::{CliError, Exit},
     local_zone::{self, ChosenZone},
+    output::one_line,
 };
 
 /// Add an automation
@@ -60,6 +61,9 @@ pub(super) struct Args {
     /// The agent that takes the turns; `matins agent list` shows the agents
     #[arg(long, alias = "harness", value_name = "NAME")]
     agent: Option<String>,
+    /// Refused, because an automation cannot run a team yet
+    #[arg(long, value_name = "NAME|FILE", hide = true)]
+    team: Option<String>,
     /// The working directory of the agent [default: a new folder for each session]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -79,6 +83,14 @@ pub(super) async fn run(
     args: Args,
     app: &App,
 ) -> Result<(AutomationView, Option<ChosenZone>), CliError> {
+    if let Some(team) = args.team {
+        let message = format!(
+            "invalid `--team {}`: an automation cannot run a team yet",
+            one_line(&team)
+        );
+        let hint = "`matins goal start TEXT --team NAME` lets a team work on a goal";
+        return Err(CliError::message(Exit::Usage, message).with_hint(hint));
+    }
     let (triggers, prompt) = parse_triggers(
         args.cron_and_prompt,
         args.every,

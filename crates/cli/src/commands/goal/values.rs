@@ -15,7 +15,16 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(in crate::commands) struct GoalArg {
     /// The goal: the ID of its session, a prefix of the ID, or its key
+    #[arg(value_parser = parse_goal)]
     pub(in crate::commands) goal: String,
+}
+
+/// Parses the name of a goal, which is not empty.
+fn parse_goal(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() {
+        return Err("a key or an ID is needed; `matins goal list` lists the goals".to_owned());
+    }
+    Ok(text.to_owned())
 }
 
 /// A budget as people give it: `6 USD` or `200000 tokens`.
