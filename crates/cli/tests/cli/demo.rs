@@ -323,6 +323,30 @@ fn question_of_followed_goal_is_one_line_of_json() {
 }
 
 #[test]
+fn followed_goal_goes_on_after_restart_of_server() {
+    let world = TestInstallation::new();
+    let server = world.serve();
+    let text = "Write on tea: green and black. Ask me.";
+    let start = [
+        "goal", "start", text, "--team", "demo", "--agent", "demo", "--key", "tea",
+    ];
+    world.run(&start).expect_success();
+    let mut follow = world.start(&["goal", "show", "tea", "--follow"]);
+    follow.read_stdout_until("question answer");
+    server.signal(Signal::TERM);
+    assert_eq!(server.end().code, 0);
+    follow.read_stderr_until("connection broke");
+    let _server = world.serve();
+    let goal = world.json(&["goal", "show", "tea"]);
+    let id = goal["questions"][0]["id"].as_str().unwrap();
+    world
+        .run(&["question", "answer", id, "my aunts"])
+        .expect_success();
+    follow.read_stdout_until("The goal is done.");
+    assert_eq!(follow.end().code, 0);
+}
+
+#[test]
 fn demo_goal_that_is_paused_ends_with_4() {
     let world = TestInstallation::new();
     let mut demo = world.start(&["demo", "--goal", "Write on tea: green and black."]);

@@ -27,6 +27,9 @@ use crate::{
 /// change.
 const READ_INTERVAL: Duration = Duration::from_secs(5);
 
+/// The time for which a server may be away, because it restarts.
+const MAX_ABSENCE: Duration = Duration::from_secs(30);
+
 /// The width of the time before a change, with the blank after it.
 const TIME_COLUMNS: usize = 9;
 
@@ -74,19 +77,47 @@ pub(super) async fn run(app: &App, given: &str) -> Result<Exit, CliError> {
 async fn follow(app: &App, given: &str, mut trace: Trace) -> Result<Exit, CliError> {
     let mut printed = Printed::default();
     let mut is_first = true;
+    let mut away_since = None;
     loop {
-        let goal = app.client.goal(given).await?;
-        let tasks = app.client.tasks(given).await?.tasks;
-        if is_first && !app.output.json {
-            print_goal(app, &goal, &tasks)?;
-        }
-        print_changes(app, &mut printed, &goal, &tasks, is_first)?;
-        is_first = false;
-        if let Some(exit) = outcome(&goal) {
-            return Ok(exit);
+        match read(app, given).await {
+            Ok((goal, tasks)) => {
+                if is_first && !app.output.json {
+                    print_goal(app, &goal, &tasks)?;
+                }
+                print_changes(app, &mut printed, &goal, &tasks, is_first)?;
+                is_first = false;
+                if let Some(exit) = outcome(&goal) {
+                    return Ok(exit);
+                }
+                if away_since.take().is_some() {
+                    // The old trace would pause for longer and longer before it connects.
+                    trace = app
+                        .client
+                        .trace(TraceSubject::Session(given.to_owned()), None);
+                }
+            }
+            Err(error) if is_first || !error.is_transient() => return Err(error.into()),
+            Err(error) => {
+                let now = SystemClock.now();
+                if away_since.is_none() {
+                    app.output.aside(&format!(
+                        "The connection broke; reconnecting for up to {} s.",
+                        MAX_ABSENCE.as_secs()
+                    ));
+                }
+                if now.since(*away_since.get_or_insert(now)) > MAX_ABSENCE {
+                    return Err(error.into());
+                }
+            }
         }
         next_change(&mut trace).await?;
     }
+}
+
+async fn read(app: &App, given: &str) -> Result<(Goal, Vec<Task>), client::Error> {
+    let goal = app.client.goal(given).await?;
+    let tasks = app.client.tasks(given).await?.tasks;
+    Ok((goal, tasks))
 }
 
 /// Waits until something may have changed.
@@ -95,8 +126,10 @@ async fn next_change(trace: &mut Trace) -> Result<(), CliError> {
         match timeout(READ_INTERVAL, trace.next()).await {
             // Parts of answers change no task.
             Ok(Ok(TraceItem::Event(event))) if event.frame.event == "delta" => {}
+            // The next read shows whether the server is still there. The trace reconnects by itself.
             Ok(Ok(TraceItem::Disconnected { cause, .. })) => {
                 tracing::debug!(error = %cause, "the trace was disconnected");
+                return Ok(());
             }
             Ok(Ok(TraceItem::Event(_))) | Err(_) => return Ok(()),
             Ok(Err(error)) => return Err(error.into()),
