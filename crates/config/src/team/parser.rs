@@ -133,7 +133,7 @@ impl Reader<'_> {
                 .any(|(given, _)| given.get_ref() == key.as_str())
             {
                 self.problem(0, format!("missing `{key}`; {accepted}"));
-                self.skip(field);
+                self.mark_unread(field);
             }
         }
         team
@@ -205,7 +205,7 @@ impl Reader<'_> {
                 "missing `{field}.command`; accepted is a command, such as `command = \"cargo test -q\"`"
             );
             self.problem(check_key.span().start, message);
-            self.skip(field);
+            self.mark_unread(field);
         }
         read
     }

@@ -45,7 +45,7 @@ impl Reader<'_> {
                     "invalid `seats[{index}]`: accepted is a table, such as `{{ role = \"worker\" }}`"
                 );
                 self.problem(offset, message);
-                self.skip(TeamField::Seat { index, key: "role" });
+                self.mark_unread(TeamField::Seat { index, key: "role" });
                 team.seats.push(SeatDefinition::new(""));
                 continue;
             };
@@ -64,7 +64,7 @@ impl Reader<'_> {
                 "missing `seats[{index}].role`; accepted is a text, such as `role = \"worker\"`"
             );
             self.problem(offset, message);
-            self.skip(TeamField::Seat { index, key: "role" });
+            self.mark_unread(TeamField::Seat { index, key: "role" });
             None
         };
         let mut seat = SeatDefinition::new(&role.unwrap_or_default());

@@ -85,7 +85,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Notes that a field has no value of the right type. The caller has added the problem.
-    pub(super) fn skip(&mut self, field: TeamField) {
+    pub(super) fn mark_unread(&mut self, field: TeamField) {
         self.unread.insert(field);
     }
 
@@ -132,7 +132,7 @@ impl<'t> Reader<'t> {
             Err(kind) => format!("invalid `{field}`: it is {kind}; {accepted}"),
         };
         self.problem(key.span().start, message);
-        self.skip(field.clone());
+        self.mark_unread(field.clone());
     }
 
     /// Adds the problem of a key that no team has.

@@ -36,7 +36,7 @@ pub(super) fn format_state(goal: &GoalSummary) -> String {
     }
 }
 
-/// As [`format_state`], without the cause, so that it fits into a list.
+/// Formats the state of a goal as [`format_state`] does, without the cause, so that it fits into a list.
 pub(super) fn format_short_state(goal: &GoalSummary) -> String {
     match (goal.state, goal.phase, goal.reason) {
         (GoalStatus::Active, Some(phase), _) => phase.as_str().to_owned(),
