@@ -66,6 +66,7 @@ mod schema;
 mod seat_message_rows;
 mod seat_messages;
 mod session_log;
+mod session_title;
 mod sessions;
 mod shown_usage;
 mod store;

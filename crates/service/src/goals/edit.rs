@@ -9,14 +9,15 @@ use store::{GoalChange, GoalView};
 
 use super::{
     named,
-    new_goal::{validate_budget, validate_goal, validate_until},
+    new_goal::{title_of, validate_budget, validate_goal, validate_until},
     team::{leave_worker_to_people, set_limit},
     view::GoalToEdit,
 };
 use crate::{Error, Service, boxed};
 
 impl Service {
-    /// Changes the text, the limits, the budget and the time of a goal. A new text requests another plan.
+    /// Changes the text, the limits, the budget and the time of a goal. A new text requests another plan, and changes a title
+    /// that is the beginning of the old text.
     ///
     /// # Errors
     ///
@@ -42,7 +43,12 @@ impl Service {
         changes.extend(patch.until.map(GoalChange::Until));
         // The text comes last, because the plan that it requests needs the new limits.
         if let Some(text) = &patch.goal {
-            changes.push(GoalChange::Edit(validate_goal(text)?.to_owned()));
+            let text = validate_goal(text)?;
+            changes.push(GoalChange::Title {
+                from: title_of(&seen.text),
+                to: title_of(text),
+            });
+            changes.push(GoalChange::Edit(text.to_owned()));
         }
         // 2. Change all of them in one transaction.
         if !changes.is_empty() {

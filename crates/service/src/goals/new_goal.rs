@@ -71,8 +71,8 @@ impl Service {
             None => None,
         };
         let title = match &request.title {
-            Some(title) => naming::validate_name("title", title)?,
-            None => plain_line(text, TITLE_CHARS),
+            Some(title) => Some(naming::validate_name("title", title)?),
+            None => title_of(text),
         };
         let id = id.unwrap_or_else(|| SessionId::generate(now, &*self.entropy));
         let seats = team.seats().into_iter().zip(agents);
@@ -82,7 +82,7 @@ impl Service {
             text: text.to_owned(),
             // Automations are bound to a session by its key, so every session gets one.
             key: key.or_else(|| Some(format!("cli:{}", id.uuid().simple()))),
-            title: Some(title).filter(|title| !title.is_empty()),
+            title,
             cwd,
             placed_on,
             agents: agents.collect(),
@@ -226,6 +226,11 @@ fn missing_agent(agents: &[Agent]) -> Error {
         field: "agent",
         expected,
     }
+}
+
+/// Returns the title of a goal to which no person has given one: the beginning of its text.
+pub(super) fn title_of(text: &str) -> Option<String> {
+    Some(plain_line(text, TITLE_CHARS)).filter(|title| !title.is_empty())
 }
 
 /// Returns the text of a goal.

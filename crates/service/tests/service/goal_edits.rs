@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use api_types::{Goal, GoalPatch};
+use api_types::{Goal, GoalPatch, SessionEdit};
 use model::{
     SessionId,
     entity::SeatSettings,
@@ -148,4 +148,39 @@ async fn refused_edit_changes_no_field() {
     let goal = draft.goal().await;
     assert_eq!(goal.limits["turns"], 200);
     assert_eq!(goal.summary.goal, "Draft the campaign.");
+}
+
+#[tokio::test]
+async fn new_text_gives_goal_its_title_unless_person_chose_one() {
+    let draft = Draft::create().await;
+    let service = &draft.world.service;
+    let session = draft.session.to_string();
+    let edit = async |text: &str| {
+        let patch = GoalPatch {
+            goal: Some(text.to_owned()),
+            limits: limits(&[("replans", 5)]),
+            ..GoalPatch::default()
+        };
+        draft.edit(&patch).await.unwrap().summary.title
+    };
+    let name = async |title: &str| {
+        let view = service.session(&session).await.unwrap();
+        let seen = SessionEdit {
+            title: view.session.title,
+        };
+        let to = SessionEdit {
+            title: Some(title.to_owned()),
+        };
+        let named = service.edit_session(draft.session, &seen, &to).await;
+        named.unwrap();
+    };
+    // The draft has no title, which is not that of its text.
+    assert_eq!(edit("Draft two\ncampaigns.").await, None);
+    name("Draft two campaigns.").await;
+    let long = format!("Draft three. {}", "x".repeat(100));
+    let cut = format!("Draft three. {}…", "x".repeat(66));
+    assert_eq!(edit(&long).await, Some(cut));
+    assert_eq!(edit("Draft four.").await.as_deref(), Some("Draft four."));
+    name("Spring").await;
+    assert_eq!(edit("Draft five.").await.as_deref(), Some("Spring"));
 }

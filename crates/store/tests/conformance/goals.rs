@@ -124,7 +124,8 @@ pub(crate) use tools::{
 
 pub(crate) use views::{
     budget_and_time_of_goal_are_changed, goals_are_listed_with_their_tasks_and_usage,
-    report_has_verdicts_and_text_of_planner, task_has_texts_findings_and_runs,
+    new_text_of_goal_changes_title_that_no_person_chose, report_has_verdicts_and_text_of_planner,
+    task_has_texts_findings_and_runs,
 };
 
 behaviours! {
@@ -175,7 +176,7 @@ behaviours! {
             turn_that_waits_for_files_of_removed_instance_begins_on_another,
             seats_of_removed_instance_take_no_task_of_each_other,
             goals_are_listed_with_their_tasks_and_usage, task_has_texts_findings_and_runs,
-            report_has_verdicts_and_text_of_planner, budget_and_time_of_goal_are_changed,
+            report_has_verdicts_and_text_of_planner, budget_and_time_of_goal_are_changed, new_text_of_goal_changes_title_that_no_person_chose,
             moved_task_keeps_unknown_keys, edited_budget_keeps_unknown_keys,
             talk_of_two_seats_ends_by_limit_of_goal, messages_of_goal_are_refused_at_limit,
             message_beyond_turns_of_goal_waits_for_task, message_of_paused_goal_starts_no_turn,

@@ -18,6 +18,7 @@ use crate::{
         seat_input::{WakeCause, wake_seats},
     },
     session_log::SessionLogWriter,
+    session_title::rename_session,
     store::Store,
 };
 
@@ -36,6 +37,13 @@ pub enum GoalChange {
     Replan,
     /// Change the text of the goal, and request another plan.
     Edit(String),
+    /// Give the session a title, unless it has another one than `from`.
+    Title {
+        /// The title that follows from the present text.
+        from: Option<String>,
+        /// The title that follows from the new text.
+        to: Option<String>,
+    },
     /// Change the limits.
     Limits(Limits),
     /// Change the budget. A goal that paused for its budget goes on if the new one is enough.
@@ -175,6 +183,12 @@ async fn events_of(
             tx.execute(sql!("goals/set_text"), params![session, text, now])
                 .await?;
             Event::Replan
+        }
+        GoalChange::Title { from, to } => {
+            lock_goal(tx, session).await?;
+            let titles = [from.as_deref(), to.as_deref()];
+            rename_session(tx, Scope::System, session, titles, now).await?;
+            return Ok(Vec::new());
         }
         GoalChange::Limits(limits) => Event::Limits(limits.clone()),
         // The move finds the level of the new budget by itself.

@@ -3,6 +3,7 @@
 use model::{
     TenantId,
     budget::Money,
+    event::{Change, SessionChange},
     goal::{
         GoalBudget, GoalState, GoalStatus, NewTask, PauseReason, Reviews, TaskKind, TaskStatus,
     },
@@ -201,4 +202,48 @@ pub(crate) async fn budget_and_time_of_goal_are_changed(db: &TestStore) {
     let late = GoalChange::Budget(GoalBudget::default());
     let refused = stage.change(session, late).await;
     assert!(matches!(refused, Err(Error::Goal(_))), "{refused:?}");
+}
+
+pub(crate) async fn new_text_of_goal_changes_title_that_no_person_chose(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage.goal(team(1, None)).await;
+    let view = async || stage.store.goal(stage.scope(), session).await.unwrap();
+    let read = async || stage.store.session(stage.scope(), session).await.unwrap();
+    let edit = async |from: Option<&str>, to: Option<&str>, text: &str| {
+        let title = GoalChange::Title {
+            from: from.map(str::to_owned),
+            to: to.map(str::to_owned),
+        };
+        let changes = [title, GoalChange::Edit(text.to_owned())];
+        let (tenant, seen, now) = (stage.tenant, view().await, stage.now());
+        stage.store.edit_goal(tenant, &seen, &changes, now).await
+    };
+    // 1. The title `Campaign` is not the one of the old text, so that a person has chosen it.
+    edit(Some("Draft"), Some("Two"), "Two").await.unwrap();
+    assert_eq!(read().await.title.as_deref(), Some("Campaign"));
+    edit(None, Some("Two"), "Two").await.unwrap();
+    assert_eq!(read().await.title.as_deref(), Some("Campaign"));
+    // 2. The title of the old text becomes that of the new one, which the log of the session tells, and can be absent.
+    edit(Some("Campaign"), None, "Three").await.unwrap();
+    assert_eq!(read().await.title, None);
+    edit(None, Some("Four"), "Four").await.unwrap();
+    assert_eq!(read().await.title.as_deref(), Some("Four"));
+    let log = stage.store.events(stage.scope(), session, 0, 1000).await;
+    let titles = log.unwrap().into_iter().filter_map(|event| {
+        let Change::Session { change, .. } = event.change else {
+            return None;
+        };
+        let SessionChange::Renamed { title, .. } = change else {
+            return None;
+        };
+        Some(title)
+    });
+    let titles: Vec<_> = titles.collect();
+    assert_eq!(titles, [None, Some("Four".to_owned())]);
+    // 3. A refused edit changes neither the text nor the title.
+    stage.change(session, GoalChange::Cancel).await.unwrap();
+    let refused = edit(Some("Four"), Some("Five"), "Five").await;
+    assert!(matches!(refused, Err(Error::Goal(_))), "{refused:?}");
+    assert_eq!(read().await.title.as_deref(), Some("Four"));
+    assert_eq!(view().await.text, "Four");
 }
