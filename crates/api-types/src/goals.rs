@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use model::{QuestionId, SeatId, SessionId, Timestamp, goal::GoalStatus};
+use model::{
+    QuestionId, SeatId, SessionId, Timestamp,
+    goal::{BudgetLevel, GoalLimit, GoalStatus, LimitUsage},
+};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -245,6 +248,42 @@ pub struct GoalUsage {
     /// The number of runs that have ended and whose agents reported no usage.
     #[schema(minimum = 0)]
     pub unreported_runs: u32,
+    /// The number of runs that have ended and whose agents reported no cost, so that a budget of money does not count them.
+    #[serde(default)]
+    #[schema(minimum = 0)]
+    pub runs_without_cost: u32,
+}
+
+/// The usage of a limit of a whole goal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct GoalLimitUsage {
+    /// The limit.
+    pub limit: GoalLimit,
+    /// The level. If it is `low`, or if the time is used up, only the turn of the report starts, and otherwise none if it is
+    /// `used_up`.
+    pub level: BudgetLevel,
+    /// The used part and the rest in words, such as `700 of 1000, 300 left`.
+    pub text: String,
+    /// The usage that the limit does not count, in words. Null if it counts everything.
+    #[serde(default)]
+    pub note: Option<String>,
+}
+
+impl From<LimitUsage> for GoalLimitUsage {
+    fn from(usage: LimitUsage) -> Self {
+        let LimitUsage {
+            limit,
+            level,
+            text,
+            note,
+        } = usage;
+        Self {
+            limit,
+            level,
+            text,
+            note,
+        }
+    }
 }
 
 /// A goal in a list.
@@ -328,6 +367,9 @@ pub struct Goal {
     pub seats: Vec<GoalSeat>,
     /// The limits by their names.
     pub limits: BTreeMap<String, u32>,
+    /// The usage of the limits at which the goal pauses: its cost, its tokens, its turns and its time, as far as it has them.
+    #[serde(default)]
+    pub limit_usage: Vec<GoalLimitUsage>,
     /// The commands that Matins runs after the work on tasks, by the names of their checks.
     pub checks: BTreeMap<String, String>,
     /// The instant at which the goal moves by itself, such as the one at which a stuck goal fails. Null if there is none.

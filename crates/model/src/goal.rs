@@ -27,6 +27,7 @@ mod dispatch;
 mod ending;
 mod event;
 mod graph;
+mod limit_usage;
 mod limits;
 mod mover;
 mod new_task;
@@ -96,6 +97,7 @@ pub use event::{
     PauseReason, Plan, Refusal, Severity, StuckCause, TurnEnd, Verdict,
 };
 pub use graph::{Alternation, Graph, SeatsWait, Stop};
+pub use limit_usage::{GoalLimit, LimitUsage, LimitedGoal, short_time};
 pub use limits::{Limits, MAX_TASKS};
 pub use new_task::{NewTask, names_task};
 pub use parts::{GoalProgress, PartsError, SeatProgress};

@@ -75,7 +75,7 @@ impl Service {
         let page = store::Page::first(MAX_OPEN_QUESTIONS);
         let questions = self.store.question_page(self.tenant, filter, page).await?;
         Ok(GoalToEdit {
-            goal: view::goal_view(&session, &seen, &agents, questions),
+            goal: view::goal_view(&session, &seen, &agents, questions, self.now()),
             seen,
         })
     }

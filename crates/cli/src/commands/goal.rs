@@ -3,12 +3,14 @@
 mod edit;
 mod follow;
 mod format;
+mod limit_lines;
 mod missing_server;
 mod printed_task;
 mod start;
+mod usage;
 mod values;
 
-use api_types::{GoalMove, GoalStatus, GoalSummary};
+use api_types::{Goal, GoalMove, GoalStatus, GoalSummary};
 use clap::Subcommand;
 use client::{GoalFilter, PageParams};
 
@@ -26,8 +28,10 @@ pub(super) use self::{
     values::GoalArg,
 };
 use self::{
-    format::{format_short_state, format_state, format_usage, print_goal},
+    format::{format_short_state, format_state, next_step, print_goal},
+    limit_lines::{is_paused_by_limit, print_limits},
     missing_server::note_missing_server,
+    usage::format_usage,
 };
 
 /// Manage goals: a team of agents plans, works and reports
@@ -64,6 +68,8 @@ enum Command {
     /// Pause a goal: turns under way may end, and no other one starts
     Pause(GoalArg),
     /// Resume a paused goal, approve its first plan, or start a draft
+    ///
+    /// The exit code is 4 if a limit of the goal is still reached, so that it stays paused.
     Resume(GoalArg),
     /// Cancel a goal and its open tasks
     Cancel(GoalArg),
@@ -95,10 +101,10 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
             follow: false,
         } => show(app, &goal.goal).await?,
         Command::Edit(args) => edit::run(args, app).await?,
-        Command::Pause(args) => move_goal(app, &args.goal, GoalMove::Pause).await?,
-        Command::Resume(args) => resume(app, &args.goal).await?,
-        Command::Cancel(args) => move_goal(app, &args.goal, GoalMove::Cancel).await?,
-        Command::Replan(args) => move_goal(app, &args.goal, GoalMove::Replan).await?,
+        Command::Pause(args) => drop(move_goal(app, &args.goal, GoalMove::Pause).await?),
+        Command::Resume(args) => return resume(app, &args.goal).await,
+        Command::Cancel(args) => drop(move_goal(app, &args.goal, GoalMove::Cancel).await?),
+        Command::Replan(args) => drop(move_goal(app, &args.goal, GoalMove::Replan).await?),
         Command::Report(args) => report(app, &args.goal).await?,
         Command::Message { goal, text, to } => {
             let text = text_or_stdin(text)?;
@@ -162,26 +168,39 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
     print_goal(app, &goal, &tasks.tasks)
 }
 
-async fn move_goal(app: &App, given: &str, to: GoalMove) -> Result<(), CliError> {
+/// Moves a goal, and prints its state.
+async fn move_goal(app: &App, given: &str, to: GoalMove) -> Result<Goal, CliError> {
     let goal = app.client.move_goal(given, to).await?;
     if app.output.json {
-        return Ok(app.output.document(&goal)?);
+        app.output.document(&goal)?;
+        return Ok(goal);
     }
     let state = format_state(&goal.summary);
     app.output
         .line(&format!("{} is {state}.", goal.summary.id))?;
     note_missing_server(app, &goal.summary);
-    Ok(())
+    Ok(goal)
 }
 
-/// Resumes a paused goal, or starts a draft, which waits for a person too.
-async fn resume(app: &App, given: &str) -> Result<(), CliError> {
+/// Resumes a paused goal, or starts a draft, which waits for a person too. A goal with a limit that is still reached pauses
+/// again at once, which is a refusal with the limits.
+async fn resume(app: &App, given: &str) -> Result<Exit, CliError> {
     let goal = app.client.goal(given).await?.summary;
     let to = match goal.state {
         GoalStatus::Draft => GoalMove::Start,
         _ => GoalMove::Resume,
     };
-    move_goal(app, given, to).await
+    let goal = move_goal(app, given, to).await?;
+    if !is_paused_by_limit(&goal.summary) {
+        return Ok(Exit::Done);
+    }
+    if !app.output.json {
+        print_limits(app, &goal)?;
+        if let Some(next) = next_step(&goal.summary) {
+            app.output.aside(&next);
+        }
+    }
+    Ok(Exit::Refused)
 }
 
 async fn report(app: &App, given: &str) -> Result<(), CliError> {

@@ -48,7 +48,7 @@ impl GoalBudget {
 }
 
 /// Returns the level of an amount: from 90 percent on it is low.
-fn level_of(used: u64, limit: u64) -> BudgetLevel {
+pub(super) fn level_of(used: u64, limit: u64) -> BudgetLevel {
     if used >= limit {
         BudgetLevel::UsedUp
     } else if u128::from(used) * 10 >= u128::from(limit) * 9 {

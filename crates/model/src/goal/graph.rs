@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use crate::{
     InputId,
     goal::{
+        budget::level_of,
         event::{BudgetLevel, GoalState, MessageDelay, StuckCause},
         limits::{Limits, MAX_TASKS},
         seat::{Directory, Input, Presence, Seat, SeatNo},
@@ -344,15 +345,7 @@ impl Graph {
     /// them exceeds it.
     pub(super) fn budget_level(&self) -> BudgetLevel {
         let turns = u64::from(self.turns) + u64::from(self.requested_turns());
-        let limit = u64::from(self.limits.turns);
-        let level = if turns >= limit {
-            BudgetLevel::UsedUp
-        } else if turns * 10 >= limit * 9 {
-            BudgetLevel::Low
-        } else {
-            BudgetLevel::Enough
-        };
-        level.max(self.budget)
+        level_of(turns, u64::from(self.limits.turns)).max(self.budget)
     }
 
     /// Returns `true` if the work is over: a plan was published, none is open, and each task is DONE, CANCELLED or optional.

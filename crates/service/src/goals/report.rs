@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 use api_types::GoalReport;
 use model::{
-    SessionId,
+    SessionId, Timestamp,
     caller_name::display_name,
     entity::Session,
-    goal::{Severity, TaskKind, TaskStatus},
+    goal::{GoalLimit, Severity, TaskKind, TaskStatus},
     question::{Question, QuestionState},
 };
-use store::{GoalReportRows, GoalTask, Page, QuestionFilter, TaskFinding};
+use store::{GoalReportRows, GoalTask, GoalView, Page, QuestionFilter, TaskFinding};
 
 use super::{
     named,
@@ -41,7 +41,7 @@ impl Service {
             state: summary.state,
             reason: summary.reason,
             complete: rows.goal.state.is_over(),
-            text: markdown(&session, &rows, &questions),
+            text: markdown(&session, &rows, &questions, self.now()),
         })
     }
 
@@ -66,7 +66,12 @@ impl Service {
     }
 }
 
-fn markdown(session: &Session, rows: &GoalReportRows, questions: &[Question]) -> String {
+fn markdown(
+    session: &Session,
+    rows: &GoalReportRows,
+    questions: &[Question],
+    now: Timestamp,
+) -> String {
     let goal = &rows.goal;
     let mut text = String::new();
     // 1. The goal and its outcome.
@@ -89,7 +94,7 @@ fn markdown(session: &Session, rows: &GoalReportRows, questions: &[Question]) ->
     failures(&mut text, &goal.tasks);
     rejected(&mut text, rows);
     write_questions(&mut text, rows, questions);
-    used(&mut text, session, rows);
+    used(&mut text, goal, now);
     text
 }
 
@@ -263,22 +268,32 @@ fn write_questions(text: &mut String, rows: &GoalReportRows, questions: &[Questi
     }
 }
 
-fn used(text: &mut String, session: &Session, rows: &GoalReportRows) {
-    let goal = view::summary(session, &rows.goal);
+fn used(text: &mut String, goal: &GoalView, now: Timestamp) {
     line(text, "\n## Usage\n");
-    line(
-        text,
-        &format!("- Turns: {} of {}", goal.turns, goal.turn_limit),
-    );
-    if let Some(tokens) = goal.usage.tokens {
-        line(text, &format!("- Tokens: {tokens}"));
+    for used in view::limit_usage(goal, now) {
+        let label = match used.limit {
+            GoalLimit::Cost => "Cost",
+            GoalLimit::Tokens => "Tokens",
+            GoalLimit::Turns => "Turns",
+            GoalLimit::Time => "Time",
+        };
+        let mut said = format!("- {label}: {}", used.text);
+        if let (GoalLimit::Time, Some(until)) = (used.limit, goal.until) {
+            let _ = write!(said, " (until {until})");
+        }
+        if let Some(note) = used.note {
+            let _ = write!(said, "; {}", cell(&note));
+        }
+        line(text, &said);
     }
-    for money in &goal.usage.cost {
-        let money = money.domain();
-        line(
-            text,
-            &format!("- Cost: {} {}", money.amount(), cell(money.currency())),
-        );
+    // The usage without a limit.
+    if goal.budget.tokens.is_none() && goal.usage.reported_runs > 0 {
+        line(text, &format!("- Tokens: {}", goal.usage.used.tokens));
+    }
+    if goal.budget.cost.is_none() {
+        for money in goal.usage.money() {
+            line(text, &format!("- Cost: {money}"));
+        }
     }
     if goal.usage.unreported_runs > 0 {
         let silent = format!(

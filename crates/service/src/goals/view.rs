@@ -7,9 +7,12 @@ use api_types::{
     GoalUsage, Task, TaskCounts,
 };
 use model::{
-    SessionId,
+    SessionId, Timestamp,
     entity::Session,
-    goal::{self, GoalState, PauseReason, Presence, StuckCause, TaskKind, TaskStatus, WaitsFor},
+    goal::{
+        self, GoalState, LimitUsage, LimitedGoal, PauseReason, Presence, StuckCause, TaskKind,
+        TaskStatus, WaitsFor,
+    },
     question::Question,
     team::LIMIT_FIELDS,
 };
@@ -81,7 +84,21 @@ fn usage(usage: &store::GoalUsage) -> GoalUsage {
         tokens: (usage.reported_runs > 0).then_some(usage.used.tokens),
         cost: usage.money().into_iter().map(Into::into).collect(),
         unreported_runs: usage.unreported_runs,
+        runs_without_cost: usage.runs_without_cost,
     }
+}
+
+/// Returns the usage of the limits of a goal, at its end if it is over.
+pub(super) fn limit_usage(goal: &GoalView, now: Timestamp) -> Vec<LimitUsage> {
+    let limited = LimitedGoal {
+        budget: &goal.budget,
+        usage: &goal.usage.used,
+        runs_without_cost: goal.usage.runs_without_cost,
+        turns: goal.turns,
+        turn_limit: goal.limits.turns,
+        until: goal.until,
+    };
+    limited.limit_usage(goal.ended_at.unwrap_or(now))
 }
 
 fn budget(budget: &goal::GoalBudget) -> Option<GoalBudget> {
@@ -176,6 +193,7 @@ pub(super) fn goal_view(
     goal: &GoalView,
     agents: &[SeatOverview],
     mut questions: Vec<Question>,
+    now: Timestamp,
 ) -> Goal {
     let seats = goal.seats.iter().map(|seat| {
         let overview = agents.iter().find(|overview| overview.seat.id == seat.id);
@@ -218,6 +236,7 @@ pub(super) fn goal_view(
         alternating_turns: goal.alternating_turns,
         seats: seats.collect(),
         limits,
+        limit_usage: limit_usage(goal, now).into_iter().map(Into::into).collect(),
         checks: commands.collect(),
         check_at: goal.check_at,
         questions: questions.collect(),

@@ -1,8 +1,8 @@
 //! Changes of goals by people.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
-use api_types::{Goal, GoalPatch, SessionEdit};
+use api_types::{Change, Goal, GoalBudgetRequest, GoalPatch, SessionEdit};
 use model::{
     SessionId,
     entity::SeatSettings,
@@ -183,4 +183,48 @@ async fn new_text_gives_goal_its_title_unless_person_chose_one() {
     assert_eq!(edit("Draft four.").await.as_deref(), Some("Draft four."));
     name("Spring").await;
     assert_eq!(edit("Draft five.").await.as_deref(), Some("Spring"));
+}
+
+#[tokio::test]
+async fn limits_of_goal_say_what_is_used_up_and_what_is_left() {
+    let draft = Draft::create().await;
+    let now = draft.world.clock_now();
+    let patch = GoalPatch {
+        limits: limits(&[("turns", 50)]),
+        budget: Change::To(GoalBudgetRequest {
+            tokens: Some(700),
+            cost: serde_json::from_str(r#"{"amount":"6","currency":"USD"}"#).unwrap(),
+        }),
+        until: Some(now + Duration::from_hours(2)),
+        ..GoalPatch::default()
+    };
+    draft.edit(&patch).await.unwrap();
+    let lines = async || {
+        let usage = draft.goal().await.limit_usage.into_iter();
+        usage
+            .map(|it| format!("{} {}: {}", it.limit, it.level, it.text))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        lines().await,
+        [
+            "cost enough: 0 of 6 USD, 6 USD left",
+            "tokens enough: 0 of 700, 700 left",
+            "turns enough: 0 of 50, 50 left",
+            "time enough: 2h00 left",
+        ]
+    );
+    draft.world.clock.advance(Duration::from_hours(3));
+    assert_eq!(lines().await[3], "time used_up: used up 1h00 ago");
+    let report = draft.world.service.goal_report(&draft.session.to_string());
+    let report = report.await.unwrap().text;
+    let (_, used) = report.split_once("\n## Usage\n\n").unwrap();
+    let until = now + Duration::from_hours(2);
+    assert_eq!(
+        used,
+        format!(
+            "- Cost: 0 of 6 USD, 6 USD left\n- Tokens: 0 of 700, 700 left\n- Turns: 0 of 50, 50 left\n\
+             - Time: used up 1h00 ago (until {until})\n"
+        )
+    );
 }

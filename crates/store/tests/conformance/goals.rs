@@ -44,6 +44,7 @@ pub(crate) use budgets::{
     draft_that_pauses_at_its_start_has_its_time, goal_reports_and_pauses_at_end_of_its_time,
     goal_reports_and_pauses_at_ninety_percent_of_budget, question_without_time_has_that_of_team,
     time_of_draft_counts_from_its_start, time_that_person_gave_to_draft_stays,
+    turns_without_cost_do_not_reach_budget_of_money,
 };
 pub(crate) use causes::{plan_that_fails_names_its_cause, work_that_fails_names_its_cause};
 pub(crate) use checks::{
@@ -154,7 +155,7 @@ behaviours! {
             waiting_message_is_in_next_turn_of_task, message_behind_those_of_open_task_is_carried,
             each_task_has_memory_that_its_later_turns_resume, retry_of_task_resumes_its_memory,
             memory_of_removed_instance_is_replaced_and_named, later_plan_in_new_memory_says_what_exists,
-            goal_reports_and_pauses_at_ninety_percent_of_budget, goal_reports_and_pauses_at_end_of_its_time,
+            goal_reports_and_pauses_at_ninety_percent_of_budget, goal_reports_and_pauses_at_end_of_its_time, turns_without_cost_do_not_reach_budget_of_money,
     question_without_time_has_that_of_team, agent_without_tools_fails_as_unavailable, time_of_draft_counts_from_its_start, draft_that_pauses_at_its_start_has_its_time, time_that_person_gave_to_draft_stays,
             report_in_answer_counts_as_call, judge_learns_tool_calls_and_artifacts_of_work,
     proposal_of_worker_reaches_planner, report_in_answer_over_limit_is_refused_whole, reasons_of_refused_report_reach_later_reminder, proposal_during_plan_reaches_next_plan,

@@ -6,6 +6,7 @@ use server::SystemClock;
 
 use super::{
     format::format_state,
+    limit_lines::{is_paused_by_limit, print_limits},
     values::{BudgetArg, GoalArg, UntilArg, budget, limits, parse_limit},
 };
 use crate::{
@@ -68,5 +69,10 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
         summary.id,
         format_state(summary)
     );
-    Ok(app.output.line(&line)?)
+    app.output.line(&line)?;
+    // Another limit than the changed one may still be reached.
+    if is_paused_by_limit(summary) {
+        print_limits(app, &goal)?;
+    }
+    Ok(())
 }

@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use super::{
     format::{COLUMNS, Widths, cause_line, format_state, print_goal, print_question},
+    limit_lines::{is_paused_by_limit, print_limits},
     printed_task::PrintedTask,
 };
 use crate::{
@@ -172,6 +173,9 @@ fn print_changes(
             let line = format!("The goal is {state}.");
             let line = excerpt(&line, COLUMNS - TIME_COLUMNS);
             app.output.line(&timed_line(&app.time, now, &line))?;
+            if !is_first && is_paused_by_limit(&goal.summary) {
+                print_limits(app, goal)?;
+            }
         }
         printed.state = state;
     }

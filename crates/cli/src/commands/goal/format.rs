@@ -1,15 +1,16 @@
 //! Goals and tasks as text, at most 80 columns wide.
 
-use std::time::Duration;
-
 use api_types::{
-    Goal, GoalBudget, GoalQuestion, GoalReason, GoalStatus, GoalSummary, Money, Task, TaskKind,
-    TaskStatus,
+    Goal, GoalQuestion, GoalReason, GoalStatus, GoalSummary, Task, TaskKind, TaskStatus,
 };
-use model::{Clock as _, Timestamp};
+use model::{Clock as _, Timestamp, goal::short_time};
 use server::SystemClock;
 
-use super::missing_server::note_missing_server;
+use super::{
+    limit_lines::print_limits,
+    missing_server::note_missing_server,
+    usage::{format_time_left, format_usage_of_limits},
+};
 use crate::{
     app::App,
     error::CliError,
@@ -45,56 +46,18 @@ pub(super) fn format_short_state(goal: &GoalSummary) -> String {
     }
 }
 
-/// Formats an amount, such as `3.10 USD`.
-fn format_money(money: &Money) -> String {
-    let money = money.domain();
-    format!("{} {}", money.amount(), one_line(money.currency()))
-}
-
-/// Formats a budget, such as `6 USD, 200000 tokens`.
-pub(super) fn format_budget(budget: &GoalBudget) -> String {
-    let cost = budget.cost.as_ref().map(format_money);
-    let tokens = budget.tokens.map(|tokens| format!("{tokens} tokens"));
-    let parts: Vec<_> = cost.into_iter().chain(tokens).collect();
-    parts.join(", ")
-}
-
-/// Formats the cost that the agents have reported, or their tokens if they report no cost.
-pub(super) fn format_usage(goal: &GoalSummary) -> String {
-    let cost: Vec<_> = goal.usage.cost.iter().map(format_money).collect();
-    match (cost.is_empty(), goal.usage.tokens) {
-        (false, _) => cost.join(" + "),
-        (true, Some(tokens)) => format!("{tokens} tokens"),
-        (true, None) => "-".to_owned(),
-    }
-}
-
-/// Formats a time that has passed, such as `2h04` or `7m`.
-fn format_elapsed(elapsed: Duration) -> String {
-    let minutes = elapsed.as_secs() / 60;
-    match (minutes / 60, minutes % 60) {
-        (0, 0) => format!("{}s", elapsed.as_secs()),
-        (0, minutes) => format!("{minutes}m"),
-        (hours, minutes) => format!("{hours}h{minutes:02}"),
-    }
-}
-
-/// Formats the head of a goal, such as `working 2h04   7/9 done   3.10 USD of 6 USD   71/200 turns`. A long head has several
-/// lines.
+/// Formats the head of a goal, such as `working 2h04   7/9 done   3.10 USD of 6 USD   71/200 turns   5h12 left`. A long head
+/// has several lines.
 fn format_head(goal: &GoalSummary, now: Timestamp) -> String {
     let end = goal.ended_at.unwrap_or(now);
     let elapsed = end.since(goal.created_at);
     let mut parts = vec![
-        format!("{} {}", format_state(goal), format_elapsed(elapsed)),
+        format!("{} {}", format_state(goal), short_time(elapsed)),
         format!("{}/{} done", goal.tasks.done, goal.tasks.total),
     ];
-    let used = format_usage(goal);
-    match &goal.budget {
-        Some(budget) => parts.push(format!("{used} of {}", format_budget(budget))),
-        None if used != "-" => parts.push(used),
-        None => {}
-    }
+    parts.extend(format_usage_of_limits(goal));
     parts.push(format!("{}/{} turns", goal.turns, goal.turn_limit));
+    parts.extend(format_time_left(goal, now));
     join_parts(&parts)
 }
 
@@ -137,6 +100,7 @@ pub(super) fn print_goal(app: &App, goal: &Goal, tasks: &[Task]) -> Result<(), C
         .line(&clean(&format_head(summary, SystemClock.now())))?;
     let title = summary.title.as_deref().unwrap_or(&summary.goal);
     app.output.line(&excerpt(title, COLUMNS))?;
+    print_limits(app, goal)?;
     if let Some(talk) = format_messages(goal) {
         app.output.line(&talk)?;
     }
@@ -178,7 +142,7 @@ pub(super) fn print_question(app: &App, question: &GoalQuestion) -> Result<(), C
 }
 
 /// Returns the command by which a person lets a waiting goal go on.
-fn next_step(goal: &GoalSummary) -> Option<String> {
+pub(super) fn next_step(goal: &GoalSummary) -> Option<String> {
     let id = goal.id;
     match (goal.state, goal.reason?) {
         (GoalStatus::Paused, GoalReason::Budget) => Some(format!(
@@ -293,6 +257,8 @@ pub(super) fn cause_line(task: &Task) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn task() -> Task {
@@ -421,13 +387,6 @@ mod tests {
         assert_eq!(round(3).as_deref(), Some("3 of 3"));
     }
 
-    #[test]
-    fn elapsed_time_is_short() {
-        for (seconds, shown) in [(0, "0s"), (59, "59s"), (420, "7m"), (7440, "2h04")] {
-            assert_eq!(format_elapsed(Duration::from_secs(seconds)), shown);
-        }
-    }
-
     fn stuck_goal() -> GoalSummary {
         serde_json::from_value(serde_json::json!({
             "id": "ses_01970197019701970197019701970197", "title": null, "goal": "Write", "state": "paused",
@@ -454,8 +413,8 @@ mod tests {
         let costly = stuck_goal();
         assert_eq!(
             head(&costly),
-            "paused (stuck: goal sent back) 2h04   7/9 done\n  \
-             12.34 USD + 3.21 EUR of 60 USD, 200000 tokens   171/200 turns"
+            "paused (stuck: goal sent back) 2h04   7/9 done   12.34 USD + 3.21 EUR of 60 USD\n  \
+             200000 of 200000 tokens   171/200 turns"
         );
         let mut short = stuck_goal();
         short.usage.cost.clear();
@@ -463,6 +422,16 @@ mod tests {
         assert_eq!(
             head(&short),
             "paused (stuck: goal sent back) 2h04   7/9 done   200000 tokens   171/200 turns"
+        );
+        // Tokens are not compared with money.
+        let mut silent = short.clone();
+        silent.budget = Some(api_types::GoalBudget {
+            tokens: None,
+            cost: Some(costly.usage.cost[0].clone()),
+        });
+        assert_eq!(
+            head(&silent),
+            "paused (stuck: goal sent back) 2h04   7/9 done   - of 12.34 USD   200000 tokens\n  171/200 turns"
         );
         let mut long = stuck_goal();
         long.cause = Some("x".repeat(200));
@@ -472,6 +441,18 @@ mod tests {
             assert!(line.chars().count() <= COLUMNS, "{line}");
         }
         assert!(text.ends_with("171/200 turns"), "{text}");
+    }
+
+    #[test]
+    fn head_says_how_much_time_is_left() {
+        let mut goal = stuck_goal();
+        goal.until = Some(goal.updated_at + Duration::from_mins(312));
+        let now = goal.updated_at;
+        assert!(format_head(&goal, now).ends_with("   171/200 turns   5h12 left"));
+        let end = now + Duration::from_hours(6);
+        assert!(format_head(&goal, end).ends_with("   171/200 turns   no time left"));
+        goal.ended_at = Some(now);
+        assert!(format_head(&goal, end).ends_with("   171/200 turns"));
     }
 
     #[test]

@@ -7,8 +7,9 @@ use model::Clock as _;
 use server::SystemClock;
 
 use super::{
-    format::{format_budget, format_state},
+    format::format_state,
     missing_server::note_missing_server,
+    usage::format_budget,
     values::{BudgetArg, UntilArg, budget, limits, parse_limit},
 };
 use crate::{

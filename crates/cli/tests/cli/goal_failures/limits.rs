@@ -142,3 +142,49 @@ fn check_that_hangs_is_broken_after_time_of_team() {
     assert!(shown.contains("verify: not over after 1 s"), "{shown}");
     assert!(shown.contains("begun"), "{shown}");
 }
+
+#[test]
+fn goal_paused_by_its_turns_says_what_is_used_up_and_what_is_left() {
+    // The agents report tokens, but no cost.
+    let used = |tokens: u64| {
+        Step::Update(json!({ "sessionUpdate": "usage_update", "used": tokens, "size": 1000 }))
+    };
+    let tasks = [used(100), create("a", &[]), create("b", &["a"])];
+    let mut steps: Vec<Step> = plan_once(tasks).into();
+    steps.push(on_work("a", [used(50), done("Result of a.")]));
+    steps.push(on_work("b", [done("Result of b.")]));
+    let test = GoalTest::start(&workers(1), &["turns=2"], [steps]);
+    let followed = test.follow();
+    assert_eq!(followed.code, 4, "{followed:#?}");
+    for says in [
+        "The goal is paused (budget).\n",
+        "  turns: 2 of 2, used up\n  time: 23h",
+    ] {
+        assert!(followed.stdout.contains(says), "{followed:#?}");
+    }
+    // A budget of money cannot count these turns, and the turns are still used up.
+    let run = |args: &[&str]| test.world.run(args);
+    let limits = "  cost: 0 of 6 USD, 6 USD left\n    2 turns reported no cost, so this limit does not count them\n  \
+                  turns: 2 of 2, used up\n  time: 23h";
+    let edited = run(&["goal", "edit", "own", "--budget", "6 USD"]).expect_success();
+    assert!(edited.contains(limits), "{edited}");
+    let shown = run(&["goal", "show", "own"]);
+    let head = "   1/2 done   - of 6 USD   150 tokens   2/2 turns";
+    assert!(shown.stdout.contains(head), "{shown:#?}");
+    assert!(shown.stdout.contains(limits), "{shown:#?}");
+    let resumed = run(&["goal", "resume", "own"]);
+    assert_eq!(resumed.code, 4, "{resumed:#?}");
+    let says = format!(" is paused (budget).\n{limits}");
+    assert!(resumed.stdout.contains(&says), "{resumed:#?}");
+    let next = "with more --budget, --until or --limit turns=NUMBER";
+    assert!(resumed.stderr.contains(next), "{resumed:#?}");
+    let report = run(&["goal", "report", "own"]);
+    let says = "## Usage\n\n\
+        - Cost: 0 of 6 USD, 6 USD left; 2 turns reported no cost, so this limit does not count them\n\
+        - Turns: 2 of 2, used up\n- Time: 23h";
+    assert!(report.stdout.contains(says), "{report:#?}");
+    assert!(report.stdout.contains("\n- Tokens: 150\n"), "{report:#?}");
+    let raised = ["goal", "edit", "own", "--limit", "turns=20"];
+    run(&raised).expect_success();
+    test.assert_done();
+}

@@ -2,11 +2,20 @@
 
 use std::time::Duration;
 
-use model::goal::{GoalBudget, GoalState, PauseReason, TaskStatus};
-use store::GoalChange;
+use model::{
+    budget::Money,
+    goal::{GoalBudget, GoalState, PauseReason, TaskStatus},
+    turn::TurnResult,
+};
+use serde_json::json;
+use store::{GoalChange, GoalFilter, Page};
 
 use super::stage::{done, team, work};
-use crate::{budgets::answer_using, fixtures::TestStore, stage::Stage};
+use crate::{
+    budgets::answer_using,
+    fixtures::TestStore,
+    stage::{Stage, answer},
+};
 
 const PAUSED: GoalState = GoalState::Paused(PauseReason::Budget);
 
@@ -155,4 +164,51 @@ pub(crate) async fn question_without_time_has_that_of_team(db: &TestStore) {
     let caller = crate::tool_calls::start_message(&stage, chat).await;
     let hours = stage.store.question_hours(&caller, stage.now()).await;
     assert_eq!(hours.unwrap(), None);
+}
+
+pub(crate) async fn turns_without_cost_do_not_reach_budget_of_money(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let mut new = stage.new_goal(team(1, None));
+    new.budget = GoalBudget {
+        tokens: None,
+        cost: Money::parse("6", "USD").ok(),
+    };
+    let session = stage.store.create_goal(stage.tenant, &new, stage.now());
+    let session = session.await.unwrap();
+    // 1. A plan without usage, and work with tokens alone.
+    stage
+        .plan(db, session, &[work("a", &[]), work("b", &["a"])])
+        .await;
+    let usage = async || {
+        let view = stage.store.goal(stage.scope(), session).await.unwrap();
+        let all = stage
+            .store
+            .goal_page(stage.tenant, GoalFilter::default(), Page::first(10));
+        assert_eq!(all.await.unwrap()[0].usage, view.usage);
+        view.usage
+    };
+    let worker = stage.turn(db, session, "worker-1").await;
+    let tokens = json!({ "spent": { "tokens": 3100 } });
+    stage.record_usage(worker.run, &tokens).await;
+    assert_eq!(
+        usage().await.runs_without_cost,
+        1,
+        "a running turn may still report"
+    );
+    stage.report(&worker, &done("A")).await.unwrap();
+    let only_tokens = TurnResult {
+        usage: Some(tokens),
+        ..answer("Done.")
+    };
+    stage.end(worker.run, &only_tokens).await;
+    let used = usage().await;
+    assert_eq!((used.unreported_runs, used.runs_without_cost), (1, 2));
+    assert_eq!((used.used.tokens, used.money()), (3100, Vec::new()));
+    // 2. The budget stops no turn, until a turn reports a cost.
+    let worker = stage.turn(db, session, "worker-1").await;
+    stage.report(&worker, &done("B")).await.unwrap();
+    stage.end(worker.run, &answer_using(10, 5_000_000)).await;
+    let used = usage().await;
+    assert_eq!((used.unreported_runs, used.runs_without_cost), (1, 2));
+    assert_eq!(used.money(), [Money::parse("5", "USD").unwrap()]);
 }

@@ -20,6 +20,8 @@ pub struct GoalUsage {
     pub reported_runs: u32,
     /// The number of runs that are over without any reported usage.
     pub unreported_runs: u32,
+    /// The number of runs that are over without any reported cost. A budget of money cannot count them.
+    pub runs_without_cost: u32,
 }
 
 impl GoalUsage {
@@ -32,6 +34,10 @@ impl GoalUsage {
 
     fn add(&mut self, status: RunStatus, usage: &Value) {
         let run = RunUsage::of(usage);
+        // A run that has not ended may still report.
+        if status.is_over() && run.cost.values().all(|micros| *micros == 0) {
+            self.runs_without_cost += 1;
+        }
         if run.is_none() {
             self.unreported_runs += u32::from(status.is_over());
             return;
@@ -86,6 +92,13 @@ mod tests {
         assert_eq!(usage.used.tokens, 20);
         let money: Vec<_> = usage.money().iter().map(Money::amount).collect();
         assert_eq!(money, ["2"]);
+        // Tokens without a cost are usage, but no money.
+        for status in [RunStatus::Succeeded, RunStatus::Running] {
+            usage.add(status, &json!({ "spent": { "tokens": 7 } }));
+        }
+        usage.add(RunStatus::Failed, &spent(0));
+        assert_eq!((usage.reported_runs, usage.unreported_runs), (5, 2));
+        assert_eq!(usage.runs_without_cost, 4);
     }
 
     #[test]
