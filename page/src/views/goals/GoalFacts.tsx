@@ -9,7 +9,7 @@ export function Facts({ goal }: { goal: Goal }) {
   const cost = costText(usage);
   const limit = costLimit(goal);
   const tokens = usage.tokens ?? null;
-  const unreported = unreportedText(usage);
+  const unreported = unreportedText(goal);
   return (
     <dl className={css.facts}>
       <Fact

@@ -21,7 +21,7 @@ import { useRefusal } from "../refusal";
 import { moveGoal, postMove } from "./actions";
 import { EditGoal } from "./EditGoal";
 import css from "./goals.module.css";
-import { isOver, type Move, movesOf, replanRefusal, stateOfGoal, titleOfGoal } from "./words";
+import { isOver, type Move, movesOf, reachedText, replanRefusal, stateOfGoal, titleOfGoal } from "./words";
 
 const MOVE_WORDS: Record<Move, string> = {
   start: "Start",
@@ -130,6 +130,7 @@ const openTasks = ({ tasks }: Goal): number => tasks.pending + tasks.ready + tas
 /** What needs a person: questions, permissions, and the cause of a pause. */
 export function Notices({ goal }: { goal: Goal }) {
   const may = usePermission();
+  const reached = reachedText(goal);
   const permitted = may("approvals:read");
   const approvals = (useApprovals(permitted).data?.items ?? []).filter(
     (approval) => approval.session_id === goal.id,
@@ -161,7 +162,8 @@ export function Notices({ goal }: { goal: Goal }) {
         </Callout>
       )}
       {goal.state === "paused" && goal.reason === "budget" && (
-        <Callout kind="waits" title="Its budget, its turns or its time are used up.">
+        <Callout kind="waits" title="A limit is reached.">
+          {reached && `${reached}. `}
           Raise the limit under “Edit…”, and it goes on.
         </Callout>
       )}

@@ -7,6 +7,7 @@ import {
   lookOfPhase,
   movesOf,
   movesOfTask,
+  reachedText,
   replanRefusal,
   resultOf,
   seatAndRound,
@@ -15,6 +16,7 @@ import {
   stateOfSeat,
   stateOfTask,
   titleOfGoal,
+  unreportedText,
 } from "./words";
 
 describe("stateOfGoal", () => {
@@ -166,7 +168,12 @@ describe("moves", () => {
 });
 
 describe("cost", () => {
-  const usage = { tokens: null, unreported_runs: 0, cost: [{ amount: "3.10", currency: "USD" }] };
+  const usage = {
+    tokens: null,
+    unreported_runs: 0,
+    runs_without_cost: 0,
+    cost: [{ amount: "3.10", currency: "USD" }],
+  };
 
   it("cost_that_no_agent_reported_is_no_zero", () => {
     expect(costText({ cost: [] })).toBeNull();
@@ -179,6 +186,25 @@ describe("cost", () => {
     expect(costShare({ budget, usage })).toBeCloseTo(0.5);
     expect(costShare({ budget: { tokens: null, cost: { amount: "1", currency: "EUR" } }, usage })).toBe(0);
     expect(costText({ cost: [...usage.cost, { amount: "1", currency: "EUR" }] })).toBe("$3.10 + €1.00");
+  });
+
+  it("turns_without_cost_are_named_under_a_budget_of_money", () => {
+    const silent = { ...usage, unreported_runs: 1, runs_without_cost: 3 };
+    const money = { tokens: null, cost: { amount: "6", currency: "USD" } };
+    expect(unreportedText({ usage: silent, budget: money })).toBe("3 turns reported no cost");
+    expect(unreportedText({ usage: silent, budget: null })).toBe("1 turn reported no usage");
+    expect(unreportedText({ usage, budget: money })).toBeNull();
+  });
+
+  it("reached_limits_are_named", () => {
+    const limit_usage: Goal["limit_usage"] = [
+      { limit: "tokens", level: "used_up", text: "1180 of 700, used up", note: null },
+      { limit: "turns", level: "enough", text: "3 of 200, 197 left", note: null },
+      { limit: "time", level: "used_up", text: "used up 4m ago", note: null },
+    ];
+    expect(reachedText({ limit_usage })).toBe("tokens: 1180 of 700, used up; time: used up 4m ago");
+    expect(reachedText({ limit_usage: limit_usage.slice(1, 2) })).toBeNull();
+    expect(reachedText({})).toBeNull();
   });
 
   it("share_stays_between_nothing_and_all", () => {

@@ -153,8 +153,19 @@ export function shareOf(part: number, whole: number): number {
   return whole > 0 ? Math.min(1, Math.max(0, part / whole)) : 0;
 }
 
-export function unreportedText({ unreported_runs: runs }: Pick<GoalUsage, "unreported_runs">): string | null {
-  return runs === 0 ? null : `${plural(runs, "turn")} reported no usage`;
+/** The turns that the cost lacks: under a budget of money those without a cost, otherwise those without any usage. */
+export function unreportedText({ usage, budget }: Pick<GoalSummary, "usage" | "budget">): string | null {
+  // A server of the version before does not count the turns without a cost.
+  const withoutCost = budget?.cost ? (usage.runs_without_cost ?? 0) : 0;
+  if (withoutCost > 0) return `${plural(withoutCost, "turn")} reported no cost`;
+  const silent = usage.unreported_runs;
+  return silent === 0 ? null : `${plural(silent, "turn")} reported no usage`;
+}
+
+/** The limits that a goal has reached, such as `tokens: 1180 of 700, used up`. */
+export function reachedText({ limit_usage: limits }: Partial<Pick<Goal, "limit_usage">>): string | null {
+  const reached = (limits ?? []).filter(({ level }) => level !== "enough");
+  return reached.length === 0 ? null : reached.map(({ limit, text }) => `${limit}: ${text}`).join("; ");
 }
 
 /** The commands by which a person moves a goal, in the order of the head. */
