@@ -191,7 +191,7 @@ mod tests {
             runs_without_cost: 0,
             turns: 3,
             turn_limit: 200,
-            until: Some(Timestamp::UNIX_EPOCH + Duration::from_secs(7440)),
+            until: Some(Timestamp::UNIX_EPOCH + Duration::from_mins(124)),
         };
         assert_eq!(
             lines(&goal),

@@ -216,8 +216,8 @@ async fn limits_of_goal_say_what_is_used_up_and_what_is_left() {
     );
     draft.world.clock.advance(Duration::from_hours(3));
     assert_eq!(lines().await[3], "time used_up: used up 1h00 ago");
-    let report = draft.world.service.goal_report(&draft.session.to_string());
-    let report = report.await.unwrap().text;
+    let goal = draft.session.to_string();
+    let report = draft.world.service.goal_report(&goal).await.unwrap().text;
     let (_, used) = report.split_once("\n## Usage\n\n").unwrap();
     let until = now + Duration::from_hours(2);
     assert_eq!(
