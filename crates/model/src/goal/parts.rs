@@ -90,6 +90,32 @@ pub enum PartsError {
     Reference(&'static str, usize),
 }
 
+impl GoalProgress {
+    /// Returns the tasks that have turns, checks or paths.
+    pub fn tasks(&self) -> BTreeSet<TaskNo> {
+        let turns = self.seats.iter().filter_map(|seat| seat.turn?.task());
+        let queued = self.seats.iter().flat_map(|seat| &seat.queue);
+        let queued = queued.map(|(task, _)| *task);
+        let others = self.checking.iter().chain(self.occupied.keys()).copied();
+        turns.chain(queued).chain(others).collect()
+    }
+
+    /// Gives these tasks other numbers.
+    pub fn renumber(&mut self, number: impl Fn(TaskNo) -> TaskNo) {
+        for seat in &mut self.seats {
+            if let Some(Input::Task { task, .. }) = &mut seat.turn {
+                *task = number(*task);
+            }
+            for (task, _) in &mut seat.queue {
+                *task = number(*task);
+            }
+        }
+        self.checking = self.checking.iter().map(|no| number(*no)).collect();
+        let occupied = self.occupied.iter();
+        self.occupied = occupied.map(|(no, seat)| (number(*no), *seat)).collect();
+    }
+}
+
 impl Graph {
     /// Returns the counters and the queues, beside the tasks.
     pub fn progress(&self) -> GoalProgress {

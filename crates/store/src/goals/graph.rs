@@ -1,11 +1,12 @@
 //! The goal of a session, read from its rows.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use model::{
     SeatId, SessionId, TaskId, TenantId, Timestamp,
     goal::{
-        Deadline, GoalBudget, GoalState, Graph, Limits, PauseReason, SeatNo, Task, TaskNo, Team,
+        Deadline, GoalBudget, GoalProgress, GoalState, Graph, PauseReason, SeatNo, Task, TaskNo,
+        Team,
     },
     session::SessionStatus,
     team::{MemoryScope, TeamDefinition},
@@ -88,18 +89,10 @@ impl Goal {
 /// Returns [`Error::NewerFormat`] for a goal of a later version.
 pub(crate) async fn read_goal(tx: &mut Tx, session: SessionId) -> Result<Option<Goal>, Error> {
     // 1. The goal and its seats.
-    let found = tx
-        .fetch_optional(sql!("goals/by_session"), params![session])
-        .await?;
-    let Some(row) = found else {
+    let Some(row) = read_row(tx, session).await? else {
         return Ok(None);
     };
-    let needed = stored::needs_format(&row)?;
-    stored::require_supported("goal", &session.to_string(), needed)?;
-    let stored_team = stored::read::<StoredTeam>(&row, "team")?;
-    let definition = stored_team.definition;
-    let team = definition.graph_team(stored_team.approve_plan);
-    let limits = stored::read::<StoredLimits>(&row, "limits")?;
+    let (definition, team) = team_of(&row)?;
     let seats = read_seats(tx, session, &team).await?;
     // 2. The tasks with their dependencies.
     let GoalTasks {
@@ -109,7 +102,8 @@ pub(crate) async fn read_goal(tx: &mut Tx, session: SessionId) -> Result<Option<
         rows: task_rows,
     } = read_tasks(tx, session, &team).await?;
     // 3. The graph.
-    let graph = build(&row, team, limits, tasks)?;
+    let progress = stored::read::<StoredGoalProgress>(&row, "progress")?;
+    let graph = build(&row, team, tasks, progress)?;
     let deadline = row
         .parse_optional("check_for")?
         .zip(row.optional("check_at")?);
@@ -133,9 +127,96 @@ pub(crate) async fn read_goal(tx: &mut Tx, session: SessionId) -> Result<Option<
     }))
 }
 
-fn build(row: &Row, team: Team, limits: Limits, tasks: Vec<Task>) -> Result<Graph, Error> {
+/// One task in a graph of the few tasks that decide for what it waits. The numbers in the graph are not those of the rows.
+pub(crate) struct TaskGraph {
+    pub(crate) graph: Graph,
+    pub(crate) no: TaskNo,
+    /// The reasons for which the last report of the task was refused.
+    pub(crate) faults: Vec<String>,
+}
+
+/// Reads one task of the goal of a session, whose row has its number, and no other tasks than those on which it depends and those
+/// that have turns, checks or paths, because a goal may have thousands. Returns `None` if the session has no such task.
+///
+/// # Errors
+///
+/// Returns [`Error::NewerFormat`] for a goal of a later version.
+pub(crate) async fn read_task_graph(
+    tx: &mut Tx,
+    session: SessionId,
+    id: TaskId,
+    of_task: &Row,
+) -> Result<Option<TaskGraph>, Error> {
+    // 1. The goal.
+    let Some(row) = read_row(tx, session).await? else {
+        return Ok(None);
+    };
+    let (_, team) = team_of(&row)?;
+    let mut progress = stored::read::<StoredGoalProgress>(&row, "progress")?;
+    // 2. The tasks.
+    let rows = tx
+        .fetch_all(sql!("tasks/dependencies_of"), params![id])
+        .await?;
+    let mut depends_on = BTreeSet::new();
+    for row in &rows {
+        depends_on.insert(TaskNo(task_row::number(row, "depends_on")?));
+    }
+    let number = TaskNo(task_row::number(of_task, "number")?);
+    let mut numbers = progress.tasks();
+    numbers.extend(&depends_on);
+    numbers.insert(number);
+    let items = numbers
+        .iter()
+        .map(|no| params![i64::try_from(no.0).unwrap_or(i64::MAX)]);
+    let rows = tx
+        .fetch_rows(sql!("tasks/by_numbers"), items.collect(), params![session])
+        .await?;
+    let mut tasks = Vec::with_capacity(rows.len());
+    let mut renumbered = HashMap::with_capacity(rows.len());
+    let mut faults = Vec::new();
+    for row in &rows {
+        let before = TaskNo(task_row::number(row, "number")?);
+        renumbered.insert(before, TaskNo(tasks.len()));
+        let (task, of_task) = task_row::read(row, &team)?;
+        tasks.push(task);
+        if before == number {
+            faults = of_task;
+        }
+    }
+    let Some(no) = renumbered.get(&number).copied() else {
+        return Ok(None);
+    };
+    // 3. The graph. It refuses the highest number, which a task without a row gets.
+    let new_number = |no: TaskNo| renumbered.get(&no).copied().unwrap_or(TaskNo(usize::MAX));
+    tasks[no.0].depends_on = depends_on.into_iter().map(new_number).collect();
+    progress.renumber(new_number);
+    let graph = build(&row, team, tasks, progress)?;
+    Ok(Some(TaskGraph { graph, no, faults }))
+}
+
+/// Reads the row of the goal of a session. Returns `None` if the session has none.
+async fn read_row(tx: &mut Tx, session: SessionId) -> Result<Option<Row>, Error> {
+    let found = tx
+        .fetch_optional(sql!("goals/by_session"), params![session])
+        .await?;
+    if let Some(row) = &found {
+        let needed = stored::needs_format(row)?;
+        stored::require_supported("goal", &session.to_string(), needed)?;
+    }
+    Ok(found)
+}
+
+/// Returns the team of a goal, as it was at the creation.
+fn team_of(row: &Row) -> Result<(TeamDefinition, Team), Error> {
+    let stored_team = stored::read::<StoredTeam>(row, "team")?;
+    let definition = stored_team.definition;
+    let team = definition.graph_team(stored_team.approve_plan);
+    Ok((definition, team))
+}
+
+fn build(row: &Row, team: Team, tasks: Vec<Task>, progress: GoalProgress) -> Result<Graph, Error> {
     let state = goal_state(row)?;
-    let progress = stored::read::<StoredGoalProgress>(row, "progress")?;
+    let limits = stored::read::<StoredLimits>(row, "limits")?;
     let built = Graph::from_parts(team, limits, state, tasks, progress);
     built.map_err(|error| row.corrupt_value("progress", error.into()).into())
 }

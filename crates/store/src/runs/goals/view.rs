@@ -8,7 +8,7 @@ mod usage;
 use model::{
     SeatId, SessionId, TaskId, Timestamp,
     goal::{
-        GoalBudget, GoalState, Limits, Presence, Step, Task, TaskKind, TaskNo, TaskState,
+        GoalBudget, GoalState, Graph, Limits, Presence, Step, Task, TaskKind, TaskNo, TaskState,
         TaskStatus, WaitsFor,
     },
     team::TeamDefinition,
@@ -206,15 +206,25 @@ async fn views(tx: &mut Tx, goal: &Goal, scope: Scope) -> Result<Vec<GoalTask>, 
             params![scope.tenant(), goal.session, -1_i64, u32::MAX],
         )
         .await?;
-    let last_turns = LastTurns::read(tx, goal).await?;
-    let rows = rows.iter().enumerate().take(goal.tasks.len());
-    rows.map(|(no, row)| task_view(goal, no, row, &last_turns))
-        .collect()
+    let last_turns = LastTurns::read(tx, &goal.tasks, goal.graph.tasks()).await?;
+    let mut views = Vec::with_capacity(rows.len());
+    for (no, (id, row)) in goal.tasks.iter().zip(&rows).enumerate() {
+        let no = TaskNo(no);
+        let faults = goal.refusals.get(&no).map_or(&[][..], Vec::as_slice);
+        views.push(task_view(&goal.graph, (no, *id), row, faults, &last_turns)?);
+    }
+    Ok(views)
 }
 
-fn task_view(goal: &Goal, no: usize, row: &Row, last_turns: &LastTurns) -> Result<GoalTask, Error> {
-    let tasks = goal.graph.tasks();
-    let task = &tasks[no];
+fn task_view(
+    graph: &Graph,
+    (no, id): (TaskNo, TaskId),
+    row: &Row,
+    faults: &[String],
+    last_turns: &LastTurns,
+) -> Result<GoalTask, Error> {
+    let tasks = graph.tasks();
+    let task = &tasks[no.0];
     let (reason, about) = match &task.state {
         TaskState::Done(by) => (Some(by.as_str()), Vec::new()),
         TaskState::Failed { reason, about } => (Some(reason.as_str()), about.clone()),
@@ -224,14 +234,14 @@ fn task_view(goal: &Goal, no: usize, row: &Row, last_turns: &LastTurns) -> Resul
     let depends_on = task.depends_on.iter();
     let result: Option<String> = row.optional("result")?;
     Ok(GoalTask {
-        id: goal.tasks[no],
+        id,
         key: task.key.clone(),
         title: row.get("title")?,
         kind: task.kind,
         role: row.get("role")?,
         status: task.status(),
         step: task.activity().map(model::goal::Activity::step),
-        seat: seat_name(goal, task),
+        seat: seat_name(graph, task),
         round: task.progress.rounds,
         attempts: task.progress.attempts,
         optional: task.optional,
@@ -239,10 +249,10 @@ fn task_view(goal: &Goal, no: usize, row: &Row, last_turns: &LastTurns) -> Resul
         priority: task.priority,
         plan_version: task.plan_version,
         depends_on: depends_on.map(|on| tasks[on.0].key.clone()).collect(),
-        waits_for: goal.graph.waits_for(TaskNo(no)),
+        waits_for: graph.waits_for(no),
         reason,
         about,
-        cause: last_turns.cause(goal, no, result.as_deref()),
+        cause: last_turns.cause((id, task), faults, result.as_deref()),
         result,
         created_at: row.get("created_at")?,
         started_at: row.optional("started_at")?,
@@ -250,10 +260,10 @@ fn task_view(goal: &Goal, no: usize, row: &Row, last_turns: &LastTurns) -> Resul
     })
 }
 
-fn seat_name(goal: &Goal, task: &Task) -> Option<String> {
+fn seat_name(graph: &Graph, task: &Task) -> Option<String> {
     let present = task.activity().and_then(model::goal::Activity::seat);
     let seat = present.or(task.progress.home)?;
-    let seat = goal.graph.seats().get(seat.0)?;
+    let seat = graph.seats().get(seat.0)?;
     Some(seat.name.clone())
 }
 

@@ -19,6 +19,8 @@ impl Stage {
         let view = self.store.goal(self.scope(), session).await.unwrap();
         let found = view.tasks.into_iter().find(|task| task.key == key);
         let task = found.unwrap();
+        let details = self.store.task_details(self.scope(), task.id).await;
+        assert_eq!(details.unwrap().task, task);
         (task.reason, task.cause)
     }
 }

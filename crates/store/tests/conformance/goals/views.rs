@@ -22,6 +22,16 @@ impl Stage {
         let found = self.store.goal_page(self.tenant, filter, page).await;
         found.unwrap()
     }
+
+    /// Checks that each task has by itself what it has in its goal, and returns the tasks as lines.
+    async fn tasks_by_themselves(&self, session: model::SessionId) -> Vec<String> {
+        let view = self.store.goal(self.scope(), session).await.unwrap();
+        for task in &view.tasks {
+            let details = self.store.task_details(self.scope(), task.id).await;
+            assert_eq!(details.unwrap().task, *task);
+        }
+        self.tasks(session).await
+    }
 }
 
 pub(crate) async fn goals_are_listed_with_their_tasks_and_usage(db: &TestStore) {
@@ -246,4 +256,58 @@ pub(crate) async fn new_text_of_goal_changes_title_that_no_person_chose(db: &Tes
     assert!(matches!(refused, Err(Error::Goal(_))), "{refused:?}");
     assert_eq!(read().await.title.as_deref(), Some("Four"));
     assert_eq!(view().await.text, "Four");
+}
+
+pub(crate) async fn task_by_itself_is_as_in_its_goal(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let writing = |key| NewTask {
+        writes: Some(vec!["src".into()]),
+        ..work(key, &[])
+    };
+    let plan = [
+        work("first", &[]),
+        writing("a"),
+        writing("b"),
+        work("c", &["first", "b"]),
+    ];
+    let session = stage
+        .planned_goal(db, team(2, Some(Reviews::All)), &plan)
+        .await;
+    let first = stage.turn(db, session, "worker-1").await;
+    stage.report(&first, &done("First.")).await.unwrap();
+    stage.succeed(first.run).await;
+    // The judge reviews a task, a worker is in its turn, and another task waits for the paths of that turn.
+    assert_eq!(
+        stage.tasks_by_themselves(session).await,
+        [
+            "plan#1 DONE nothing",
+            "first RUNNING nothing",
+            "a RUNNING nothing",
+            "b READY a, which writes the same paths",
+            "c PENDING first, b",
+        ]
+    );
+    let judge = stage.turn(db, session, "judge").await;
+    stage.report(&judge, &verdict(&["read"])).await.unwrap();
+    stage.succeed(judge.run).await;
+    let second = stage.turn(db, session, "worker-2").await;
+    stage.report(&second, &done("Second.")).await.unwrap();
+    stage.succeed(second.run).await;
+    // The review waits in the pause, and the task keeps its paths.
+    let judge = stage.turn(db, session, "judge").await;
+    let finding = sent_back("source", "There is no source.");
+    stage.report(&judge, &finding).await.unwrap();
+    stage.change(session, GoalChange::Pause).await.unwrap();
+    stage.succeed(judge.run).await;
+    assert_eq!(
+        stage.tasks_by_themselves(session).await[1..],
+        [
+            "first DONE nothing",
+            "a RUNNING the goal, which is paused (person)",
+            "b READY the goal, which is paused (person)",
+            "c PENDING b",
+        ]
+    );
+    stage.change(session, GoalChange::Cancel).await.unwrap();
+    stage.tasks_by_themselves(session).await;
 }

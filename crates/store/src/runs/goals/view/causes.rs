@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use model::{
     TaskId,
-    goal::{FailReason, Task, TaskNo, TaskState, TaskStatus},
+    goal::{FailReason, Task, TaskState, TaskStatus},
     run::RunStatus,
 };
 
-use crate::{Error, database::Tx, goals::Goal};
+use crate::{Error, database::Tx};
 
 /// The longest text, in characters.
 const MAX_CAUSE_CHARS: u32 = 4096;
@@ -22,17 +22,16 @@ struct LastTurn {
 }
 
 /// The ends of the last turns of the failed tasks of a goal.
-#[derive(Default)]
 pub(super) struct LastTurns(HashMap<TaskId, LastTurn>);
 
 impl LastTurns {
-    pub(super) async fn read(tx: &mut Tx, goal: &Goal) -> Result<Self, Error> {
-        let is_failed = |task: &Task| task.status() == TaskStatus::Failed;
-        if !goal.graph.tasks().iter().any(is_failed) {
-            return Ok(Self::default());
-        }
+    /// Reads the ends of the last turns of those of `tasks` that have failed. `ids` are the IDs of the tasks, in their order.
+    pub(super) async fn read(tx: &mut Tx, ids: &[TaskId], tasks: &[Task]) -> Result<Self, Error> {
+        let failed = ids.iter().zip(tasks);
+        let failed = failed.filter(|(_, task)| task.status() == TaskStatus::Failed);
+        let failed = failed.map(|(id, _)| params![*id]).collect();
         let rows = tx
-            .fetch_all(sql!("tasks/causes"), params![goal.session, MAX_CAUSE_CHARS])
+            .fetch_rows(sql!("tasks/causes"), failed, params![MAX_CAUSE_CHARS])
             .await?;
         let mut turns = HashMap::with_capacity(rows.len());
         for row in &rows {
@@ -48,14 +47,18 @@ impl LastTurns {
 
     /// Returns the text behind the reason of a failed task: the faults of its last report, the error of its last run, or the
     /// last words of its agent. Returns `None` if the findings tell the cause, or nothing does.
-    pub(super) fn cause(&self, goal: &Goal, no: usize, result: Option<&str>) -> Option<String> {
-        let TaskState::Failed { reason, .. } = &goal.graph.tasks()[no].state else {
+    pub(super) fn cause(
+        &self,
+        (id, task): (TaskId, &Task),
+        faults: &[String],
+        result: Option<&str>,
+    ) -> Option<String> {
+        let TaskState::Failed { reason, .. } = &task.state else {
             return None;
         };
-        let faults = goal.refusals.get(&TaskNo(no));
-        let faults = faults.map(|faults| faults.join("\n"));
+        let faults = (!faults.is_empty()).then(|| faults.join("\n"));
         let result = result.map(str::to_owned);
-        let last = self.0.get(&goal.tasks[no]);
+        let last = self.0.get(&id);
         let notice = || last.and_then(|turn| turn.notice.clone());
         let last_words = || last.and_then(|turn| turn.answer.clone()).or_else(notice);
         let text = match reason {

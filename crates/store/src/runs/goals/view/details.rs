@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use model::{
     RunId, SessionId, TaskId, Timestamp,
-    goal::{ReportBody, ReportStatus, Severity, TaskNo},
+    goal::{ReportBody, ReportStatus, Severity, Task},
     run::RunStatus,
 };
 
@@ -17,7 +17,7 @@ use super::{
 use crate::{
     Error, Scope, boxed,
     database::{Row, Tx},
-    goals::{Goal, read_goal},
+    goals::{TaskGraph, read_goal, read_task_graph},
     store::Store,
     stored::{self, goals::StoredReport},
 };
@@ -122,28 +122,18 @@ impl Store {
             .await?;
         let texts = texts.ok_or_else(not_found)?;
         let session: SessionId = texts.get("session_id")?;
-        let goal = read_goal(&mut tx, session).await?.ok_or_else(not_found)?;
-        let TaskNo(no) = goal.task_no(id).ok_or_else(not_found)?;
-        let row = tx
-            .fetch_optional(
-                sql!("tasks/page"),
-                params![
-                    scope.tenant(),
-                    session,
-                    i64::try_from(no).unwrap_or(i64::MAX) - 1,
-                    1_u32
-                ],
-            )
-            .await?;
-        let last_turns = LastTurns::read(&mut tx, &goal).await?;
-        let task = task_view(&goal, no, &row.ok_or_else(not_found)?, &last_turns)?;
+        let found = read_task_graph(&mut tx, session, id, &texts).await?;
+        let TaskGraph { graph, no, faults } = found.ok_or_else(not_found)?;
+        let in_graph = &graph.tasks()[no.0];
+        let last_turns = LastTurns::read(&mut tx, &[id], std::slice::from_ref(in_graph)).await?;
+        let task = task_view(&graph, (no, id), &texts, &faults, &last_turns)?;
         // 2. The reports and the runs.
         let result = read_newest(&mut tx, id, "result").await?;
         let verdict = read_newest(&mut tx, id, "verdict").await?;
-        let reported = reported_task(&goal, id, verdict.as_ref());
+        let reported = reported_task(in_graph, verdict.as_ref());
         Ok(TaskDetails {
             session,
-            round_limit: goal.graph.limits().rounds,
+            round_limit: graph.limits().rounds,
             task,
             description: texts.get("description")?,
             acceptance: texts.json("acceptance")?,
@@ -183,8 +173,8 @@ impl Store {
             let body = stored::read::<StoredReport>(row, "body")?;
             newest.insert(row.get("task_id")?, (row.parse("status")?, body));
         }
-        let tasks = goal.tasks.iter();
-        let verdicts = tasks.map(|id| (*id, reported_task(&goal, *id, newest.get(id))));
+        let tasks = goal.tasks.iter().zip(goal.graph.tasks());
+        let verdicts = tasks.map(|(id, task)| (*id, reported_task(task, newest.get(id))));
         let verdicts = verdicts.filter(|(_, task)| *task != ReportedTask::default());
         let verdicts = verdicts.collect();
         let prose = tx
@@ -217,14 +207,9 @@ async fn read_newest(
 }
 
 /// Returns the findings of the last round, those of the failed check first.
-fn reported_task(
-    goal: &Goal,
-    id: TaskId,
-    verdict: Option<&(ReportStatus, ReportBody)>,
-) -> ReportedTask {
-    let task = goal.task_no(id).and_then(|no| goal.graph.tasks().get(no.0));
+fn reported_task(task: &Task, verdict: Option<&(ReportStatus, ReportBody)>) -> ReportedTask {
     let mut reported = ReportedTask::default();
-    if let Some((check, lines)) = task.and_then(|task| task.progress.failed_check.as_ref()) {
+    if let Some((check, lines)) = &task.progress.failed_check {
         reported.findings.push(TaskFinding {
             id: check.clone(),
             text: lines.clone(),
