@@ -192,7 +192,8 @@ function RequestView({ approval, onDecided }: { approval: Approval; onDecided():
     setBusy(null);
     if (isDecided) onDecided();
   };
-  const rule = approval.automation_id === null ? null : ruleFor(approval, whole.input);
+  // The rest of a cut input may hold a command, or change it.
+  const rule = approval.automation_id === null || whole.cut ? null : ruleFor(approval, whole.input);
   return (
     <section className={css.request} aria-label="Request">
       <header>

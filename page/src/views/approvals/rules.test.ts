@@ -1,5 +1,6 @@
+import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { ruleFor, ruleText } from "./rules";
+import { COMMAND_FIELDS, EDITOR_OPERATIONS, HARMLESS_FIELDS, LIST_FIELDS, ruleFor, ruleText } from "./rules";
 
 const execute = { tool_kind: "execute", title: "Push the branch" };
 
@@ -34,4 +35,62 @@ test("a command under another kind counts as a command", () => {
 test("another request is allowed by its title", () => {
   const rule = ruleFor({ tool_kind: "edit", title: "Edit notes.md" }, { path: "notes.md" });
   expect(rule).toEqual({ tool: "edit", title: "Edit notes.md", verdict: "allow" });
+});
+
+test("fields and operations are those of the server", () => {
+  const file = `${import.meta.dirname}/../../../../crates/model/src/permission/tool_input.rs`;
+  const source = readFileSync(file, "utf8");
+  for (const [name, known] of Object.entries({
+    COMMAND_FIELDS,
+    EDITOR_OPERATIONS,
+    HARMLESS_FIELDS,
+    LIST_FIELDS,
+  })) {
+    const list = new RegExp(`const ${name}: [^=]+= \\[([^\\]]+)\\]`).exec(source)?.[1];
+    expect([...known], name).toEqual(list?.match(/[a-z_]+/g));
+  }
+});
+
+test("no rule is proposed for a command that a field beside it may change", () => {
+  for (const input of [
+    { command: "git log", env: { GIT_PAGER: "x" } },
+    { command: "git log", stdin: "x" },
+    { command: "git log", args: ["-5"] },
+    { command: "git log", cmd: "curl x" },
+    { command: "git log", cwd: { env: "x" } },
+    { command: "git log", verbose: true },
+    { command: "git log", description: [{ env: "x" }] },
+    { input: { command: "git log" } },
+    [{ command: "git log" }],
+  ]) {
+    expect(ruleFor(execute, input), JSON.stringify(input)).toBeNull();
+    expect(ruleFor({ tool_kind: "other", title: "Anything" }, input), JSON.stringify(input)).toBeNull();
+  }
+});
+
+test("a harmless field beside a command does not matter", () => {
+  for (const beside of [
+    { description: "Show; the log", timeout: 5, run_in_background: true },
+    { cwd: "/x", "Timeout-MS": 5, proposed_execpolicy_amendment: ["git", "log"] },
+    { env: {}, args: [], stdin: "", cmd: null, dangerouslyDisableSandbox: false },
+  ]) {
+    for (const field of ["command", "cmd", "script", "shell_command"]) {
+      const rule = ruleFor(execute, { ...beside, [field]: "git log" });
+      expect(rule && ruleText(rule)).toBe("execute:git log");
+    }
+  }
+});
+
+test("no rule is proposed for a shell whose script the server compares", () => {
+  for (const command of ["sh -c ls", "/bin/bash -lc ls", "zsh +x a", "fish a", "busybox sh"]) {
+    expect(ruleFor(execute, { command }), command).toBeNull();
+  }
+  for (const command of ["bash scripts/test", "ssh -v a", "fisher a", "pushd -n"]) {
+    expect(ruleFor(execute, { command })?.title).toBe(command);
+  }
+});
+
+test("an operation of an editor is no command", () => {
+  const rule = ruleFor({ tool_kind: "read", title: "notes.md" }, { command: "view", path: "notes.md" });
+  expect(rule && ruleText(rule)).toBe("read:notes.md");
 });
