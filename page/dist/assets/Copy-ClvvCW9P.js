@@ -1,1 +1,0 @@
-import{T as e,ir as t,pn as n,rr as r,sr as i}from"./index-CNGYb56j.js";var a=i(t(),1),o=r();function s({text:t}){let[r,i]=(0,a.useState)(!1);return(0,o.jsx)(n,{size:`small`,onClick:async()=>{await e(t)&&i(!0)},children:r?`Copied`:`Copy`})}export{s as t};
