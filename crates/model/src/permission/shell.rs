@@ -188,8 +188,13 @@ fn texts_for_shell(command: &[String]) -> Vec<String> {
             .map(str::to_owned)
             .collect(),
         "trap" => {
-            let mut words = arguments.iter().filter(|word| !word.starts_with('-'));
-            words.next().cloned().into_iter().collect()
+            let is_text = |word: &&String| *word == "-" || !word.starts_with('-');
+            arguments
+                .iter()
+                .find(is_text)
+                .into_iter()
+                .cloned()
+                .collect()
         }
         _ => Vec::new(),
     }
@@ -213,6 +218,11 @@ fn text_of_option(words: &[String]) -> Option<&str> {
         Some(next) if text.is_empty() => Some(next),
         _ => Some(text),
     }
+}
+
+/// Returns `true` for a number of a descriptor and for a word that may stand in front of a program.
+fn may_precede_program(word: &str) -> bool {
+    word.bytes().all(|it| it.is_ascii_digit()) || may_assign(word) || WRAPPERS.contains(&word)
 }
 
 /// The words of the commands that a shell might run.
@@ -249,17 +259,19 @@ impl CommandSearch {
         if !is_balanced || text.contains("<<") {
             pieces.extend(cut(text, false).0);
         }
-        pieces.push(Piece {
-            text,
-            follows_redirection: false,
-        });
+        let start = Start::Command;
+        pieces.push(Piece { text, start });
+        let mut has_program = false;
         for piece in pieces {
             let words = shlex::split(piece.text).unwrap_or_else(|| loose_words(piece.text));
+            let target = usize::from(piece.start != Start::Command).min(words.len());
+            has_program &= piece.start != Start::Command;
             // A redirection in front of a command begins with the name of the file or the number of the descriptor:
-            // `>log curl example.org`, `2>&1 curl example.org`.
-            if piece.follows_redirection && words.len() > 1 {
-                self.add_words(&words[1..], depth)?;
+            // `>log curl example.org`, `2>&1 curl example.org`. In `echo >&2 TEXT`, the text is no command.
+            if target > 0 && !(has_program && piece.start == Start::Descriptor) {
+                self.add_words(&words[target..], depth)?;
             }
+            has_program |= !words[target..].iter().all(|word| may_precede_program(word));
             self.add_words(&words, depth)?;
         }
         Some(())
@@ -336,7 +348,17 @@ fn loose_words(text: &str) -> Vec<String> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Piece<'a> {
     text: &'a str,
-    follows_redirection: bool,
+    start: Start,
+}
+
+/// The role of the first word of a piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Start {
+    Command,
+    /// The name of a file, after `<` or `>`.
+    File,
+    /// The number of a descriptor or the name of a file, after `>&`, `<&` or `>|`.
+    Descriptor,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -350,7 +372,7 @@ enum Context {
 /// pieces if a quote stays open. No crate of a fitting licence does this for text that is not valid shell.
 fn cut(text: &str, heeds_quotes: bool) -> (Vec<Piece<'_>>, bool) {
     let mut pieces = Vec::new();
-    let (mut start, mut follows_redirection) = (0, false);
+    let (mut begin, mut start) = (0, Start::Command);
     let mut contexts = vec![Context::Command];
     let mut is_balanced = true;
     let mut before = ' ';
@@ -391,19 +413,18 @@ fn cut(text: &str, heeds_quotes: bool) -> (Vec<Piece<'_>>, bool) {
             ';' | '&' | '|' | '\n' | '{' | '}' | '<' | '>' if !quoted => {}
             _ => continue,
         }
-        pieces.push(Piece {
-            text: &text[start..at],
-            follows_redirection,
-        });
-        // The second character of `>&`, `<&` and `>|` belongs to the redirection.
-        let is_second = follows_redirection && at == start && matches!(character, '&' | '|');
-        follows_redirection = is_second || matches!(character, '<' | '>');
-        start = at + character.len_utf8();
+        let piece = &text[begin..at];
+        pieces.push(Piece { text: piece, start });
+        start = match character {
+            '<' | '>' => Start::File,
+            // The second character of `>&`, `<&` and `>|` belongs to the redirection.
+            '&' | '|' if start != Start::Command && piece.is_empty() => Start::Descriptor,
+            _ => Start::Command,
+        };
+        begin = at + character.len_utf8();
     }
-    pieces.push(Piece {
-        text: &text[start..],
-        follows_redirection,
-    });
+    let text = &text[begin..];
+    pieces.push(Piece { text, start });
     (pieces, is_balanced && contexts.len() == 1)
 }
 

@@ -256,6 +256,9 @@ fn denial_sees_command_behind_redirection() {
         "2>&1 A=b curl x",
         "if 2>&1 curl x; then ls; fi",
         "ls; >&2 sudo curl x",
+        "ls; sudo >&2 curl x",
+        "ls; a='b c' d=1 2>&1 curl x",
+        "ls; >f 2>&1 curl x",
     ] {
         let request = command(json!({"command": text}));
         assert!(is_denied("curl x*", &request), "{text}");
@@ -268,6 +271,9 @@ fn denial_sees_command_behind_redirection() {
         "ls |& a curl x",
         "ls >f || a curl x",
         "echo '2>&1 curl x'",
+        "echo >&2 'curl x'",
+        "echo a 1>&2 'curl x'",
+        "echo >f 2>&1 'a; curl x'",
     ] {
         let request = command(json!({"command": text}));
         assert!(!is_denied("curl x*", &request), "{text}");
