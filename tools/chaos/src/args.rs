@@ -30,6 +30,9 @@ pub struct Args {
     /// Number of goals, each with five seats and twenty tasks. The faults go on until each goal has been started
     #[arg(long, default_value_t = 4)]
     pub(crate) goals: usize,
+    /// Number of goals that are under way at once
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=50))]
+    pub(crate) goals_at_once: u8,
     /// Folder with the programs matins and matins-testkit; cargo builds them by default
     #[arg(long)]
     pub(crate) programs: Option<PathBuf>,

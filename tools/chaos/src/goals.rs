@@ -26,8 +26,6 @@ use super::{
     workload::Workload,
 };
 
-/// The number of goals that are under way at once.
-const MAX_ACTIVE: usize = 4;
 /// The interval at which a goal is read.
 const POLL_INTERVAL: Duration = Duration::from_millis(700);
 /// The time after which a person gives up the retries of a request.
@@ -46,17 +44,18 @@ pub(crate) struct GoalPeople {
 }
 
 impl GoalPeople {
-    /// Starts `count` goals, the tenants by turns, of which at most [`MAX_ACTIVE`] are under way at once. `calm` is
-    /// cancelled after the last fault.
+    /// Starts `count` goals, the tenants by turns, of which at most `at_once` are under way at once. `calm` is cancelled
+    /// after the last fault.
     pub(crate) fn start(
         world: &Workload,
         root: &str,
         count: usize,
+        at_once: usize,
         calm: &CancellationToken,
     ) -> Self {
         let started = Arc::new(AtomicUsize::new(0));
         let mut lanes = JoinSet::new();
-        for _ in 0..MAX_ACTIVE.min(count) {
+        for _ in 0..at_once.min(count) {
             let apis: Vec<Api> = world.tenants.iter().map(|it| it.api.clone()).collect();
             let (calm, started, team) = (calm.clone(), Arc::clone(&started), team(root));
             lanes.spawn(async move {

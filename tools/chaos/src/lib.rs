@@ -189,7 +189,8 @@ async fn run_phases(args: &Args, root: &Path, minutes: Duration, seed: u64) -> R
         0
     };
     let folder = root.to_string_lossy();
-    let goal_people = GoalPeople::start(world, &folder, goal_count, &faults_end);
+    let at_once = usize::from(args.goals_at_once);
+    let goal_people = GoalPeople::start(world, &folder, goal_count, at_once, &faults_end);
     let mut injectors = faults::start(field, &dice, goal_count > 0, &faults_end);
     if args.defect == Some(Defect::Goals) {
         injectors.spawn(goals::reopen_task(Arc::clone(field), faults_end.clone()));

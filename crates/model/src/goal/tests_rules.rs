@@ -318,6 +318,9 @@ fn dropped_task_cancels_its_successors() {
         (game.reason("b"), game.reason("c")),
         ("dependency cancelled".into(), "dependency cancelled".into())
     );
+    // The report under way knows nothing of it.
+    game.end("planner-1", SILENT);
+    assert_eq!(game.turn("planner-1"), "report report#2");
     game.end("planner-1", SILENT);
     assert_eq!(game.graph.goal(), GoalState::Done);
 }
