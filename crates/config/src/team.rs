@@ -22,7 +22,7 @@ pub use shipped::{SHIPPED_TEAMS, ShippedTeam};
 /// # Errors
 ///
 /// Returns [`InvalidTeam`] with the mistakes, up to 20. Mistakes that can follow from a value of a wrong type are not among
-/// them.
+/// them, except two seats of one name.
 pub fn parse_team(file: &str, content: &[u8]) -> Result<TeamDefinition, InvalidTeam> {
     parser::parse(file, content)
 }

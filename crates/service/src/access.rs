@@ -12,6 +12,7 @@ use model::{
         OutlivesMaker, Permission, Role, Token,
         secret::{LinkSecret, TokenSecret},
     },
+    caller_name::SOCKET_CALLER_NAME,
     entity::Tenant,
 };
 use store::{NewBrowserToken, NewToken, Page as StorePage, RevocationExtent, Scope};
@@ -219,6 +220,10 @@ impl Service {
         }
         let now = self.now();
         let name = naming::validate_new_name("name", &request.name, None)?;
+        if name == SOCKET_CALLER_NAME {
+            let problem = "it stands for callers over the private socket; accepted is another name";
+            return Err(Error::invalid("name", &name, problem));
+        }
         if matches!(request.role, Role::Runtime | Role::Run) {
             let problem = "accepted are admin, member and viewer; the server itself creates tokens of the other roles";
             return Err(Error::invalid("role", request.role.as_str(), problem));

@@ -344,8 +344,13 @@ impl Graph {
     /// Returns the level of the budget, of which the number of turns is one. Requested message turns count, so that none of
     /// them exceeds it.
     pub(super) fn budget_level(&self) -> BudgetLevel {
-        let turns = u64::from(self.turns) + u64::from(self.requested_turns());
+        let turns = u64::from(self.counted_turns());
         level_of(turns, u64::from(self.limits.turns)).max(self.budget)
+    }
+
+    /// Returns the number of turns that count towards the limit: those that have begun, and the requested message turns.
+    pub fn counted_turns(&self) -> u32 {
+        self.turns.saturating_add(self.requested_turns())
     }
 
     /// Returns `true` if the work is over: a plan was published, none is open, and each task is DONE, CANCELLED or optional.

@@ -171,11 +171,12 @@ fn tasks(text: &mut String, tasks: &[GoalTask]) {
     }
 }
 
-/// Writes the texts behind the reasons of failed tasks. The table has no rows for plans, checks and reports, so they are here
-/// without a text, too.
+/// Writes the texts behind the reasons of failed tasks. The table has no rows for plans and reports, so they are here without a
+/// text, too. The findings tell why a check has failed.
 fn failures(text: &mut String, tasks: &[GoalTask]) {
     let failed = tasks.iter().filter(|task| {
-        task.status == TaskStatus::Failed && (task.cause.is_some() || task.kind != TaskKind::Work)
+        let has_no_row = matches!(task.kind, TaskKind::Plan | TaskKind::Report);
+        task.status == TaskStatus::Failed && (task.cause.is_some() || has_no_row)
     });
     let failed: Vec<_> = failed.collect();
     if failed.is_empty() {

@@ -94,7 +94,7 @@ pub(super) fn limit_usage(goal: &GoalView, now: Timestamp) -> Vec<LimitUsage> {
         budget: &goal.budget,
         usage: &goal.usage.used,
         runs_without_cost: goal.usage.runs_without_cost,
-        turns: goal.turns,
+        turns: goal.counted_turns,
         turn_limit: goal.limits.turns,
         until: goal.until,
     };

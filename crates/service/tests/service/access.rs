@@ -122,6 +122,22 @@ async fn scopes_are_refused_with_reason_if_none_can_be_given() {
 }
 
 #[tokio::test]
+async fn token_cannot_have_name_of_callers_over_socket() {
+    let world = World::new().await;
+    let request = token_request("socket", Role::Member);
+    let created = world
+        .service
+        .create_token(&request, Permission::ALL, None, None)
+        .await;
+    let detail = error_chain(&created.unwrap_err());
+    assert!(
+        detail.contains("callers over the private socket"),
+        "{detail}"
+    );
+    assert_eq!(token_count(&world.service).await, 0);
+}
+
+#[tokio::test]
 async fn scopes_narrow_role_and_full_role_has_none() {
     let world = World::new().await;
     let admin = permitted(Role::Admin);

@@ -10,7 +10,7 @@ use client::{Trace, TraceItem, TraceSubject};
 use model::{Clock as _, QuestionId, TaskId, Timestamp};
 use serde_json::json;
 use server::SystemClock;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::{
     format::{COLUMNS, Widths, cause_line, format_state, print_goal, print_question},
@@ -28,8 +28,12 @@ use crate::{
 /// change.
 const READ_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The time for which a server may be away, because it restarts.
-const MAX_ABSENCE: Duration = Duration::from_secs(30);
+/// The time for which a server may be away, because it restarts: it waits for the ends of turns and agents, and after a crash
+/// the next server waits until the claim of the old one is over.
+const MAX_ABSENCE: Duration = Duration::from_mins(3);
+
+/// The pause after an error of the trace, until the goal is read again.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// The width of the time before a change, with the blank after it.
 const TIME_COLUMNS: usize = 9;
@@ -102,8 +106,8 @@ async fn follow(app: &App, given: &str, mut trace: Trace) -> Result<Exit, CliErr
                 let now = SystemClock.now();
                 if away_since.is_none() {
                     app.output.aside(&format!(
-                        "The connection broke; reconnecting for up to {} s.",
-                        MAX_ABSENCE.as_secs()
+                        "The connection broke; reconnecting for up to {} minutes.",
+                        MAX_ABSENCE.as_secs() / 60
                     ));
                 }
                 if now.since(*away_since.get_or_insert(now)) > MAX_ABSENCE {
@@ -133,6 +137,11 @@ async fn next_change(trace: &mut Trace) -> Result<(), CliError> {
                 return Ok(());
             }
             Ok(Ok(TraceItem::Event(_))) | Err(_) => return Ok(()),
+            // The first connection of a trace is not repeated by itself.
+            Ok(Err(error)) if error.is_transient() => {
+                sleep(RETRY_PAUSE).await;
+                return Ok(());
+            }
             Ok(Err(error)) => return Err(error.into()),
         }
     }

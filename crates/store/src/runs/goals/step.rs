@@ -119,12 +119,15 @@ pub(super) async fn move_goal(
         }
         add_verification(&mut event, &goal.definition);
         let task = ended_task(&goal.graph, &event);
-        if let Event::TurnEnded {
-            end: TurnEnd::RefusedReport(faults),
-            ..
-        } = &event
-        {
-            note_refusal(goal, task, faults);
+        if let Event::TurnEnded { end, .. } = &event {
+            match end {
+                TurnEnd::RefusedReport(faults) => note_refusal(goal, task, faults),
+                // The faults of an earlier turn are no cause of this end.
+                TurnEnd::WithoutReport { .. } => {
+                    task.and_then(|task| goal.refusals.remove(&task));
+                }
+                _ => {}
+            }
         }
         let is_plan_of_planner = keep_texts(&mut found.texts, &event);
         for effect in advance_goal(goal, event, now)? {

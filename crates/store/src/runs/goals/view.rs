@@ -112,6 +112,8 @@ pub struct GoalView {
     pub replans: u32,
     /// The number of turns that have started.
     pub turns: u32,
+    /// The number of turns that count towards the limit, with the message turns that were requested and have not started.
+    pub counted_turns: u32,
     /// The number of messages between seats.
     pub messages: u32,
     /// The number of turns for messages between seats.
@@ -170,6 +172,7 @@ async fn read_view(tx: &mut Tx, scope: Scope, session: SessionId) -> Result<Goal
         plan_version: goal.graph.plan_version(),
         replans: progress.replans,
         turns: goal.graph.turns(),
+        counted_turns: goal.graph.counted_turns(),
         messages: progress.messages,
         message_turns: progress.message_turns,
         alternating_turns: progress.alternation.turns,

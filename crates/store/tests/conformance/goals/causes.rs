@@ -5,6 +5,7 @@ use model::{
     goal::{ReportBody, ReportStatus, TaskStatus},
     outcome::FailureKind,
 };
+use serde_json::json;
 use store::{GoalChange, TaskReport};
 
 use super::stage::{team, work};
@@ -67,7 +68,7 @@ pub(crate) async fn plan_that_fails_names_its_cause(db: &TestStore) {
 
 pub(crate) async fn work_that_fails_names_its_cause(db: &TestStore) {
     let stage = Stage::setup(db).await;
-    let plan = [work("a", &[]), work("b", &[]), work("c", &[])];
+    let plan = ["a", "b", "c", "d"].map(|key| work(key, &[]));
     let session = stage.planned_goal(db, team(1, None), &plan).await;
     let used_up = |cause: &str| (Some("attempts used up"), Some(cause.to_owned()));
     // 1. The turns fail.
@@ -104,4 +105,15 @@ pub(crate) async fn work_that_fails_names_its_cause(db: &TestStore) {
     let accepted = view.tasks.iter().find(|task| task.key == "c").unwrap();
     assert_eq!(accepted.status, TaskStatus::Done);
     assert_eq!(accepted.cause, None);
+    // 4. The last turn has no report, so the faults of the report before are not the cause.
+    let long = json!({ "status": "done", "result": "r".repeat(1 << 20) });
+    let long = answer(&format!("Done.\n\n```json\n{long}\n```\n"));
+    for ended in [&long, &answer("I may not write there.")] {
+        let worker = stage.turn(db, session, "worker-1").await;
+        stage.list_tools(&worker).await;
+        stage.end(worker.run, ended).await;
+    }
+    let words = "I may not write there.".to_owned();
+    let cause = stage.cause(session, "d").await;
+    assert_eq!(cause, (Some("no result reported"), Some(words)));
 }

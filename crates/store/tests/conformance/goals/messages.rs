@@ -254,6 +254,8 @@ pub(crate) async fn message_turn_counts_when_it_begins(db: &TestStore) {
     let (state, third) = send("worker-3", "Three.").await;
     assert_eq!(state, SeatMessageStatus::Blocked);
     assert_eq!(stage.message_counts(session).await, (3, 0, 0));
+    let view = stage.store.goal(stage.scope(), session).await.unwrap();
+    assert_eq!((view.turns, view.counted_turns), (before, before + 2));
     let planner = stage.turn(db, session, "planner").await;
     assert_eq!(stage.message_counts(session).await, (3, 1, 1));
     // 2. A turn that is cancelled before it begins counts nowhere.
