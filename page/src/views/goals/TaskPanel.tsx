@@ -17,7 +17,15 @@ import { addressOfArtifacts, addressOfRun, addressOfSession } from "../addresses
 import { useRefusal } from "../refusal";
 import { moveTask } from "./actions";
 import css from "./goals.module.css";
-import { kindText, movesOfTask, resultOf, seatAndRound, stateOfTask, type TaskMove } from "./words";
+import {
+  kindText,
+  mayBeInvented,
+  movesOfTask,
+  resultOf,
+  seatAndRound,
+  stateOfTask,
+  type TaskMove,
+} from "./words";
 
 const WORDS: Record<TaskMove, string> = { retry: "Retry…", accept: "Accept as is…", cancel: "Cancel…" };
 
@@ -163,10 +171,10 @@ function Details({ goal, task }: { goal: Goal; task: TaskDetails }) {
         <>
           <h3>Result</h3>
           <p className={css.prose}>{result}</p>
-          {task.kind === "work" && task.tool_calls === 0 && (
-            <p className={css.note}>The agent called no tool: the result may be invented.</p>
-          )}
         </>
+      )}
+      {mayBeInvented(task) && (
+        <p className={css.note}>The agent called no tool: the result may be invented.</p>
       )}
       <Lines title="Artifacts" lines={task.artifacts}>
         {(name) => <Link href={addressOfArtifacts(goal.id)}>{name}</Link>}

@@ -1,10 +1,11 @@
 import { describe, expect, it, test } from "vitest";
-import type { Goal, GoalSummary, Task } from "../../api/types";
+import type { Goal, GoalSummary, Task, TaskDetails } from "../../api/types";
 import {
   costLimit,
   costShare,
   costText,
   lookOfPhase,
+  mayBeInvented,
   movesOf,
   movesOfTask,
   reachedText,
@@ -43,6 +44,15 @@ test("result_that_is_the_cause_of_the_failure_is_shown_once", () => {
   expect(resultOf({ result: "Draft", cause: "The turn failed: it broke." })).toBe("Draft");
   expect(resultOf({ result: "I may not.", cause: "I may not." })).toBeNull();
   expect(resultOf({ result: null, cause: "I may not." })).toBeNull();
+});
+
+test("result_without_a_call_of_a_tool_may_be_invented_also_as_the_cause_of_a_failure", () => {
+  const task = { kind: "work", result: "I may not.", cause: "I may not.", tool_calls: 0 } as TaskDetails;
+  expect(resultOf(task)).toBeNull();
+  expect(mayBeInvented(task)).toBe(true);
+  expect(mayBeInvented({ ...task, result: null })).toBe(false);
+  expect(mayBeInvented({ ...task, tool_calls: 1 })).toBe(false);
+  expect(mayBeInvented({ ...task, kind: "plan" })).toBe(false);
 });
 
 test("goal_without_title_has_the_beginning_of_its_text", () => {

@@ -1,5 +1,5 @@
 /** Goals, tasks and seats as people see them: a shape and words for each state. */
-import type { Goal, GoalSeat, GoalSummary, GoalUsage, Money, Task } from "../../api/types";
+import type { Goal, GoalSeat, GoalSummary, GoalUsage, Money, Task, TaskDetails } from "../../api/types";
 import { money, plural } from "../../kit/format";
 import type { Look } from "../../kit/Status";
 import { titleFrom } from "../conversations/names";
@@ -127,6 +127,14 @@ export const kindText = ({ kind }: Pick<Task, "kind">): string | null =>
 /** The result of a task; null without one, and if the panel has it already as the cause of the failure. */
 export const resultOf = ({ result, cause }: Pick<Task, "result" | "cause">): string | null =>
   result === cause ? null : result;
+
+/** `true` for a result of work, shown as such or as the cause of a failure, without a call of a tool. */
+export const mayBeInvented = ({
+  kind,
+  result,
+  tool_calls,
+}: Pick<TaskDetails, "kind" | "result" | "tool_calls">): boolean =>
+  kind === "work" && Boolean(result) && tool_calls === 0;
 
 const sum = ({ amount, currency }: Money): string => money(Number(amount), currency);
 
