@@ -14,7 +14,7 @@ import { ruleText } from "./rules";
 async function addRule(id: string, rule: PermissionRule): Promise<AutomationView> {
   const { data, etag } = await request<AutomationView>("GET", `/automations/${id}`);
   const known = data.permissions.some(
-    (each) => ruleText(each) === ruleText(rule) && each.verdict === rule.verdict,
+    (each) => each.tool === rule.tool && each.title === rule.title && each.verdict === rule.verdict,
   );
   if (known) return data;
   const edited = await request<AutomationView>("PATCH", `/automations/${id}`, {

@@ -1,6 +1,14 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { COMMAND_FIELDS, EDITOR_OPERATIONS, HARMLESS_FIELDS, LIST_FIELDS, ruleFor, ruleText } from "./rules";
+import {
+  ARGUMENT_FIELD_ENDS,
+  COMMAND_FIELDS,
+  EDITOR_OPERATIONS,
+  HARMLESS_FIELDS,
+  LIST_FIELDS,
+  ruleFor,
+  ruleText,
+} from "./rules";
 
 const execute = { tool_kind: "execute", title: "Push the branch" };
 
@@ -37,10 +45,39 @@ test("another request is allowed by its title", () => {
   expect(rule).toEqual({ tool: "edit", title: "Edit notes.md", verdict: "allow" });
 });
 
+test("no rule is proposed for a title that a person cannot see as one whole line", () => {
+  const titles = [
+    "Read notes.md\nallow *",
+    "Read notes.md\rallow",
+    "Read\u2028notes.md",
+    "Read\u2029notes.md",
+    "Read\u0085notes.md",
+    "Read \u202enotes.md",
+    "Read\tnotes.md",
+    "Read \ud800",
+    " Read notes.md",
+    "Read notes.md ",
+    " ",
+    "",
+    "x".repeat(4093),
+    "é".repeat(2047),
+  ];
+  for (const title of titles) {
+    expect(ruleFor({ tool_kind: "read", title }, null), JSON.stringify(title.slice(0, 30))).toBeNull();
+  }
+  expect(ruleFor({ tool_kind: "read", title: "é".repeat(2046) }, null)).not.toBeNull();
+});
+
+test("the text of a rule is one line", () => {
+  const rule = { tool: "read", title: "a\r\nallow *\u2028", verdict: "allow" } as const;
+  expect(ruleText(rule)).toBe("read:a\\u{d}\\u{a}allow *\\u{2028}");
+});
+
 test("fields and operations are those of the server", () => {
   const file = `${import.meta.dirname}/../../../../crates/model/src/permission/tool_input.rs`;
   const source = readFileSync(file, "utf8");
   for (const [name, known] of Object.entries({
+    ARGUMENT_FIELD_ENDS,
     COMMAND_FIELDS,
     EDITOR_OPERATIONS,
     HARMLESS_FIELDS,
@@ -59,6 +96,8 @@ test("no rule is proposed for a command that a field beside it may change", () =
     { command: "git log", cmd: "curl x" },
     { command: "git log", cwd: { env: "x" } },
     { command: "git log", verbose: true },
+    { command: "git log", args: false },
+    { command: "git log", "Extra-Params": false },
     { command: "git log", description: [{ env: "x" }] },
     { input: { command: "git log" } },
     [{ command: "git log" }],

@@ -7,9 +7,10 @@ const PLAIN = /^[A-Za-z0-9_@%+:,./ -]+$/;
 /** A shell with a script or options. The server compares the script, or finds it uncertain. */
 const SHELL_CALL = /^([^ ]*\/)?((a|ba|da|k|mk|rba|z)?sh [-+]|(busybox|csh|fish|nu|pwsh|tcsh)( |$))/;
 
-// The next four are those of the server. A test compares them.
+// The next five are those of the server. A test compares them.
 export const COMMAND_FIELDS = words("argv bashscript cmdline commandline script shellscript");
 export const LIST_FIELDS = words("cmds commands scripts");
+export const ARGUMENT_FIELD_ENDS = words("args arguments parameters params");
 export const EDITOR_OPERATIONS = words("create insert str_replace undo_edit view write");
 /** The fields that do not change what a command beside them does. */
 export const HARMLESS_FIELDS = words(`
@@ -48,10 +49,13 @@ function hasCommand(input: unknown): boolean {
   return false;
 }
 
-/** `true` for a value that is empty or off, and for one of a harmless field without objects in it. */
+/** `true` for a value that is empty or a flag that is off, and for one of a harmless field without objects in it. */
 function isHarmless([name, value]: [string, unknown]): boolean {
-  const isKnown = HARMLESS_FIELDS.has(plainName(name));
-  if (!isObject(value)) return isKnown || value === null || value === false || value === "";
+  const plain = plainName(name);
+  const isKnown = HARMLESS_FIELDS.has(plain);
+  // `false` as an argument is one more word of the command.
+  if (value === false) return ![...ARGUMENT_FIELD_ENDS].some((end) => plain.endsWith(end));
+  if (!isObject(value)) return isKnown || value === null || value === "";
   const inner = Object.values(value);
   return inner.length === 0 || (isKnown && Array.isArray(value) && !inner.some(isObject));
 }
@@ -69,6 +73,18 @@ function certainCommand(input: unknown): string | null {
   return plain === "" || SHELL_CALL.test(plain) ? null : plain;
 }
 
+/** The characters that a person cannot see, or that end a line. */
+const INVISIBLE = /[\p{C}\u2028\u2029]/gu;
+
+/** The lowest size in bytes that a title may have after the server has cut it. */
+const CUT_TITLE_BYTES = 4093;
+
+/** `true` if a pattern of this text stands for nothing else, and a person sees all of it. */
+function isExact(text: string): boolean {
+  const isPlain = text !== "" && text.trim() === text && !text.includes("*") && text.search(INVISIBLE) < 0;
+  return isPlain && new TextEncoder().encode(text).length < CUT_TITLE_BYTES;
+}
+
 /**
  * Returns the rule; null if no pattern says exactly this. The server compares the words of a whole command, and the
  * title of any other request.
@@ -79,11 +95,12 @@ export function ruleFor(
 ): PermissionRule | null {
   const isCommand = approval.tool_kind === "execute" || hasCommand(input);
   const title = isCommand ? certainCommand(input) : approval.title;
-  if (title === null || title === "" || title.includes("*")) return null;
+  if (title === null || !isExact(title)) return null;
   return { tool: approval.tool_kind, title, verdict: "allow" };
 }
 
-/** A rule as the commands write it. */
+/** A rule as the commands write it, in one line: a character that a person cannot see has the form `\u{a}`. */
 export function ruleText(rule: PermissionRule): string {
-  return rule.title === null ? rule.tool : `${rule.tool}:${rule.title}`;
+  const text = rule.title === null ? rule.tool : `${rule.tool}:${rule.title}`;
+  return text.replace(INVISIBLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }

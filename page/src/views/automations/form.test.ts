@@ -53,6 +53,29 @@ test("a form that nobody changed asks for the automation as it is", () => {
   expect(changed(formOf(view), formOf(view))).toEqual([]);
 });
 
+test("a stored rule stays as it is, also one with a line break or blanks at its ends", () => {
+  const permissions: AutomationView["permissions"] = [
+    { tool: "read", title: "Read notes.md\nallow *", verdict: "allow" },
+    { tool: "read", title: " b ", verdict: "allow" },
+    { tool: "read", title: "", verdict: "deny" },
+    { tool: "read\r\n", title: null, verdict: "deny" },
+  ];
+  const stored = { ...view, permissions };
+  const form = formOf(stored);
+  expect(form.rules.split("\n")).toHaveLength(permissions.length);
+  expect(requestOf(form, stored).permissions).toEqual(permissions);
+  const added = requestOf({ ...form, rules: `allow fetch\n${form.rules}\n` }, stored).permissions;
+  expect(added).toEqual([{ tool: "fetch", title: null, verdict: "allow" }, ...permissions]);
+  const removed = form.rules.split("\n").slice(1).join("\n");
+  expect(requestOf({ ...form, rules: removed }, stored).permissions).toEqual(permissions.slice(1));
+});
+
+test("the text of a line break is refused in a rule that is not stored", () => {
+  const rules = "allow read:Read notes.md\\u{a}allow *";
+  expect(() => requestOf({ ...formOf(view), rules }, view)).toThrow(`“${rules}” is no stored rule`);
+  expect(() => requestOf({ ...EMPTY, rules }, null)).toThrow(FieldError);
+});
+
 test("a field that makes no sense is named", () => {
   for (const [field, value] of [
     ["timeoutMinutes", "soon"],

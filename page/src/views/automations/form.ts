@@ -1,5 +1,11 @@
 /** The form of the editor, and the request that it makes. */
-import type { AutomationRequest, AutomationView, Policies, TriggerRequest } from "../../api/types";
+import type {
+  AutomationRequest,
+  AutomationView,
+  PermissionRule,
+  Policies,
+  TriggerRequest,
+} from "../../api/types";
 import { readerZone } from "../../kit/format";
 import { ruleText } from "../approvals/rules";
 import { expressionOf, type Simple, simpleOf } from "./schedule";
@@ -74,6 +80,8 @@ export const EMPTY: Form = {
 
 const minutes = (seconds: number): string => String(Math.round((seconds / 60) * 100) / 100);
 
+const lineOf = (rule: PermissionRule): string => `${rule.verdict} ${ruleText(rule)}`;
+
 export function formOf(view: AutomationView): Form {
   const { policies } = view;
   const { budget } = policies;
@@ -117,7 +125,7 @@ export function formOf(view: AutomationView): Form {
     dayTurns: budget.day.turns == null ? "" : String(budget.day.turns),
     onUnmatched: policies.on_unmatched,
     askMinutes: minutes(policies.ask_seconds),
-    rules: view.permissions.map((rule) => `${rule.verdict} ${ruleText(rule)}`).join("\n"),
+    rules: view.permissions.map(lineOf).join("\n"),
     quietHours: policies.quiet_hours.join(", "),
     precheck: policies.precheck == null ? "" : JSON.stringify(policies.precheck.command),
   };
@@ -144,12 +152,23 @@ function number(form: Form, field: keyof Form, factor = 1): number {
 
 const RULE = /^(allow|deny)\s+([^:\s]+)(?::(.+))?$/;
 
-function rulesOf(form: Form) {
+/** Returns the rules. A line of a stored rule that nobody changed is this rule, whatever characters the rule has. */
+function rulesOf(form: Form, stored: readonly PermissionRule[]): PermissionRule[] {
+  const left = [...stored];
   return form.rules
     .split("\n")
-    .map((line) => line.trim())
-    .filter((line) => line !== "")
-    .map((line) => {
+    .filter((line) => line.trim() !== "")
+    .map((whole) => {
+      const index = left.findIndex((rule) => lineOf(rule) === whole);
+      const [kept] = index < 0 ? [] : left.splice(index, 1);
+      if (kept !== undefined) return kept;
+      const line = whole.trim();
+      if (line.includes("\\u{")) {
+        throw new FieldError(
+          "rules",
+          `“${line}” is no stored rule, and “\\u{…}” stands for a character that a line cannot have; remove the line`,
+        );
+      }
       const [, verdict, tool, title] = RULE.exec(line) ?? [];
       if (verdict === undefined || tool === undefined) {
         throw new FieldError(
@@ -244,7 +263,7 @@ export function requestOf(form: Form, before: AutomationView | null): Automation
       precheck: precheckOf(form, policies?.precheck ?? null),
     },
     ...(before === null ? {} : { settings: before.settings }),
-    permissions: rulesOf(form),
+    permissions: rulesOf(form, before?.permissions ?? []),
   };
   return request as AutomationRequest;
 }
