@@ -79,6 +79,22 @@ fn copies_of_arguments_are_counted_before_they_are_made() {
 }
 
 #[test]
+fn arguments_without_command_are_not_measured() {
+    // The measurement counts, so measuring at each depth would reach the limit.
+    let nested = |inner: Value| (0..120).fold(inner, |inner, _| json!({"args": inner}));
+    let values = vec![0; 40_000];
+    assert_eq!(
+        find_commands(&nested(json!({"args": values}))),
+        Some(vec![])
+    );
+    let with_command = json!({"command": "git log", "args": values});
+    assert_eq!(
+        find_commands(&nested(with_command)).map(|it| it.len()),
+        Some(1)
+    );
+}
+
+#[test]
 fn deep_objects_of_command_fields_are_searched_in_linear_time() {
     let nested = |inner: Value| (0..100).fold(inner, |inner, _| json!({"command": inner}));
     for (inner, expected) in [

@@ -176,19 +176,26 @@ pub(super) fn find_commands(input: &Value) -> Option<Vec<Command>> {
     while let Some(value) = pending.pop() {
         match value {
             Value::Object(fields) => {
+                pending.extend(fields.values());
+                let commands: Vec<_> = fields
+                    .iter()
+                    .flat_map(|(name, value)| commands_of_field(name, value))
+                    .collect();
+                // Objects inside objects would otherwise be measured again and again.
+                if commands.is_empty() {
+                    continue;
+                }
                 let arguments = arguments_in(fields);
                 let copies = arguments.len().min(MAX_ARGUMENT_FIELDS) + 1;
                 let arguments_size = arguments.iter().map(|it| size_of(it)).sum::<usize>();
-                for (name, value) in fields {
-                    for command in commands_of_field(name, value) {
-                        // Count before the copy is made.
-                        size += copies * (command.size() + arguments_size);
-                        if size > MAX_COMMANDS_SIZE {
-                            return None;
-                        }
-                        found.extend(with_arguments_of(command, &arguments));
+                // The measurement counts once, and each copy before it is made.
+                size += arguments_size;
+                for command in commands {
+                    size += copies * (command.size() + arguments_size);
+                    if size > MAX_COMMANDS_SIZE {
+                        return None;
                     }
-                    pending.push(value);
+                    found.extend(with_arguments_of(command, &arguments));
                 }
             }
             Value::Array(values) => pending.extend(values),
