@@ -4,11 +4,18 @@
 //! meaning is certain. [`commands_inside`] returns everything that a shell might run, and some of the text that it
 //! would not run.
 
+mod pieces;
+
+use std::collections::HashSet;
+
+use pieces::{Piece, Start, cut};
+
 /// The most shells inside shells that are unwrapped.
 const MAX_NESTED_SHELLS: usize = 8;
 
-/// The most commands that are found inside one, and their total size in bytes. The same limits hold for the texts in
-/// which commands are searched. Repeated shells inside shells would otherwise take time without end.
+/// The most different commands that are found inside one, and the total size of all commands in bytes. The same limits
+/// hold for the texts in which commands are searched. Repeated shells inside shells would otherwise take time without
+/// end.
 const MAX_COMMANDS: usize = 4096;
 const MAX_COMMAND_BYTES: usize = 4 << 20;
 
@@ -24,12 +31,14 @@ const OTHER_SHELLS: [&str; 6] = ["fish", "csh", "tcsh", "pwsh", "nu", "busybox"]
 /// The folders of the system's own shells. A shell elsewhere may be a program of the agent.
 const SHELL_FOLDERS: [&str; 4] = ["", "/bin/", "/usr/bin/", "/usr/local/bin/"];
 
-/// Programs and keywords of a shell in front of another command.
-const WRAPPERS: [&str; 34] = [
-    "!", "builtin", "chroot", "chrt", "command", "coproc", "do", "doas", "elif", "else", "env",
-    "eval", "exec", "find", "flock", "if", "ionice", "nice", "nohup", "parallel", "runuser",
-    "script", "setsid", "stdbuf", "strace", "sudo", "taskset", "then", "time", "timeout", "until",
-    "watch", "while", "xargs",
+/// Keywords of a shell in front of another command.
+const KEYWORDS: [&str; 8] = ["!", "do", "elif", "else", "if", "then", "until", "while"];
+
+/// Programs in front of another command, and keywords with words of their own before it.
+const WRAPPERS: [&str; 27] = [
+    "builtin", "case", "chroot", "chrt", "command", "coproc", "doas", "env", "eval", "exec",
+    "find", "flock", "ionice", "nice", "nohup", "parallel", "runuser", "script", "setsid",
+    "stdbuf", "strace", "sudo", "taskset", "time", "timeout", "watch", "xargs",
 ];
 
 /// Splits a text into words as a shell does. Returns `None` if a shell might do anything else with the text than run
@@ -183,6 +192,10 @@ fn texts_for_shell(command: &[String]) -> Vec<String> {
     };
     match base_name(program) {
         "eval" => vec![arguments.join(" ")],
+        // Their options are unknown, so each word may be the first.
+        "parallel" | "watch" => (0..arguments.len().min(MAX_WRAPPER_WORDS))
+            .map(|at| arguments[at..].join(" "))
+            .collect(),
         "flock" | "runuser" | "script" | "su" => (0..arguments.len().min(MAX_WRAPPER_WORDS))
             .filter_map(|at| text_of_option(&arguments[at..]))
             .map(str::to_owned)
@@ -220,16 +233,28 @@ fn text_of_option(words: &[String]) -> Option<&str> {
     }
 }
 
-/// Returns `true` for a number of a descriptor and for a word that may stand in front of a program.
+/// Returns `true` for a program or a keyword in front of another command.
+fn is_wrapper(word: &str) -> bool {
+    KEYWORDS.contains(&word) || WRAPPERS.contains(&base_name(word))
+}
+
+/// Returns `true` if the words behind a redirection are arguments of the command that these words begin: `echo >&2 TEXT`.
+/// Returns `None` if no program is among the words, so that the next word may be one.
+fn has_own_arguments(words: &[String]) -> Option<bool> {
+    let program = words.iter().find(|word| !may_precede_program(word))?;
+    Some(!is_wrapper(program))
+}
+
+/// Returns `true` for the number of a descriptor and for a word in front of a program.
 fn may_precede_program(word: &str) -> bool {
-    word.bytes().all(|it| it.is_ascii_digit()) || may_assign(word) || WRAPPERS.contains(&word)
+    word.bytes().all(|it| it.is_ascii_digit()) || may_assign(word) || KEYWORDS.contains(&word)
 }
 
 /// The words of the commands that a shell might run.
 #[derive(Default)]
 pub(super) struct CommandSearch {
     /// The words of each command.
-    pub(super) found: Vec<Vec<String>>,
+    pub(super) found: HashSet<Vec<String>>,
     bytes: usize,
     /// The number of texts inside commands that were read.
     texts: usize,
@@ -259,19 +284,20 @@ impl CommandSearch {
         if !is_balanced || text.contains("<<") {
             pieces.extend(cut(text, false).0);
         }
-        let start = Start::Command;
-        pieces.push(Piece { text, start });
-        let mut has_program = false;
+        pieces.push(Piece::whole(text));
+        let mut own_arguments = None;
         for piece in pieces {
-            let words = shlex::split(piece.text).unwrap_or_else(|| loose_words(piece.text));
+            let words = shlex::split(&piece.text).unwrap_or_else(|| loose_words(&piece.text));
             let target = usize::from(piece.start != Start::Command).min(words.len());
-            has_program &= piece.start != Start::Command;
+            if piece.begins_command() {
+                own_arguments = None;
+            }
             // A redirection in front of a command begins with the name of the file or the number of the descriptor:
             // `>log curl example.org`, `2>&1 curl example.org`. In `echo >&2 TEXT`, the text is no command.
-            if target > 0 && !(has_program && piece.start == Start::Descriptor) {
+            if target > 0 && !(own_arguments == Some(true) && piece.start == Start::Descriptor) {
                 self.add_words(&words[target..], depth)?;
             }
-            has_program |= !words[target..].iter().all(|word| may_precede_program(word));
+            own_arguments = own_arguments.or_else(|| has_own_arguments(&words[target..]));
             self.add_words(&words, depth)?;
         }
         Some(())
@@ -289,8 +315,11 @@ impl CommandSearch {
         };
         // 2. The commands that a program such as `sudo` starts. Its options are unknown, so each word may be the
         // first.
-        let is_wrapper = WRAPPERS.contains(&base_name(program));
-        let limit = if is_wrapper { MAX_WRAPPER_WORDS } else { 1 };
+        let limit = if is_wrapper(program) {
+            MAX_WRAPPER_WORDS
+        } else {
+            1
+        };
         for start in 0..command.len().min(limit) {
             self.add(&command[start..])?;
             for text in texts_for_shell(&command[start..]) {
@@ -323,14 +352,20 @@ impl CommandSearch {
     /// Adds one command, and the same with the bare name of its program.
     fn add(&mut self, command: &[String]) -> Option<()> {
         self.bytes += command.iter().map(|word| word.len() + 1).sum::<usize>();
-        if self.found.len() >= MAX_COMMANDS || self.bytes > MAX_COMMAND_BYTES {
+        if self.bytes > MAX_COMMAND_BYTES {
             return None;
         }
-        self.found.push(command.to_vec());
+        if self.found.contains(command) {
+            return Some(());
+        }
+        if self.found.len() >= MAX_COMMANDS {
+            return None;
+        }
+        self.found.insert(command.to_vec());
         if command[0].contains('/') {
             let mut named = command.to_vec();
             base_name(&command[0]).clone_into(&mut named[0]);
-            self.found.push(named);
+            self.found.insert(named);
         }
         Some(())
     }
@@ -342,90 +377,6 @@ fn loose_words(text: &str) -> Vec<String> {
         .map(|word| word.replace(['\'', '"', '\\'], ""))
         .filter(|word| !word.is_empty())
         .collect()
-}
-
-/// A part of a text between two characters at which a shell may begin another command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Piece<'a> {
-    text: &'a str,
-    start: Start,
-}
-
-/// The role of the first word of a piece.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Start {
-    Command,
-    /// The name of a file, after `<` or `>`.
-    File,
-    /// The number of a descriptor or the name of a file, after `>&`, `<&` or `>|`.
-    Descriptor,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Context {
-    Command,
-    Backticks,
-    DoubleQuotes,
-}
-
-/// Cuts a text wherever a shell may begin another command, also inside substitutions. Returns `false` beside the
-/// pieces if a quote stays open. No crate of a fitting licence does this for text that is not valid shell.
-fn cut(text: &str, heeds_quotes: bool) -> (Vec<Piece<'_>>, bool) {
-    let mut pieces = Vec::new();
-    let (mut begin, mut start) = (0, Start::Command);
-    let mut contexts = vec![Context::Command];
-    let mut is_balanced = true;
-    let mut before = ' ';
-    let mut characters = text.char_indices().peekable();
-    while let Some((at, character)) = characters.next() {
-        let quoted = contexts.last() == Some(&Context::DoubleQuotes);
-        let previous = std::mem::replace(&mut before, character);
-        match character {
-            '\\' if heeds_quotes => {
-                characters.next();
-                continue;
-            }
-            '\'' if heeds_quotes && !quoted => {
-                is_balanced &= characters.any(|(_, it)| it == '\'');
-                continue;
-            }
-            '"' if heeds_quotes && quoted => {
-                contexts.pop();
-                continue;
-            }
-            '"' if heeds_quotes => {
-                contexts.push(Context::DoubleQuotes);
-                continue;
-            }
-            // A comment ends with its line, and the quotes in it mean nothing.
-            '#' if heeds_quotes && !quoted && (previous.is_whitespace() || previous == ';') => {
-                while characters.next_if(|(_, it)| *it != '\n').is_some() {}
-                continue;
-            }
-            '`' if contexts.last() == Some(&Context::Backticks) => drop(contexts.pop()),
-            '`' => contexts.push(Context::Backticks),
-            '(' if !quoted || previous == '$' => contexts.push(Context::Command),
-            ')' if !quoted => {
-                if contexts.len() > 1 {
-                    contexts.pop();
-                }
-            }
-            ';' | '&' | '|' | '\n' | '{' | '}' | '<' | '>' if !quoted => {}
-            _ => continue,
-        }
-        let piece = &text[begin..at];
-        pieces.push(Piece { text: piece, start });
-        start = match character {
-            '<' | '>' => Start::File,
-            // The second character of `>&`, `<&` and `>|` belongs to the redirection.
-            '&' | '|' if start != Start::Command && piece.is_empty() => Start::Descriptor,
-            _ => Start::Command,
-        };
-        begin = at + character.len_utf8();
-    }
-    let text = &text[begin..];
-    pieces.push(Piece { text, start });
-    (pieces, is_balanced && contexts.len() == 1)
 }
 
 #[cfg(test)]

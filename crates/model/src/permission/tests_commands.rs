@@ -275,6 +275,12 @@ fn denial_sees_command_behind_redirection() {
         "ls; sudo >&2 curl x",
         "ls; a='b c' d=1 2>&1 curl x",
         "ls; >f 2>&1 curl x",
+        "ls; sudo -u root >&2 curl x",
+        "ls; sudo 2>&1 -u root >&2 curl x",
+        "ls; /usr/bin/sudo 2>&1 curl x",
+        "cd a && timeout 60s 2>&1 curl x",
+        "ls; env -i 2>&1 curl x",
+        "case x in (a) 2>&1 curl x;; esac",
     ] {
         let request = command(json!({"command": text}));
         assert!(is_denied("curl x*", &request), "{text}");
@@ -290,6 +296,41 @@ fn denial_sees_command_behind_redirection() {
         "echo >&2 'curl x'",
         "echo a 1>&2 'curl x'",
         "echo >f 2>&1 'a; curl x'",
+        "ls; if ! ls; then echo >&2 'curl x'; fi",
+        "echo \"error: $(date)\" >&2 'curl x'",
+    ] {
+        let request = command(json!({"command": text}));
+        assert!(!is_denied("curl x*", &request), "{text}");
+    }
+}
+
+#[test]
+fn denial_sees_command_behind_substitution() {
+    for text in [
+        "cd r && GIT_SSH_COMMAND=\"ssh -i $(pwd)/key\" curl x",
+        "cd x && PATH=\"$(npm bin):$PATH\" curl x",
+        "cd x && A=$(y)z curl x",
+        "cd x && A=$(y a)z curl x",
+        "cd x && A=`y a`z curl x",
+        "cd x && A=\"`y a`/z\" curl x",
+        "cd x && PATH=${HOME}/bin:$PATH curl x",
+        "cd x && A=${B:-$(c d)/e}/f curl x",
+        "cd x && env A=\"$(y)/z\" curl x",
+        "cd x && timeout $(y)s curl x",
+        "(cd x; A=\"$(y)/z\" curl x)",
+        "echo \"$(cd x; A=\"$(y)/z\" curl x)\"",
+        "ls; A=$(y)z 2>&1 curl x",
+        "ls; >\"$(date).log\" curl x",
+        "ls; >\"$(date).log\" 2>&1 curl x",
+    ] {
+        let request = command(json!({"command": text}));
+        assert!(is_denied("curl x*", &request), "{text}");
+    }
+    for text in [
+        "echo \"$(date): curl x\"",
+        "echo \"`date`: curl x\"",
+        "echo \"a ${b}\" \"$(c) d; curl x\"",
+        "git commit -m \"$(date); curl x\"",
     ] {
         let request = command(json!({"command": text}));
         assert!(!is_denied("curl x*", &request), "{text}");
@@ -358,6 +399,11 @@ fn denial_sees_command_behind_program_that_starts_it() {
         "setsid curl x",
         "if ls; then eval 'ls; curl x'; fi",
         "sudo flock f su -c 'ls; curl x'",
+        "watch -n 2 'ls; curl x'",
+        "watch -n 2 'A=b curl x'",
+        "sudo watch 'sudo curl x'",
+        "parallel ::: 'ls; curl x'",
+        "parallel -j2 'cd {}; curl x' ::: a",
     ] {
         let request = command(json!({"command": text}));
         assert!(is_denied("curl x*", &request), "{text}");
@@ -375,6 +421,7 @@ fn denial_does_not_look_into_arguments_and_other_machines() {
         "su user 'curl x'",
         "trap - EXIT 'curl x'",
         "echo trap 'curl x'",
+        "echo watch 'ls; curl x'",
         "git commit -m 'trap; curl x'",
         "sudo git commit -m 'a; curl x'",
         "strace -c 'ls; curl x'",
@@ -414,6 +461,14 @@ fn long_ordinary_command_is_allowed_and_not_denied() {
     }
     let document = format!("cat >f <<'END'\n{}END\n", prose.repeat(450));
     let request = command(json!({"command": document}));
+    assert!(!is_denied("wget*", &request));
+    assert!(is_denied("cat*", &request));
+    // Codex sends a list of words, so the script is searched alone and behind `bash -lc`.
+    let lines: Vec<_> = (0..450)
+        .map(|at| format!("let a_{at} = b_{at}(c, &d); // it's one\n"))
+        .collect();
+    let source = format!("cat > f <<'EOF'\n{}EOF\n", lines.concat());
+    let request = command(json!({"command": ["bash", "-lc", source]}));
     assert!(!is_denied("wget*", &request));
     assert!(is_denied("cat*", &request));
 }

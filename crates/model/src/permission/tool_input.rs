@@ -1,5 +1,7 @@
 //! The commands in the raw input of a tool call. Each agent has a form of its own.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::shell::{self, CommandSearch};
@@ -135,7 +137,7 @@ impl Command {
     }
 
     /// Returns the words of every command that it might run. Returns `None` if they are too many or too deep.
-    pub(super) fn commands_inside(&self) -> Option<Vec<Vec<String>>> {
+    pub(super) fn commands_inside(&self) -> Option<HashSet<Vec<String>>> {
         let mut search = CommandSearch::default();
         if let Self::Words(words) = self {
             search.search_words(words)?;

@@ -36,6 +36,17 @@ fn work_is_linear_in_repetitions() {
         "fish ",
         "fish '#' ",
         "; ",
+        "watch ",
+        "watch a;",
+        "parallel 'watch ' ",
+        "sudo -u a >&2 ",
+        "A=$(b)c ",
+        "sudo $(b)c;",
+        "\"$(a)\" ",
+        "a $(b ",
+        "${",
+        "`a`b ",
+        "a)",
     ] {
         let [small, large] =
             [16_usize, 64].map(|kib| search(&part.repeat((kib << 10) / part.len())).0);
