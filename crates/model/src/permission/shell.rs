@@ -238,8 +238,8 @@ fn is_wrapper(word: &str) -> bool {
     KEYWORDS.contains(&word) || WRAPPERS.contains(&base_name(word))
 }
 
-/// Returns `true` if the words behind a redirection are arguments of the command that these words begin: `echo >&2 TEXT`.
-/// Returns `None` if no program is among the words, so that the next word may be one.
+/// Returns `true` if the words behind a redirection are arguments of the command that these words begin, such as in
+/// `echo >&2 TEXT`. Returns `None` if no program is among the words, so that the next word may be one.
 fn has_own_arguments(words: &[String]) -> Option<bool> {
     let program = words.iter().find(|word| !may_precede_program(word))?;
     Some(!is_wrapper(program))

@@ -463,7 +463,7 @@ fn long_ordinary_command_is_allowed_and_not_denied() {
     let request = command(json!({"command": document}));
     assert!(!is_denied("wget*", &request));
     assert!(is_denied("cat*", &request));
-    // Codex sends a list of words, so the script is searched alone and behind `bash -lc`.
+    // The script in a list of words is searched alone and behind `bash -lc`.
     let lines: Vec<_> = (0..450)
         .map(|at| format!("let a_{at} = b_{at}(c, &d); // it's one\n"))
         .collect();
