@@ -124,12 +124,9 @@ async fn scopes_are_refused_with_reason_if_none_can_be_given() {
 #[tokio::test]
 async fn token_cannot_have_name_of_callers_over_socket() {
     let world = World::new().await;
-    let request = token_request("socket", Role::Member);
-    let created = world
-        .service
-        .create_token(&request, Permission::ALL, None, None)
-        .await;
-    let detail = error_chain(&created.unwrap_err());
+    let (request, all) = (token_request("socket", Role::Member), Permission::ALL);
+    let created = world.service.create_token(&request, all, None, None);
+    let detail = error_chain(&created.await.unwrap_err());
     assert!(
         detail.contains("callers over the private socket"),
         "{detail}"
