@@ -59,7 +59,11 @@ pub(crate) async fn session_shows_its_seats(world: &World) {
     assert_eq!(plan.expect(202)["seat_id"], seats[0]["id"]);
     let unknown = json!({ "text": "Go", "seat": "worker-3" });
     let unknown = world.post(&messages, unknown).await;
-    assert!(unknown.problem(404).contains("accepted are planner, worker-1, worker-2"));
+    assert!(
+        unknown
+            .problem(404)
+            .contains("accepted are planner, worker-1, worker-2")
+    );
 
     // The only seat of a session needs no name.
     let messages = format!("/sessions/{}/messages", world.session().await);

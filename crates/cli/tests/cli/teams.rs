@@ -57,7 +57,10 @@ fn teams_fit_into_80_columns() {
     let shown = world.run(&["team", "show", "code"]).expect_success();
     let about = "The number of turns without a finished task, a new";
     assert!(shown.contains(about), "{shown}");
-    assert!(shown.contains("artifact or a new plan after which"), "{shown}");
+    assert!(
+        shown.contains("artifact or a new plan after which"),
+        "{shown}"
+    );
 }
 
 #[test]
