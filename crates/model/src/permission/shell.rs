@@ -128,6 +128,10 @@ fn shell_call_of<'a>(program: &str, arguments: &mut std::slice::Iter<'a, String>
     let mut takes_script = false;
     while let Some(argument) = arguments.next() {
         let Some(option) = argument.strip_prefix(['-', '+']) else {
+            // A variable may be empty, or an option.
+            if argument.contains(['$', '`']) && !takes_script {
+                return ShellCall::Uncertain;
+            }
             return if takes_script {
                 ShellCall::Script(argument)
             } else {
@@ -280,14 +284,17 @@ impl CommandSearch {
         }
         self.count_read(text.len())?;
         let (mut pieces, is_balanced) = cut(text, true);
-        // Quotes inside a here-document mean nothing to the shell, and may hide the commands that follow.
-        if !is_balanced || text.contains("<<") {
+        // Quotes inside a here-document mean nothing to the shell, and may hide the commands that follow. So may the
+        // bracket behind a pattern of `case`.
+        if !is_balanced || text.contains("<<") || text.contains("esac") {
             pieces.extend(cut(text, false).0);
         }
         pieces.push(Piece::whole(text));
         let mut own_arguments = None;
         for piece in pieces {
-            let words = shlex::split(&piece.text).unwrap_or_else(|| loose_words(&piece.text));
+            // A backslash at the end of a line continues it.
+            let text = piece.text.replace("\\\n", "");
+            let words = shlex::split(&text).unwrap_or_else(|| loose_words(&text));
             let target = usize::from(piece.start != Start::Command).min(words.len());
             if piece.begins_command() {
                 own_arguments = None;

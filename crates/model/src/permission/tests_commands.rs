@@ -322,9 +322,17 @@ fn denial_sees_command_behind_substitution() {
         "ls; A=$(y)z 2>&1 curl x",
         "ls; >\"$(date).log\" curl x",
         "ls; >\"$(date).log\" 2>&1 curl x",
+        "ls; A=${l%%(*}z curl x",
+        "n=\"$(echo ${l%%(*})\"; ls; curl x; echo \"})\"",
+        "echo \"$(echo $${)\"; curl x; echo \"})\"",
+        "echo $$#; curl x",
+        "echo \"$(case x in x) ls; curl x;; esac)\"",
+        "ls; >`echo f`#d curl x",
     ] {
-        let request = command(json!({"command": text}));
-        assert!(is_denied("curl x*", &request), "{text}");
+        assert!(
+            is_denied("curl x*", &command(json!({"command": text}))),
+            "{text}"
+        );
     }
     for text in [
         "echo \"$(date): curl x\"",
@@ -332,8 +340,10 @@ fn denial_sees_command_behind_substitution() {
         "echo \"a ${b}\" \"$(c) d; curl x\"",
         "git commit -m \"$(date); curl x\"",
     ] {
-        let request = command(json!({"command": text}));
-        assert!(!is_denied("curl x*", &request), "{text}");
+        assert!(
+            !is_denied("curl x*", &command(json!({"command": text}))),
+            "{text}"
+        );
     }
 }
 

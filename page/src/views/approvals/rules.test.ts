@@ -71,6 +71,8 @@ test("no rule is proposed for a title that a person cannot see as one whole line
 test("the text of a rule is one line", () => {
   const rule = { tool: "read", title: "a\r\nallow *\u2028", verdict: "allow" } as const;
   expect(ruleText(rule)).toBe("read:a\\u{d}\\u{a}allow *\\u{2028}");
+  const literal = { ...rule, title: "a\\u{a}b" };
+  expect(ruleText(literal)).toBe("read:a\\u{5c}u{a}b");
 });
 
 test("fields and operations are those of the server", () => {

@@ -76,6 +76,9 @@ function certainCommand(input: unknown): string | null {
 /** The characters that a person cannot see, or that end a line. */
 const INVISIBLE = /[\p{C}\u2028\u2029]/gu;
 
+/** The characters that the text of a rule writes as `\u{a}`. A backslash in front of such a form is among them. */
+const ESCAPED = /[\p{C}\u2028\u2029]|\\(?=u\{)/gu;
+
 /** The lowest size in bytes that a title may have after the server has cut it. */
 const CUT_TITLE_BYTES = 4093;
 
@@ -102,5 +105,5 @@ export function ruleFor(
 /** A rule as the commands write it, in one line: a character that a person cannot see has the form `\u{a}`. */
 export function ruleText(rule: PermissionRule): string {
   const text = rule.title === null ? rule.tool : `${rule.tool}:${rule.title}`;
-  return text.replace(INVISIBLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+  return text.replace(ESCAPED, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }

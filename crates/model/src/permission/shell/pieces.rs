@@ -1,6 +1,6 @@
 //! The pieces of a text that a shell may run as commands.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, iter::Peekable, str::CharIndices};
 
 /// A part of a text between two characters at which a shell may begin another command.
 #[derive(Debug)]
@@ -87,7 +87,9 @@ pub(super) fn cut(text: &str, heeds_quotes: bool) -> (Vec<Piece<'_>>, bool) {
                 continue;
             }
             '\'' if heeds_quotes && !quoted => {
-                is_balanced &= characters.any(|(_, it)| it == '\'');
+                // In `$'...'` of some shells, a backslash quotes the next character, in others it does not.
+                let has_escapes = previous == '$';
+                is_balanced &= skip_quoted(&mut characters, has_escapes) && !has_escapes;
                 continue;
             }
             '"' if heeds_quotes && quoted => {
@@ -99,12 +101,28 @@ pub(super) fn cut(text: &str, heeds_quotes: bool) -> (Vec<Piece<'_>>, bool) {
                 continue;
             }
             // A comment ends with its line, and the quotes in it mean nothing.
-            '#' if heeds_quotes && !quoted && (previous.is_whitespace() || previous == ';') => {
+            '#' if heeds_quotes && !quoted && matches!(previous, ' ' | '\t' | '\n' | ';') => {
                 while characters.next_if(|(_, it)| *it != '\n').is_some() {}
+                continue;
+            }
+            // A comment or not, by the shell and by what the bracket ends.
+            '#' if heeds_quotes && !quoted && matches!(previous, '&' | '|' | '(' | ')') => {
+                is_balanced = false;
+                continue;
+            }
+            // The number of the process: the second sign begins no substitution.
+            '$' if previous == '$' => {
+                before = '0';
                 continue;
             }
             '`' if contexts.last() == Some(&Context::Backticks) => drop(contexts.pop()),
             '`' => contexts.push(Context::Backticks),
+            // In `${a%%(*}`, a bracket is a part of a pattern.
+            '(' if contexts.last() == Some(&Context::Braces)
+                && !matches!(previous, '$' | '<' | '>') =>
+            {
+                continue;
+            }
             '(' if !quoted || previous == '$' => contexts.push(Context::Command),
             '{' if !quoted && previous == '$' => contexts.push(Context::Braces),
             '}' if contexts.last() == Some(&Context::Braces) => drop(contexts.pop()),
@@ -128,6 +146,10 @@ pub(super) fn cut(text: &str, heeds_quotes: bool) -> (Vec<Piece<'_>>, bool) {
         outline.text.push_str(piece);
         if contexts.len() > depth {
             outline.has_substitution = true;
+            // Otherwise a `#` behind the substitution would begin a comment.
+            if character == '`' {
+                outline.text.push('$');
+            }
             outer.push(std::mem::take(&mut outline));
             continue;
         }
@@ -142,4 +164,16 @@ pub(super) fn cut(text: &str, heeds_quotes: bool) -> (Vec<Piece<'_>>, bool) {
     outline.text.push_str(piece);
     pieces.extend(outline.into_piece());
     (pieces, is_balanced && contexts.len() == 1)
+}
+
+/// Skips the rest of a text in single quotes. Returns `false` if it stays open.
+fn skip_quoted(characters: &mut Peekable<CharIndices<'_>>, has_escapes: bool) -> bool {
+    while let Some((_, character)) = characters.next() {
+        match character {
+            '\\' if has_escapes => drop(characters.next()),
+            '\'' => return true,
+            _ => {}
+        }
+    }
+    false
 }

@@ -1,4 +1,4 @@
-//! The work of a search for commands, by its own counters and not by a clock.
+//! The commands that a search finds, and its work, by its own counters and not by a clock.
 
 use super::*;
 
@@ -47,6 +47,10 @@ fn work_is_linear_in_repetitions() {
         "${",
         "`a`b ",
         "a)",
+        "$'",
+        "${(",
+        "\\\n",
+        "esac ",
     ] {
         let [small, large] =
             [16_usize, 64].map(|kib| search(&part.repeat((kib << 10) / part.len())).0);
@@ -79,5 +83,36 @@ fn long_ordinary_command_stays_within_limits() {
         let (work, end) = search(&text);
         assert_eq!(end, Some(()), "{}", &text[..20]);
         assert!(work <= 16 * text.len(), "{}: {work}", &text[..20]);
+    }
+}
+
+/// `true` if a search finds `curl x`.
+fn finds_curl(text: &str) -> bool {
+    let mut search = CommandSearch::default();
+    search.search_text(text).unwrap();
+    let mut found = search.found.iter();
+    found.any(|words| matches!(&words[..], [a, b, ..] if a == "curl" && b.starts_with('x')))
+}
+
+#[test]
+fn command_on_continued_line_and_behind_comment_is_found() {
+    for text in [
+        "cd / && \\\n  curl x",
+        "A=b \\\n  curl x",
+        "2>&1 \\\n  curl x",
+        "ls; A=$(pwd)z \\\n  B=c curl x",
+        "ls; curl \\\n  x",
+        "echo \u{a0}#; curl x",
+        "echo a\r#b; curl x",
+        "ls &#'\nls; curl x\n#'",
+        "(#'\nls; curl x\n#'\n)",
+        "echo $'\\''; curl x # '",
+        "echo $'\\''; curl x; echo \\'",
+        "cd /; bash ${z} -c 'ls; curl x'",
+    ] {
+        assert!(finds_curl(text), "{text}");
+    }
+    for text in ["ls # 'a'\n", "ls # it's; curl x", "echo $$; echo 'curl x'"] {
+        assert!(!finds_curl(text), "{text}");
     }
 }
