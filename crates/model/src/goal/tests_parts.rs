@@ -44,11 +44,16 @@ fn graph_from_its_parts_is_equal_after_each_event() {
     assert_eq!(game.graph.named("posts").len(), 2);
     game.go(Event::Cancel);
     assert_eq!(rebuilt(&game.graph), game.graph);
+    // A task that is ready waits for the only seat.
+    let game = Game::planned(team(1, None), vec![work("a", &[]), work("b", &[])]);
+    assert_eq!(game.status("b"), TaskStatus::Ready);
+    assert_eq!(rebuilt(&game.graph), game.graph);
 }
 
 #[test]
 fn parts_with_unknown_references_are_refused() {
     let game = Game::planned(team(2, None), vec![work("a", &[]), work("b", &["a"])]);
+    // Each reference is the first that does not exist.
     let build = |change: fn(&mut Vec<Task>, &mut GoalProgress)| {
         let (mut tasks, mut progress) = (game.graph.tasks().to_vec(), game.graph.progress());
         change(&mut tasks, &mut progress);
@@ -56,9 +61,9 @@ fn parts_with_unknown_references_are_refused() {
         Graph::from_parts(team, limits, game.graph.goal(), tasks, progress).unwrap_err()
     };
     let task = |no| PartsError::Reference("task", no);
-    assert_eq!(build(|tasks, _| tasks[1].role = 9), task(1));
+    assert_eq!(build(|tasks, _| tasks[1].role = 2), task(1));
     assert_eq!(
-        build(|tasks, _| tasks[2].depends_on[0] = TaskNo(9)),
+        build(|tasks, _| tasks[2].depends_on[0] = TaskNo(3)),
         task(2)
     );
     assert_eq!(
@@ -66,25 +71,25 @@ fn parts_with_unknown_references_are_refused() {
         task(2)
     );
     let home =
-        |tasks: &mut Vec<Task>, _: &mut GoalProgress| tasks[1].progress.home = Some(SeatNo(9));
+        |tasks: &mut Vec<Task>, _: &mut GoalProgress| tasks[1].progress.home = Some(SeatNo(3));
     assert_eq!(build(home), task(1));
     let queue = |_: &mut Vec<Task>, progress: &mut GoalProgress| {
-        progress.seats[1].queue.push((TaskNo(9), Prompt::Work));
+        progress.seats[1].queue.push((TaskNo(3), Prompt::Work));
     };
     assert_eq!(build(queue), PartsError::Reference("seat", 1));
     let seats = |_: &mut Vec<Task>, progress: &mut GoalProgress| progress.seats.truncate(1);
     assert_eq!(build(seats), PartsError::Seats(1, 3));
     let checking = |_: &mut Vec<Task>, progress: &mut GoalProgress| {
-        progress.checking.insert(TaskNo(9));
+        progress.checking.insert(TaskNo(3));
     };
-    assert_eq!(build(checking), PartsError::Reference("check of task", 9));
+    assert_eq!(build(checking), PartsError::Reference("check of task", 3));
     let requested = |_: &mut Vec<Task>, progress: &mut GoalProgress| {
-        progress.message_inputs = vec![(SeatNo(0), input(1)), (SeatNo(9), input(2))];
+        progress.message_inputs = vec![(SeatNo(0), input(1)), (SeatNo(3), input(2))];
     };
     assert_eq!(build(requested), PartsError::Reference("message turn", 1));
     let occupied = |_: &mut Vec<Task>, progress: &mut GoalProgress| {
-        progress.occupied.insert(TaskNo(9), None);
+        progress.occupied.insert(TaskNo(3), None);
     };
-    let expected = PartsError::Reference("occupied path of task", 9);
+    let expected = PartsError::Reference("occupied path of task", 3);
     assert_eq!(build(occupied), expected);
 }

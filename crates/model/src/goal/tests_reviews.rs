@@ -35,6 +35,11 @@ fn judge_that_always_sends_back_stops_after_three_rounds() {
     }
     game.send_back(vec![regression("f3")]);
     assert_eq!(game.reason("a"), "not accepted f3");
+    // A retry goes on in the memories of the task.
+    let seats = ["worker-1", "judge-1"].map(|it| Some(game.seat_no(it)));
+    game.go(Event::Retry(game.no("a")));
+    let progress = &game.task("a").progress;
+    assert_eq!([progress.home, progress.judge], seats);
 }
 
 #[test]
@@ -135,6 +140,18 @@ fn failed_judge_turn_has_another_attempt_without_reminder() {
     assert_eq!(game.turn("judge-1"), "reminder a");
     game.accept(1);
     assert_eq!(game.status("a"), TaskStatus::Done);
+}
+
+#[test]
+fn person_accepts_task_whose_judge_asks_and_no_other_that_asks() {
+    let mut game = in_review();
+    game.end("judge-1", TurnEnd::Questions(1));
+    game.go(Event::Accept(game.no("a")));
+    assert_eq!(game.status("a"), TaskStatus::Done);
+    let mut game = Game::planned(team(1, Some(Reviews::All)), vec![work("a", &[])]);
+    game.end("worker-1", TurnEnd::Questions(1));
+    let refused = game.refused(Event::Accept(game.no("a")));
+    assert!(refused.contains("under review"), "{refused}");
 }
 
 fn checked() -> Game {

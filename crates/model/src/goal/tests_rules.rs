@@ -326,6 +326,19 @@ fn dropped_task_cancels_its_successors() {
 }
 
 #[test]
+fn cancelled_task_withdraws_its_waiting_review() {
+    let tasks = vec![work("a", &[]), work("b", &[])];
+    let mut game = Game::planned(team(2, Some(Reviews::All)), tasks);
+    game.end("worker-1", TurnEnd::Reported);
+    game.end("worker-2", TurnEnd::Reported);
+    assert_eq!(game.turn("judge-1"), "review a");
+    let (seat, task) = (game.seat_no("judge-1"), game.no("b"));
+    game.go(Event::CancelTask(task));
+    let withdrawn = Effect::Withdrawn { seat, task };
+    assert!(game.effects.contains(&withdrawn), "{:?}", game.effects);
+}
+
+#[test]
 fn optional_failure_satisfies_successors_and_requests_no_plan() {
     let mut game = Game::planned(
         team(1, None),
