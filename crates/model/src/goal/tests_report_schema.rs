@@ -134,7 +134,9 @@ fn task_that_is_too_long_with_its_items_is_refused() {
 
 #[test]
 fn block_with_schema_is_report() {
-    let result = answer(r#"{"status":"failed","result":"No file.","follow_up":"Find it."}"#);
+    let result = answer(
+        r#"{"status":"failed","result":"No file.","artifacts":["log"],"follow_up":"Find it."}"#,
+    );
     let Ok(Some(AnswerReport::Report(status, body))) =
         report_in_answer(ReportKind::Result, &result)
     else {
@@ -142,9 +144,10 @@ fn block_with_schema_is_report() {
     };
     assert_eq!(status, ReportStatus::Failed);
     assert_eq!(body.result.as_deref(), Some("No file."));
+    assert_eq!(body.artifacts, ["log"]);
     assert_eq!(body.follow_up.as_deref(), Some("Find it."));
-    let finding =
-        r#"{"verdict":"send_back","findings":[{"id":"a","text":"b","severity":"blocker"}]}"#;
+    let finding = r#"{"verdict":"send_back","evidence":["read"],
+        "findings":[{"id":"a","text":"b","severity":"blocker"}]}"#;
     let Ok(Some(AnswerReport::Report(status, body))) =
         report_in_answer(ReportKind::Verdict, &answer(finding))
     else {
@@ -152,6 +155,7 @@ fn block_with_schema_is_report() {
     };
     assert_eq!(status, ReportStatus::SendBack);
     assert_eq!(body.findings[0].severity, Severity::Blocker);
+    assert_eq!(body.evidence, ["read"]);
     let task = r#"{"key":"a","title":"A","description":"Do it.","role":"worker","writes":[]}"#;
     let Ok(Some(AnswerReport::Task(task))) = report_in_answer(ReportKind::Plan, &answer(task))
     else {
