@@ -207,7 +207,7 @@ fn team_text(team: &TeamDefinition) -> String {
         ]
     });
     lines.push(String::new());
-    lines.push(text_table(["LIMIT", "VALUE", "ABOUT"], limits.collect()));
+    lines.push(text_table(["LIMIT", "VALUE", "ABOUT"], limits));
     for seat in &team.seats {
         if let Some(instructions) = &seat.instructions {
             lines.push(format!("\n{}:", seat.role));

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
 use model::escape::escape_line;
 
-use super::text::{LINE_COLUMNS, wrapped};
+use super::text::LINE_COLUMNS;
 
 /// The number of blanks after a cell.
 const PADDING_COLUMNS: u16 = 2;
@@ -19,6 +19,35 @@ pub(crate) fn table<const N: usize>(
     headings: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
 ) -> String {
+    unwrapped(headings, rows).trim_fmt()
+}
+
+/// Formats rows as [`table`] does. The last cell of a row is a text, which continues below itself if the line would be wider
+/// than [`LINE_COLUMNS`].
+pub(crate) fn text_table<const N: usize>(
+    headings: [&str; N],
+    rows: impl IntoIterator<Item = [String; N]>,
+) -> String {
+    let mut table = unwrapped(headings, rows);
+    let padding = usize::from(PADDING_COLUMNS);
+    let width = |columns: usize| u16::try_from(columns + padding).unwrap_or(u16::MAX);
+    table
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(width(LINE_COLUMNS));
+    for (at, column) in table.column_iter_mut().enumerate() {
+        column.set_constraint(if at + 1 < N {
+            ColumnConstraint::ContentWidth
+        } else {
+            ColumnConstraint::LowerBoundary(Width::Fixed(width(MIN_LAST_COLUMNS)))
+        });
+    }
+    table.trim_fmt()
+}
+
+fn unwrapped<const N: usize>(
+    headings: [&str; N],
+    rows: impl IntoIterator<Item = [String; N]>,
+) -> Table {
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
@@ -33,36 +62,7 @@ pub(crate) fn table<const N: usize>(
     for column in table.column_iter_mut() {
         column.set_padding((0, PADDING_COLUMNS));
     }
-    table.trim_fmt()
-}
-
-/// Formats rows as [`table`] does. The last cell of a row is a text, which continues below itself if the line would be wider
-/// than [`LINE_COLUMNS`].
-pub(crate) fn text_table<const N: usize>(
-    headings: [&str; N],
-    mut rows: Vec<[String; N]>,
-) -> String {
-    let room = last_columns(&headings, &rows);
-    let mut continuations = Vec::new();
-    for row in &mut rows {
-        let mut lines = Vec::new();
-        if let Some(text) = row.last_mut() {
-            let mut parts = wrapped(&escape_line(text), room).into_iter();
-            *text = parts.next().unwrap_or_default();
-            lines.extend(parts);
-        }
-        continuations.push(lines);
-    }
-    let indent = LINE_COLUMNS - room;
-    let shown = table(headings, rows);
-    let mut lines = Vec::new();
-    // The first line has the headings.
-    let continuations = std::iter::once(Vec::new()).chain(continuations);
-    for (line, continued) in shown.lines().zip(continuations) {
-        lines.push(line.to_owned());
-        lines.extend(continued.iter().map(|text| format!("{:indent$}{text}", "")));
-    }
-    lines.join("\n")
+    table
 }
 
 /// Returns the width that the other columns of a table leave to the last one.

@@ -380,9 +380,11 @@ fn fault_of_limits_checks_and_seats_has_its_location() {
              with closed quotes",
         ]
     );
+    let found = problems("name = \"X\"\n[limits]\n# many\ntasks = 10001\n[checks]\ntests = \"\"\n");
+    assert_eq!(found.len(), 4);
     assert_eq!(
-        problems("name = \"X\"\n[limits]\n# many\ntasks = 10001\n[checks]\ntests = \"\"\n").len(),
-        4
+        found[0],
+        "team.toml:1:1: missing `seats`; accepted is a list of 1 to 16 seats"
     );
     assert_eq!(
         problems("name = \"x\"\nseats = []"),

@@ -13,14 +13,14 @@ use server::SystemClock;
 use tokio::time::{sleep, timeout};
 
 use super::{
-    format::{COLUMNS, Widths, cause_line, format_state, print_goal, print_question},
+    format::{Widths, cause_line, format_state, print_goal, print_question},
     limit_lines::{is_paused_by_limit, print_limits},
     printed_task::PrintedTask,
 };
 use crate::{
     app::App,
     error::{CliError, Exit},
-    output::{LocalTime, excerpt},
+    output::{LINE_COLUMNS, LocalTime, excerpt},
     signals::Signals,
 };
 
@@ -180,7 +180,7 @@ fn print_changes(
             app.output.document_line(&json!({ "goal": goal }))?;
         } else if !is_first || outcome(goal).is_some() {
             let line = format!("The goal is {state}.");
-            let line = excerpt(&line, COLUMNS - TIME_COLUMNS);
+            let line = excerpt(&line, LINE_COLUMNS - TIME_COLUMNS);
             app.output.line(&timed_line(&app.time, now, &line))?;
             if !is_first && is_paused_by_limit(&goal.summary) {
                 print_limits(app, goal)?;
@@ -282,7 +282,7 @@ mod tests {
         assert!(line.starts_with("07:00:00 RUNNING "), "{line}");
         assert!(line.lines().count() > 1, "{line}");
         for line in line.lines() {
-            assert!(line.chars().count() <= COLUMNS, "{line}");
+            assert!(line.chars().count() <= LINE_COLUMNS, "{line}");
         }
     }
 

@@ -17,8 +17,6 @@ use crate::{
     output::{BAD, GOOD, LINE_COLUMNS, clean, excerpt, one_line, paint, wrapped},
 };
 
-/// The width of a line.
-pub(super) const COLUMNS: usize = LINE_COLUMNS;
 /// The width of a status with its padding.
 const STATUS_COLUMNS: usize = 11;
 /// The highest number of lines of a remark.
@@ -82,12 +80,12 @@ fn join_parts(parts: &[String]) -> String {
     let mut lines: Vec<String> = Vec::new();
     for part in parts {
         match lines.last_mut() {
-            Some(line) if line.chars().count() + 3 + part.chars().count() <= COLUMNS => {
+            Some(line) if line.chars().count() + 3 + part.chars().count() <= LINE_COLUMNS => {
                 line.push_str("   ");
                 line.push_str(part);
             }
-            Some(_) => lines.push(format!("  {}", excerpt(part, COLUMNS - 2))),
-            None => lines.push(excerpt(part, COLUMNS)),
+            Some(_) => lines.push(format!("  {}", excerpt(part, LINE_COLUMNS - 2))),
+            None => lines.push(excerpt(part, LINE_COLUMNS)),
         }
     }
     lines.join("\n")
@@ -99,7 +97,7 @@ pub(super) fn print_goal(app: &App, goal: &Goal, tasks: &[Task]) -> Result<(), C
     app.output
         .line(&clean(&format_head(summary, SystemClock.now())))?;
     let title = summary.title.as_deref().unwrap_or(&summary.goal);
-    app.output.line(&excerpt(title, COLUMNS))?;
+    app.output.line(&excerpt(title, LINE_COLUMNS))?;
     print_limits(app, goal)?;
     if let Some(talk) = format_messages(goal) {
         app.output.line(&talk)?;
@@ -130,7 +128,7 @@ fn is_shown(task: &Task) -> bool {
 pub(super) fn print_question(app: &App, question: &GoalQuestion) -> Result<(), CliError> {
     let text = format!("{}: {}", question.seat, question.text);
     app.output
-        .line(&format!("?  {}", excerpt(&text, COLUMNS - 3)))?;
+        .line(&format!("?  {}", excerpt(&text, LINE_COLUMNS - 3)))?;
     let deadline = app.time.minute(question.deadline);
     let default = match &question.default {
         Some(default) => format!("   \"{}\" at {deadline}", excerpt(default, 40)),
@@ -183,7 +181,7 @@ impl Widths {
                     .filter_map(|task| Some(length(task.seat.as_deref()?))),
                 MAX_SEAT_COLUMNS,
             ),
-            line: COLUMNS,
+            line: LINE_COLUMNS,
         }
     }
 
@@ -211,7 +209,7 @@ impl Widths {
         );
         let used = STATUS_COLUMNS + named.chars().count();
         let room = self.line.saturating_sub(used);
-        let remark = remark(task, room).join(&format!("\n{:1$}", "", COLUMNS - room));
+        let remark = remark(task, room).join(&format!("\n{:1$}", "", LINE_COLUMNS - room));
         format!("{status}{named}{remark}").trim_end().to_owned()
     }
 }
@@ -252,7 +250,7 @@ fn remark(task: &Task, columns: usize) -> Vec<String> {
 /// Formats the beginning of the text behind the reason of a failed task, indented on one line. Returns `None` if there is none.
 pub(super) fn cause_line(task: &Task) -> Option<String> {
     let cause = task.cause.as_deref()?;
-    Some(format!("  {}", excerpt(cause, COLUMNS - 2)))
+    Some(format!("  {}", excerpt(cause, LINE_COLUMNS - 2)))
 }
 
 #[cfg(test)]
@@ -297,7 +295,7 @@ mod tests {
             assert!(!lines.contains('\u{1b}'), "{lines:?}");
             assert!(lines.lines().count() <= MAX_REMARK_LINES, "{lines}");
             for line in lines.lines() {
-                assert!(line.chars().count() <= COLUMNS, "{line}");
+                assert!(line.chars().count() <= LINE_COLUMNS, "{line}");
             }
         }
         let widths = Widths::of(&[task()]);
@@ -317,7 +315,7 @@ mod tests {
             cause_line(&task).unwrap()
         };
         assert_eq!(cause("I may\nnot.\u{1b}[2J"), "  I may not.\\u{1b}[2J");
-        assert_eq!(cause(&"x".repeat(200)).chars().count(), COLUMNS);
+        assert_eq!(cause(&"x".repeat(200)).chars().count(), LINE_COLUMNS);
         assert_eq!(cause_line(&task()), None);
     }
 
@@ -438,7 +436,7 @@ mod tests {
         long.usage.cost = vec![costly.usage.cost[0].clone(); 20];
         let text = head(&long);
         for line in text.lines() {
-            assert!(line.chars().count() <= COLUMNS, "{line}");
+            assert!(line.chars().count() <= LINE_COLUMNS, "{line}");
         }
         assert!(text.ends_with("171/200 turns"), "{text}");
     }
@@ -471,7 +469,7 @@ mod tests {
             let next = next_step(&goal).unwrap();
             assert!(next.contains("matins goal "), "{next}");
             for line in next.lines() {
-                assert!(line.chars().count() <= COLUMNS, "{line}");
+                assert!(line.chars().count() <= LINE_COLUMNS, "{line}");
             }
         }
     }

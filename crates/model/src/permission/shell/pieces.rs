@@ -7,6 +7,7 @@ use std::{borrow::Cow, iter::Peekable, str::CharIndices};
 pub(super) struct Piece<'a> {
     pub(super) text: Cow<'a, str>,
     pub(super) start: Start,
+    is_outline: bool,
 }
 
 impl<'a> Piece<'a> {
@@ -16,14 +17,17 @@ impl<'a> Piece<'a> {
     }
 
     fn new(text: &'a str, start: Start) -> Self {
-        let text = Cow::Borrowed(text);
-        Self { text, start }
+        Self {
+            text: Cow::Borrowed(text),
+            start,
+            is_outline: false,
+        }
     }
 
     /// Returns `false` if the piece goes on with the command of the piece before it. An outline is uncertain, because
     /// the commands of its substitutions are before it.
     pub(super) fn begins_command(&self) -> bool {
-        self.start == Start::Command || matches!(self.text, Cow::Owned(_))
+        self.start == Start::Command || self.is_outline
     }
 }
 
@@ -42,6 +46,7 @@ impl Outline {
         let piece = Piece {
             text: Cow::Owned(self.text),
             start: self.start,
+            is_outline: true,
         };
         self.has_substitution.then_some(piece)
     }

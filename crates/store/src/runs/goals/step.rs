@@ -124,7 +124,9 @@ pub(super) async fn move_goal(
                 TurnEnd::RefusedReport(faults) => note_refusal(goal, task, faults),
                 // The faults of an earlier turn are no cause of this end.
                 TurnEnd::WithoutReport { .. } => {
-                    task.and_then(|task| goal.refusals.remove(&task));
+                    if let Some(task) = task {
+                        goal.refusals.remove(&task);
+                    }
                 }
                 _ => {}
             }
