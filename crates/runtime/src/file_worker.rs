@@ -15,7 +15,7 @@ use futures::future::BoxFuture;
 use model::RunId;
 use tokio::{
     sync::{AcquireError, watch},
-    time::{Instant, sleep},
+    time::{Instant, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 use trigger_folder::{
@@ -32,6 +32,8 @@ use crate::{
 
 /// The most unknown fields of a file that the log names.
 const MAX_LOGGED_FIELDS: usize = 5;
+/// The longest wait of a file for the end of the work on another file of its run.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(1);
 /// The longest wait for the removal of a file after the stop.
 pub(crate) const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -61,6 +63,8 @@ pub(crate) enum FileEnd {
     Later,
     /// The file may still be under way: a program writes to it.
     Incomplete,
+    /// The file must be tried again at once.
+    Again,
     /// The runtime stops before the file's turn could begin.
     Stopped,
 }
@@ -224,9 +228,15 @@ impl FileWorker {
             Ok(RunFile::Kept(FileEnd::Later)),
             Ok(RunFile::Kept(FileEnd::Stopped)),
         );
-        // Two files of one run exist if the server has delivered it again.
+        // Two files of one run exist if the server has delivered it again, or if somebody has copied it.
         let Some(registration) = self.running.register(run) else {
-            return later;
+            // Files that meet are delayed equally, so they would meet at each try, and each minute would remove one.
+            drop(slot);
+            let released = timeout(RELEASE_TIMEOUT, self.running.released(run)).await;
+            return Ok(RunFile::Kept(match released {
+                Ok(()) => FileEnd::Again,
+                Err(_) => FileEnd::Later,
+            }));
         };
         let Some(slot) = slot else {
             return later;

@@ -205,7 +205,7 @@ impl FolderLoop {
             Ok(FileEnd::Removed) => self.files.remove(name),
             Ok(FileEnd::Later) => self.files.delay(name, false, now),
             Ok(FileEnd::Incomplete) => self.files.delay(name, true, now),
-            Ok(FileEnd::Stopped) => self.files.put_back(name),
+            Ok(FileEnd::Again | FileEnd::Stopped) => self.files.put_back(name),
             Err(FileError::Server(error)) => {
                 self.note_absence(id, &error, now);
                 self.files.delay(name, false, now);

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -14,6 +15,8 @@ pub(crate) struct RunningTurns {
     state: Arc<Mutex<State>>,
     /// Notified when a turn begins, so that the presence names it.
     changed: Arc<Notify>,
+    /// Notified when the work on a file ends, so that another file of its run need not wait longer.
+    released: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
@@ -46,6 +49,19 @@ impl RunningTurns {
             turns: self.clone(),
             run,
         })
+    }
+
+    /// Waits until no file of a run is at work.
+    pub(crate) async fn released(&self, run: RunId) {
+        loop {
+            let mut released = pin!(self.released.notified());
+            // A release between the look and the wait must not be missed.
+            released.as_mut().enable();
+            if !self.state().runs.contains(&run) {
+                return;
+            }
+            released.await;
+        }
     }
 
     /// Returns the claimed runs whose turns have not been disturbed.
@@ -95,8 +111,11 @@ impl RunRegistration {
 
 impl Drop for RunRegistration {
     fn drop(&mut self) {
-        let mut state = self.turns.state();
-        state.turns.remove(&self.run);
-        state.runs.remove(&self.run);
+        {
+            let mut state = self.turns.state();
+            state.turns.remove(&self.run);
+            state.runs.remove(&self.run);
+        }
+        self.turns.released.notify_waiters();
     }
 }

@@ -27,6 +27,8 @@ use crate::{
     turn_slots::{TurnSlots, TurnWaits},
 };
 
+#[path = "tests_copied_files.rs"]
+mod copied_files;
 #[path = "tests_hanging_folder.rs"]
 mod hanging_folder;
 
@@ -150,10 +152,10 @@ impl World {
         }
     }
 
-    /// Starts the loop with a number of turns at once.
-    async fn start(&mut self, turns: usize) {
+    /// Returns a worker on the folder, with a number of turns at once.
+    async fn worker(&self, turns: usize) -> FileWorker {
         let id = WorkerId::from_stored("test-1-00000001".into());
-        let worker = FileWorker {
+        FileWorker {
             folder: TriggerFolder::new(&self.folder),
             locks: Arc::new(Locks::acquire(&self.folder, id).await.unwrap()),
             server: Arc::<FakeServer>::clone(&self.server),
@@ -164,7 +166,12 @@ impl World {
             folder_timeout: self.folder_timeout,
             stop: self.stop.clone(),
             requeue: self.requeue.clone(),
-        };
+        }
+    }
+
+    /// Starts the loop with a number of turns at once.
+    async fn start(&mut self, turns: usize) {
+        let worker = self.worker(turns).await;
         let watcher = FolderWatcher::new(&self.folder);
         self.running = Some(tokio::spawn(FolderLoop::new(worker).run(watcher)));
     }
@@ -339,28 +346,6 @@ async fn turns_begin_in_order_of_names_up_to_limit() {
     world.server.ends.add_permits(2);
     world.wait_until_listed(&[]).await;
     world.stopped().await;
-}
-
-#[tokio::test]
-async fn second_file_of_run_begins_no_second_turn() {
-    let mut world = World::new();
-    world.start(4).await;
-    let first = world.deliver(1);
-    assert_eq!(world.call().await, Call::Claim(run(1)));
-    assert_eq!(world.call().await, Call::Turn(run(1)));
-    write(&world.folder, "copy.json", &content(run(1)));
-    // The loop has seen the copy when it has taken a file that came later.
-    let over = || vec![Ok(ClaimOutcome::Over)];
-    world.server.claims.lock().unwrap().insert(run(2), over());
-    world.deliver(2);
-    assert_eq!(world.call().await, Call::Claim(run(2)));
-    world.wait_until_listed(&[&first, "copy.json"]).await;
-    world.server.claims.lock().unwrap().insert(run(1), over());
-    world.server.ends.add_permits(1);
-    world.wait_until_listed(&[]).await;
-    assert_eq!(world.call().await, Call::Claim(run(1)));
-    world.stopped().await;
-    assert_eq!(world.server.most_turns.load(Ordering::SeqCst), 1);
 }
 
 #[tokio::test]
