@@ -16,6 +16,7 @@ use crate::invalid_policy::InvalidPolicy;
 pub use account::{Account, Accounts, BudgetPeriods, Owner, ReachedLimit, UsageTotals};
 pub use limit::{
     Amount, InvalidLimit, Limit, MAX_LIMIT_MINUTES, MAX_LIMIT_TOKENS, MAX_LIMIT_TURNS, Period,
+    similar_unit,
 };
 pub use meter::{Meter, RunUsage, UsageReport};
 pub use money::{InvalidMoney, Money};

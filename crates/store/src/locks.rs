@@ -21,11 +21,11 @@
 //! - A statement that changes several run rows locks them in the order in which it finds them. The seats of these runs
 //!   are locked before, so only the writes of their own workers meet them.
 //!
-//! All locks but those of endpoints leave the key of the row free (`for no key update`), because the insert of a row
-//! locks the keys of all rows to which it refers, in no order of ours: the insert of a row of the transcript, for
-//! example, locks the keys of the run, the seat and the session. A transition never changes a key. The deletion of a
-//! session locks the session row before the rows that go with it, so that it waits for such inserts while it holds no
-//! lock that they need.
+//! All locks but those of endpoints that may be deleted and of agents that are removed leave the key of the row free
+//! (`for no key update`), because the insert of a row locks the keys of all rows to which it refers, in no order of
+//! ours: the insert of a row of the transcript, for example, locks the keys of the run, the seat and the session. A
+//! transition never changes a key. The deletion of a session locks the session row before the rows that go with it, so
+//! that it waits for such inserts while it holds no lock that they need.
 //!
 //! A transition that inserts, ends, defers or promotes a run must hold the lock of the run's seat. The statement that
 //! takes numbers of a session's log (`sessions/next_seq`) locks the session. A transition that reads the session's

@@ -145,8 +145,8 @@ impl fmt::Display for InvalidLimit {
     }
 }
 
-/// Returns the unit that was probably meant.
-fn similar_unit(unit: &str) -> Option<&'static str> {
+/// Returns the unit of a budget that somebody probably meant: `tokens`, `turns`, `minutes` or a currency.
+pub fn similar_unit(unit: &str) -> Option<&'static str> {
     let unit = unit.to_lowercase();
     let known = SIMILAR_UNITS
         .iter()

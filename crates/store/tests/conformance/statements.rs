@@ -186,6 +186,22 @@ async fn no_statement_reads_all_runs_or_seats() {
     }
 }
 
+/// The insert of a row locks the keys of all rows to which it refers, in no order of ours, so a lock with the key would
+/// deadlock with it.
+#[test]
+fn locks_leave_keys_free_except_where_new_references_must_wait() {
+    let with_key: BTreeSet<String> = texts()
+        .into_iter()
+        .filter(|(_, text)| text.contains("for update"))
+        .map(|(name, _)| name)
+        .collect();
+    let expected = [
+        "postgres/endpoints/lock",
+        "postgres/harnesses/lock_to_remove",
+    ];
+    assert_eq!(with_key, expected.map(str::to_owned).into());
+}
+
 /// Returns the names of the statements that take many keys at once. The name is the first text of such a call.
 fn statements_by_keys() -> BTreeSet<String> {
     let mut folders = vec![store_folder().join("src")];

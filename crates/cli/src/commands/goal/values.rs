@@ -4,7 +4,11 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use api_types::GoalBudgetRequest;
 use jiff::civil::{DateTime, Time};
-use model::{Timestamp, budget::Money, schedule::Period};
+use model::{
+    Timestamp,
+    budget::{InvalidMoney, Money, similar_unit},
+    schedule::Period,
+};
 
 use crate::{
     error::{CliError, Exit},
@@ -38,17 +42,31 @@ impl FromStr for BudgetArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let expected = || {
-            "accepted are a cost such as `6 USD` and a number of tokens such as `200000 tokens`"
-                .to_owned()
+        let expected = |hint: &str| {
+            format!(
+                "accepted are a cost in a currency of ISO 4217 such as `6 USD` and a number of tokens such as \
+                 `200000 tokens`{hint}"
+            )
         };
-        let (amount, unit) = text.trim().split_once(' ').ok_or_else(expected)?;
-        let unit = unit.trim();
-        if unit == "tokens" {
-            return amount.parse().map(Self::Tokens).map_err(|_| expected());
+        if text.contains('/') {
+            return Err(expected("; a goal has one budget, without a period"));
         }
-        let money = Money::parse(amount, unit).map_err(|error| error.to_string())?;
-        Ok(Self::Cost(money.with_upper_case_code()))
+        let (amount, unit) = text.trim().split_once(' ').ok_or_else(|| expected(""))?;
+        let unit = unit.trim();
+        if matches!(&*unit.to_lowercase(), "token" | "tokens") {
+            return amount.parse().map(Self::Tokens).map_err(|_| expected(""));
+        }
+        let cost = Money::parse(amount, unit).map(Money::with_upper_case_code);
+        match cost {
+            Ok(cost) if cost.has_known_currency() => Ok(Self::Cost(cost)),
+            Err(error @ InvalidMoney::Amount(_)) => Err(error.to_string()),
+            Ok(_) | Err(InvalidMoney::Currency(_)) => Err(expected(&match similar_unit(unit) {
+                Some("turns") => "; `--limit turns=NUMBER` limits the turns".to_owned(),
+                Some("minutes") => "; `--until` limits the time".to_owned(),
+                Some(similar) => format!("; did you mean `{similar}`?"),
+                None => String::new(),
+            })),
+        }
     }
 }
 
@@ -237,9 +255,20 @@ mod tests {
             cost("6 usd"),
             Ok(BudgetArg::Cost(Money::parse("6", "USD").unwrap()))
         );
-        assert_eq!(cost("200000 tokens"), Ok(BudgetArg::Tokens(200_000)));
-        for text in ["6", "six USD", "-1 tokens", ""] {
-            assert!(cost(text).is_err(), "{text}");
+        assert_eq!(cost("200000 TOKENS"), Ok(BudgetArg::Tokens(200_000)));
+        for (text, expected) in [
+            ("6", "such as `6 USD`"),
+            ("", "such as `6 USD`"),
+            ("six USD", "invalid amount `six`"),
+            ("-1 tokens", "`200000 tokens`"),
+            ("5000 tokns", "did you mean `tokens`?"),
+            ("5 turns", "`--limit turns=NUMBER` limits the turns"),
+            ("90 minutes", "`--until` limits the time"),
+            ("20 XYZ", "a currency of ISO 4217"),
+            ("20 USD/month", "without a period"),
+        ] {
+            let error = cost(text).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
         }
         let both = vec![cost("6 USD").unwrap(), cost("9 tokens").unwrap()];
         let both = budget(both).unwrap().unwrap();

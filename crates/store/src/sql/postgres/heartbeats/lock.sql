@@ -5,4 +5,4 @@ select run_id
 from run_heartbeats
 where run_id in (select id from item)
 order by run_id
-for update
+for no key update

@@ -16,4 +16,4 @@ where next_fire_at is not null and kind = 'cron' and spec ->> 'zone' <> 'UTC'
   )
 order by coalesce(case when zone_rules_for = next_scheduled_for then zone_rules end, ''), next_fire_at
 limit $3
-for update skip locked
+for no key update skip locked
