@@ -399,6 +399,8 @@ fn fault_of_limits_checks_and_seats_has_its_location() {
     assert_eq!(
         problems("name = \"x\"\nseats = [{ role = \"planner\" }]"),
         [
+            "team.toml:2:1: invalid `seats`: no seat can work on tasks; accepted is at least one more role, such as \
+             `worker`",
             "team.toml:2:10: invalid `seats[0].entry = false`: no seat is the entry; accepted is true for `planner`"
         ]
     );

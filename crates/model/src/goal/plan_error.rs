@@ -29,6 +29,11 @@ pub enum PlanError {
         /// The accepted roles.
         accepted: String,
     },
+    /// The team has no role beside the planner. Such teams are refused by now, but goals of earlier versions have them.
+    #[error(
+        "no seat can do `{0}`, because the team has a planner alone; start another goal with a team that has one more role, such as `worker`"
+    )]
+    NoRole(String),
     /// A key in a list names no task.
     #[error("`{field}` of `{key}` names `{}`, which is no task{}", .named.escape_debug(), hint(.nearest.as_deref()))]
     UnknownKey {
@@ -155,6 +160,7 @@ impl PlanError {
             Self::Key(key)
             | Self::RepeatedKey(key)
             | Self::NoJudge(key)
+            | Self::NoRole(key)
             | Self::UsedKey { key, .. }
             | Self::Role { key, .. }
             | Self::UnknownKey { key, .. }

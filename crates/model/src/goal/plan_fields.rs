@@ -64,6 +64,9 @@ pub(super) fn own_faults(task: &NewTask) -> Vec<PlanError> {
 fn role_fault(graph: &Graph, task: &NewTask) -> Option<PlanError> {
     let roles = graph.team.roles.iter().map(|role| role.name.as_str());
     let accepted: Vec<_> = roles.filter(|role| *role != PLANNER).collect();
+    if accepted.is_empty() {
+        return Some(PlanError::NoRole(task.key.clone()));
+    }
     let is_accepted = accepted.contains(&task.role.as_str());
     (!is_accepted).then(|| PlanError::Role {
         key: task.key.clone(),

@@ -63,6 +63,10 @@ fn role_without_seat_is_refused_with_accepted_ones() {
     assert_eq!(fault, "`role` of `a` is `coder`; use worker or judge");
     let fault = faults(&planning(), vec![NewTask::new("a", PLANNER)]);
     assert!(fault.contains("use worker or judge"), "{fault}");
+    let mut alone = team(0, None);
+    alone.roles.pop();
+    let fault = faults(&Game::new(alone), vec![work("a", &[])]);
+    assert!(fault.starts_with("no seat can do `a`"), "{fault}");
 }
 
 #[test]

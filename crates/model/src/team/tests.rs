@@ -215,6 +215,19 @@ fn team_without_planner_or_entry_is_refused() {
 }
 
 #[test]
+fn team_without_role_that_works_is_refused() {
+    let expected = "invalid `seats`: no seat can work on tasks; accepted is at least one more role, such as `worker`";
+    assert_eq!(faults(|team| team.seats.truncate(1)), [expected]);
+    assert_eq!(faults(|team| drop(team.seats.remove(1))), [expected]);
+    assert_eq!(
+        faults(|team| team.seats[1].role = "researcher".into()),
+        [""; 0]
+    );
+    let found = faults(|team| drop(team.seats.drain(..2)));
+    assert_eq!(found.len(), 2, "{found:?}");
+}
+
+#[test]
 fn second_or_other_entry_is_refused() {
     assert_eq!(
         faults(|team| team.seats[1].is_entry = true),

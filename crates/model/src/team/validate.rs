@@ -7,7 +7,7 @@ use super::{
     names::{ACCEPTED_NAMES, ACCEPTED_ROLES, is_role},
 };
 use crate::{
-    goal::{JUDGE, MAX_SEATS, PLANNER, SEATS_PER_ROLE, normalize_path},
+    goal::{JUDGE, MAX_SEATS, PLANNER, SEATS_PER_ROLE, WORKER, normalize_path},
     limits::{INSTRUCTIONS_BYTES, NAME_BYTES, SEAT_NAME_CHARS},
     seat::is_plain_name,
 };
@@ -153,6 +153,14 @@ impl TeamDefinition {
                 faults.value(field, "false", reason);
             }
             Some(_) => {}
+        }
+        // The planner takes no task of its plans, and a judge reviews the work of others.
+        let can_work = |seat: &SeatDefinition| !matches!(seat.role.as_str(), PLANNER | JUDGE);
+        if !self.seats.iter().any(can_work) {
+            let reason = format!(
+                "no seat can work on tasks; accepted is at least one more role, such as `{WORKER}`"
+            );
+            faults.list(TeamField::Seats, reason);
         }
         // A role such as `worker-1` can have the name of a seat of another role.
         let mut names = BTreeMap::new();

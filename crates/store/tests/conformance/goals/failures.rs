@@ -258,6 +258,13 @@ pub(crate) async fn team_that_cannot_work_makes_nothing(db: &TestStore) {
     assert!(refused.to_string().contains("`seats[1].role"), "{refused}");
     let missing = stage.store.session(stage.scope(), new.session).await;
     assert!(matches!(missing, Err(Error::NotFound { .. })));
+    // So is a team in which no seat can work.
+    let mut alone = team(1, None);
+    alone.seats.pop();
+    let new = stage.new_goal(alone);
+    let refused = stage.store.create_goal(stage.tenant, &new, stage.now());
+    let refused = refused.await.unwrap_err();
+    assert!(refused.to_string().contains("`worker`"), "{refused}");
     // A seat without an agent is refused, too.
     let mut new = stage.new_goal(team(1, None));
     new.agents.pop();
