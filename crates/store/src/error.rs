@@ -1,7 +1,7 @@
 //! The errors of the store. Each message states a fact, or the operation that was not possible. The cause of an error
 //! is its source.
 
-use model::{access::OutlivesMaker, lifecycle::InvalidTransition, schedule};
+use model::{access::OutlivesMaker, goal::Refusal, lifecycle::InvalidTransition, schedule};
 
 use crate::database;
 
@@ -64,7 +64,7 @@ pub enum Error {
     },
     /// The goal does not accept the move.
     #[error(transparent)]
-    Goal(#[from] model::goal::Refusal),
+    Goal(#[from] Refusal),
     /// The team cannot work on a goal.
     #[error(transparent)]
     Team(#[from] model::goal::TeamError),
@@ -269,6 +269,7 @@ impl Error {
                 "use a server with a later version of Matins (`matins instance list` shows the versions); this server \
                  can still pause or delete an automation",
             ),
+            Self::Goal(Refusal::Draft) => Some("`matins goal resume GOAL` starts it"),
             Self::BatchFailed(error) => error.hint(),
             _ => None,
         }

@@ -30,7 +30,7 @@ use crate::{
     runs::{
         admit::{defer_run, promote_on_seat},
         cancel::{RunSelection, cancel_runs_of_session},
-        close_goal,
+        close_goal, start_draft,
     },
     session_log::{self, SessionLogWriter},
     store::Store,
@@ -157,8 +157,8 @@ impl Store {
     }
 
     /// Applies an event to the status of a session, and returns the new status. Pausing lets running turns continue
-    /// and defers the queued runs. Resuming and enabling promote the waiting runs. Closing cancels the waiting runs
-    /// and lets running turns end.
+    /// and defers the queued runs. Resuming and enabling promote the waiting runs, and enabling starts a goal that is a
+    /// draft. Closing cancels the waiting runs and lets running turns end.
     ///
     /// # Errors
     ///
@@ -217,6 +217,9 @@ impl Store {
                 // 3. Start, defer or cancel the runs.
                 match state.admission() {
                     Admission::Start => {
+                        if event == SessionEvent::Enable {
+                            start_draft(self, tx, id, now).await?;
+                        }
                         for seat in &seats {
                             promote_on_seat(tx, *seat, now).await?;
                         }

@@ -274,6 +274,12 @@ fn draft_starts_by_resume() {
     assert_eq!(world.json(&["task", "list", &id])["tasks"], json!([]));
     let followed = world.run(&["goal", "show", &id, "--follow"]);
     assert_eq!(followed.code, 4, "{followed:#?}");
+    let refused = world.run(&["goal", "replan", &id]);
+    assert_eq!(refused.code, 4, "{refused:#?}");
+    assert!(refused.stderr.contains("goal resume"), "{refused:#?}");
+    let sent = world.run(&["goal", "message", &id, "hello"]);
+    let said = format!("{}{}", sent.stdout, sent.stderr);
+    assert!(said.contains("its session is draft"), "{sent:#?}");
     world.run(&["goal", "resume", &id]).expect_success();
     let tasks = world.json(&["task", "list", &id]);
     assert_eq!(tasks["tasks"][0]["kind"], "plan");

@@ -415,6 +415,9 @@ pub enum Refusal {
         /// The move.
         event: GoalEvent,
     },
+    /// A draft gets its first plan by its start.
+    #[error("the goal is a draft, so it cannot replan; its start requests the first plan")]
+    Draft,
     /// There is no such task.
     #[error("`task` {0} is unknown; tasks 0 to {1} are accepted")]
     UnknownTask(TaskNo, usize),

@@ -86,6 +86,7 @@ pub(crate) use messages::{
 };
 pub(crate) use moves::{
     comment_on_move_of_task_commits_with_it, each_move_of_goal_is_in_its_log_once,
+    inputs_to_draft_goal_wait_for_its_start,
 };
 pub(crate) use notifications::{
     goal_and_question_of_later_version_do_not_stop_notifications,
@@ -185,7 +186,7 @@ behaviours! {
             comment_on_move_of_task_commits_with_it, pause_and_end_of_goal_are_delivered_once_to_each_endpoint,
             stuck_goal_is_delivered_as_stuck_and_later_as_failed, question_is_delivered_once_with_its_goal,
             goal_and_question_of_later_version_do_not_stop_notifications, plan_that_fails_names_its_cause,
-            work_that_fails_names_its_cause,
+            work_that_fails_names_its_cause, inputs_to_draft_goal_wait_for_its_start,
         ]
     }
     sqlite {}

@@ -104,7 +104,8 @@ impl Store {
                         session_type: SessionType::Regular,
                         key: new.key.clone(),
                         title: new.title.clone(),
-                        draft: false,
+                        // Until the goal starts, its session holds back the inputs of people and of automations.
+                        draft: new.draft,
                         channel: None,
                         cwd: new.cwd.clone(),
                         placed_on: new.placed_on,

@@ -176,7 +176,13 @@ async fn events_of(
         GoalChange::Pause => Event::Pause,
         GoalChange::Resume => Event::Resume,
         GoalChange::Cancel => Event::Cancel,
-        GoalChange::Replan => Event::Replan,
+        GoalChange::Replan => {
+            // The start of a draft requests its first plan by itself.
+            if locked(tx, session).await?.graph.goal() == GoalState::Draft {
+                return Err(Error::Goal(Refusal::Draft));
+            }
+            Event::Replan
+        }
         GoalChange::Edit(text) => {
             lock_goal(tx, session).await?;
             let text = text.as_str();

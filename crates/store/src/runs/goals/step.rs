@@ -7,11 +7,12 @@ use std::{
 
 use model::{
     SeatId, SessionId, Timestamp,
-    event::Change,
+    event::{Change, SessionChange},
     goal::{
         Activity, Effect, Event, GoalState, Graph, Input, MessageDelay, SeatNo, Task, TaskNo,
         TurnEnd,
     },
+    session::SessionStatus,
 };
 
 use super::{
@@ -79,6 +80,25 @@ pub(crate) async fn close_goal(
     }
     let mut log = SessionLogWriter::default();
     move_goal(store, tx, &mut log, &mut goal, vec![Event::Cancel], now).await?;
+    log.write(tx, now).await
+}
+
+/// Starts the goal of a session that a person has just enabled, if it is a draft. The caller must hold the locks of all seats of
+/// the session.
+pub(crate) async fn start_draft(
+    store: &Store,
+    tx: &mut Tx,
+    session: SessionId,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let Some(mut goal) = read_goal(tx, session).await? else {
+        return Ok(());
+    };
+    if goal.graph.goal() != GoalState::Draft {
+        return Ok(());
+    }
+    let mut log = SessionLogWriter::default();
+    move_goal(store, tx, &mut log, &mut goal, vec![Event::Start], now).await?;
     log.write(tx, now).await
 }
 
@@ -174,11 +194,9 @@ pub(super) async fn move_goal(
             }
         }
     }
-    // The hours of the team count from the start, because a draft may wait longer than they last.
     let state = goal.graph.goal();
     if state_before == GoalState::Draft && state != GoalState::Draft && !state.is_over() {
-        let hours = u64::from(goal.definition.limits.hours);
-        goal.until = goal.until.or(Some(now + Duration::from_hours(hours)));
+        leave_draft(tx, log, goal, &mut found.freed, now).await?;
     }
     // 2. Write the tasks and the goal, and log the move of the goal. This is its only place, so that each move has one event.
     write_goal(store, tx, log, goal, &tasks_before, &found.texts, now).await?;
@@ -203,6 +221,52 @@ pub(super) async fn move_goal(
         stop::close_session(tx, log, goal, now).await?;
     }
     Ok(found.delayed)
+}
+
+/// Sets the time of a draft that starts, and enables its session. Adds its seats to `freed`, because their inputs waited for
+/// the start.
+async fn leave_draft(
+    tx: &mut Tx,
+    log: &mut SessionLogWriter,
+    goal: &mut Goal,
+    freed: &mut BTreeSet<SeatId>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    // The hours of the team count from the start, because a draft may wait longer than they last.
+    let hours = u64::from(goal.definition.limits.hours);
+    goal.until = goal.until.or(Some(now + Duration::from_hours(hours)));
+    // Drafts of earlier versions have an active session.
+    if goal.session_status != SessionStatus::Draft {
+        return Ok(());
+    }
+    let (session_id, before) = (goal.session, goal.session_status);
+    let state = SessionStatus::Active;
+    let moved = tx
+        .execute(
+            sql!("sessions/set_state"),
+            params![
+                session_id,
+                before.as_str(),
+                state.as_str(),
+                None::<&str>,
+                None::<Timestamp>,
+                now
+            ],
+        )
+        .await?;
+    if moved == 0 {
+        return Err(Error::LostRace {
+            what: "the session of the goal",
+        });
+    }
+    goal.session_status = state;
+    let change = SessionChange::Moved {
+        state,
+        reason: None,
+    };
+    log.add_change(session_id, Change::Session { session_id, change });
+    freed.extend(goal.seats.iter().copied());
+    Ok(())
 }
 
 /// Cancels the turn on a seat. Returns `true` if it is over at once, because it has no run yet, or no worker has its run.

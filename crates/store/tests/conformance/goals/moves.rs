@@ -5,8 +5,9 @@ use model::{
     event::Change,
     goal::{
         GoalState::{self, Active, Cancelled, Done},
-        PauseReason, Reviews,
+        PauseReason, Refusal, Reviews,
     },
+    run::RunStatus,
     session::SessionEvent,
 };
 use store::{Error, GoalChange, Scope, params};
@@ -78,6 +79,45 @@ pub(crate) async fn each_move_of_goal_is_in_its_log_once(db: &TestStore) {
     );
     closed.await.unwrap();
     assert_eq!(stage.logged_states(session).await, [Active, Cancelled]);
+}
+
+pub(crate) async fn inputs_to_draft_goal_wait_for_its_start(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let draft = async || {
+        let mut new = stage.new_goal(team(1, None));
+        new.draft = true;
+        let created = stage.store.create_goal(stage.tenant, &new, stage.now());
+        let session = created.await.unwrap();
+        let message = stage.send_message(session, "hello").await;
+        assert_eq!(message.status, RunStatus::Deferred);
+        (session, message.run_id)
+    };
+    // 1. Nothing starts, and no plan can be requested.
+    let (session, message) = draft().await;
+    stage.assert_nothing_promotable().await;
+    assert!(stage.claim().await.is_none());
+    let replan = stage.change(session, GoalChange::Replan).await;
+    assert!(
+        matches!(replan, Err(Error::Goal(Refusal::Draft))),
+        "{replan:?}"
+    );
+    // 2. With the start the message comes first, and then the plan.
+    let started = stage.change(session, GoalChange::Start).await;
+    assert_eq!(started.unwrap(), Active);
+    let planner = stage.turn(db, session, "planner").await;
+    assert_eq!(planner.run, message);
+    stage.succeed(planner.run).await;
+    stage.plan(db, session, &[work("a", &[])]).await;
+    assert!(stage.open_run(db, session, "worker-1").await.is_some());
+    // 3. A person who enables the session starts the goal.
+    let (session, message) = draft().await;
+    stage.move_on(session, SessionEvent::Enable).await;
+    assert_eq!(stage.status(message).await, RunStatus::Queued);
+    assert_eq!(stage.logged_states(session).await, [Active]);
+    // 4. A cancelled draft leaves no message behind.
+    let (session, message) = draft().await;
+    stage.change(session, GoalChange::Cancel).await.unwrap();
+    assert_eq!(stage.status(message).await, RunStatus::Cancelled);
 }
 
 pub(crate) async fn comment_on_move_of_task_commits_with_it(db: &TestStore) {
