@@ -167,6 +167,9 @@ pub enum Error {
         /// The state of the goal.
         state: GoalState,
     },
+    /// Another goal or session has the key.
+    #[error("the key {} is that of another goal or session", quoted(.0))]
+    KeyTaken(String),
     /// The process of an agent could not be started.
     #[error("cannot start the agent `{agent}`")]
     Probe {
@@ -285,6 +288,7 @@ impl Error {
             | Self::OtherNumberOfRuns { .. }
             | Self::SessionClosed { .. }
             | Self::GoalEnded { .. }
+            | Self::KeyTaken(_)
             | Self::NotAllowed { .. }
             | Self::NoContent { .. }
             | Self::ContentOnOtherInstance { .. }
@@ -345,6 +349,7 @@ impl Error {
             Self::Invalid { field, .. } => Some(field),
             Self::Missing { field, .. } => Some(field),
             Self::Url { .. } => Some("url"),
+            Self::KeyTaken(_) => Some("key"),
             Self::Team(_) => Some("team_file.text"),
             Self::Content(artifacts::Error::Path { .. } | artifacts::Error::TooLarge { .. }) => {
                 Some("path")
@@ -394,6 +399,7 @@ impl Error {
             Self::GoalEnded { goal, .. } => {
                 Some(format!("`matins goal report {goal}` prints its report"))
             }
+            Self::KeyTaken(_) => Some("choose another `--key`".into()),
             Self::Probe { agent, install, .. } => Some(match install {
                 Some(install) => {
                     format!("install it with {install}, then run `matins agent check {agent}`")

@@ -27,7 +27,11 @@ pub(crate) async fn goal_is_started_once_and_listed_by_state(world: &World) {
     assert_eq!(done["items"], json!([]));
     world.get("/goals?state=over").await.problem(400);
     // The same key names another goal.
-    world.post("/goals", goal.clone()).await.problem(409);
+    let detail = world.post("/goals", goal.clone()).await.problem(409);
+    assert!(
+        detail.contains("is that of another goal or session"),
+        "{detail}"
+    );
 }
 
 pub(crate) async fn invalid_goal_is_refused_with_its_field(world: &World) {
@@ -39,7 +43,11 @@ pub(crate) async fn invalid_goal_is_refused_with_its_field(world: &World) {
     let cases = [
         (json!({ "goal": " " }), 422, "goal"),
         (json!({ "goal": "x".repeat(32 * 1024 + 1) }), 422, "32768"),
-        (json!({ "agent": "nobody" }), 404, "nobody"),
+        (
+            json!({ "agent": "nobody" }),
+            422,
+            "invalid agent `nobody`: there is no such agent; accepted are ",
+        ),
         (
             json!({ "team": "reserach" }),
             422,

@@ -65,7 +65,11 @@ fn goal_start_refuses_bad_input_and_makes_nothing() {
             2,
             "agent.toml:9:1: invalid `seats[1].agent = \"nobody\"`: there is no such agent; accepted are claude, codex",
         ),
-        (&["--agent", "nobody"], 3, "agent `nobody` not found"),
+        (
+            &["--agent", "nobody"],
+            2,
+            "invalid agent `nobody`: there is no such agent; accepted are claude, codex",
+        ),
         (
             &["--team", "demo", "--agent", "codex"],
             2,
@@ -155,6 +159,14 @@ fn goal_is_started_with_limits_and_listed() {
     );
     assert_fits(&started.stdout);
 
+    let again = world.run(&start);
+    assert_eq!(again.code, 4, "{again:#?}");
+    for says in [
+        "the key `spring` is that of another goal or session",
+        "choose another `--key`",
+    ] {
+        assert!(again.stderr.contains(says), "{says}: {again:#?}");
+    }
     let goal = world.json(&["goal", "show", "spring"]);
     assert_eq!(goal["state"], "active");
     assert_eq!(goal["team"], "research");

@@ -95,6 +95,7 @@ impl Service {
         match self.store.create_goal(self.tenant, &new, now).await {
             // A concurrent copy of this request has started the goal.
             Ok(_) | Err(store::Error::AlreadyCreated { .. }) => {}
+            Err(store::Error::NameTaken { name, .. }) => return Err(Error::KeyTaken(name)),
             Err(error) => return Err(error.into()),
         }
         self.goal(&id.to_string()).await
@@ -123,10 +124,7 @@ impl Service {
         self.check_agents_of_file(request).await?;
         let is_needed = team.seats.iter().any(|seat| seat.agent.is_none());
         let default = match &request.agent {
-            Some(given) => {
-                let agent = self.find_agent(given).await;
-                Some(agent.map_err(|error| error.at_field("agent"))?)
-            }
+            Some(given) => Some(self.given_agent(given).await?),
             None if is_needed => Some(self.only_agent().await?),
             None => None,
         };
@@ -159,6 +157,18 @@ impl Service {
             return Err(Error::invalid("agent", given, problem));
         }
         Ok(agents)
+    }
+
+    /// Returns the agent that a request names.
+    async fn given_agent(&self, given: &str) -> Result<Agent, Error> {
+        match self.find_agent(given).await {
+            Err(Error::NotFound { .. }) => {
+                let agents = self.store.agents(self.scope()).await?;
+                let problem = format!("there is no such agent; {}", accepted_agents(&agents));
+                Err(Error::invalid("agent", given, problem))
+            }
+            found => found.map_err(|error| error.at_field("agent")),
+        }
     }
 
     /// Checks that each agent that a team file names exists.
