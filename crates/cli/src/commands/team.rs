@@ -10,6 +10,7 @@ use config::team::{
 use model::{
     nearest::nearest,
     team::{CHECK_TIMEOUT_SECONDS, LIMIT_FIELDS, SeatDefinition, TeamDefinition},
+    tools::AgentCron,
 };
 use serde_json::{Map, Value, json};
 
@@ -24,6 +25,9 @@ use crate::{
 /// The highest widths of the names of seats, and of those of roles and agents. The other columns take 33 of a line.
 const SEAT_COLUMNS: usize = 17;
 const NAME_COLUMNS: usize = 15;
+
+/// The indent of the settings of a role.
+const INDENT: &str = "  ";
 
 /// Show and check teams: the seats, the limits and the checks of a goal
 #[derive(Debug, clap::Args)]
@@ -209,12 +213,42 @@ fn team_text(team: &TeamDefinition) -> String {
     lines.push(String::new());
     lines.push(text_table(["LIMIT", "VALUE", "ABOUT"], limits));
     for seat in &team.seats {
+        let settings = settings_lines(seat);
+        if settings.is_empty() && seat.instructions.is_none() {
+            continue;
+        }
+        lines.push(format!("\n{}:", seat.role));
+        lines.extend(settings);
         if let Some(instructions) = &seat.instructions {
-            lines.push(format!("\n{}:", seat.role));
             lines.extend(wrapped(&clean(instructions), LINE_COLUMNS));
         }
     }
     lines.join("\n")
+}
+
+/// Returns the settings of a role that the table of the seats does not have, in the notation of a file.
+fn settings_lines(seat: &SeatDefinition) -> Vec<String> {
+    let quoted = |text: &str| format!("\"{}\"", one_line(text));
+    let mut settings = Vec::new();
+    if let Some(mode) = &seat.mode {
+        settings.push(format!("mode = {}", quoted(mode)));
+    }
+    if let Some(writes) = &seat.writes {
+        let paths: Vec<_> = writes.iter().map(|path| quoted(path)).collect();
+        settings.push(format!("writes = [{}]", paths.join(", ")));
+    }
+    if seat.cron != AgentCron::Deny {
+        settings.push(format!("cron = {}", quoted(seat.cron.as_str())));
+    }
+    if let Some(reviews) = seat.reviews {
+        settings.push(format!("reviews = {}", quoted(reviews.as_str())));
+    }
+    if seat.accept_answers {
+        settings.push("accept_answers = true".to_owned());
+    }
+    let lines = settings.iter();
+    let lines = lines.flat_map(|setting| wrapped(setting, LINE_COLUMNS - INDENT.len()));
+    lines.map(|line| format!("{INDENT}{line}")).collect()
 }
 
 fn team_json(team: &TeamDefinition) -> Value {
@@ -259,12 +293,15 @@ fn team_json(team: &TeamDefinition) -> Value {
 
 fn check(file: &str, output: Output) -> Result<Exit, CliError> {
     let mut names_agents = false;
-    let problems = match LoadedTeam::read(file)?.definition {
+    let (problems, more) = match LoadedTeam::read(file)?.definition {
         Ok(team) => {
             names_agents = team.seats.iter().any(|seat| seat.agent.is_some());
-            Vec::new()
+            (Vec::new(), None)
         }
-        Err(error) => error.problems,
+        Err(error) => {
+            let more = error.more_problems();
+            (error.problems, more)
+        }
     };
     let exit = if problems.is_empty() {
         Exit::Done
@@ -285,6 +322,9 @@ fn check(file: &str, output: Output) -> Result<Exit, CliError> {
     }
     for problem in &problems {
         output.line(&clean(&problem.to_string()))?;
+    }
+    if let Some(more) = more {
+        output.aside(&format!("{more}."));
     }
     Ok(exit)
 }

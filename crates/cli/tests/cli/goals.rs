@@ -268,6 +268,25 @@ fn goal_is_paused_changed_and_cancelled() {
 }
 
 #[test]
+fn goal_from_stdin_has_no_line_break_at_its_end() {
+    let world = TestInstallation::new();
+    let start = ["goal", "start", "-", "--agent", "demo", "--draft", "--json"];
+    for (text, expected) in [
+        (
+            "Draft it.\n\nPublish nothing.\n",
+            "Draft it.\n\nPublish nothing.",
+        ),
+        ("Draft it.\r\n", "Draft it."),
+        ("Draft it.\n\n", "Draft it.\n"),
+        ("Draft it.", "Draft it."),
+    ] {
+        let started = world.run_with_stdin(&start, text);
+        let made: Value = serde_json::from_str(&started.stdout).unwrap();
+        assert_eq!(made["goal"], expected);
+    }
+}
+
+#[test]
 fn draft_starts_by_resume() {
     let world = TestInstallation::new();
     let start = ["goal", "start", "Draft it.", "--agent", "demo", "--draft"];

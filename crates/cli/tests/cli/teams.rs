@@ -38,7 +38,7 @@ fn teams_fit_into_80_columns() {
     let path = world.path().join("long.toml");
     let (long, words) = ("x".repeat(200), "word ".repeat(100));
     let team = format!(
-        "{VALID}agent = \"{long}\"\ninstructions = \"{words}\"\n\n[checks]\ntests = \"echo {words}\"\n"
+        "{VALID}agent = \"{long}\"\ninstructions = \"{words}\"\nmode = \"{long}\"\nwrites = [\"{long}\", \"src\"]\n\n[checks]\ntests = \"echo {words}\"\n"
     );
     fs::write(&path, team).unwrap();
     for args in [
@@ -117,6 +117,41 @@ fn team_check_reports_each_problem_with_its_location() {
     let shown = world.run(&["team", "show", path]);
     assert_eq!(shown.code, 2);
     assert!(shown.stderr.contains(&expected), "{}", shown.stderr);
+}
+
+#[test]
+fn team_check_says_how_many_problems_it_does_not_print() {
+    let world = TestInstallation::new();
+    let path = world.path().join("team.toml");
+    let keys: String = (0..30).map(|key| format!("key{key} = 1\n")).collect();
+    fs::write(&path, format!("{VALID}{keys}")).unwrap();
+    let checked = world.run(&["team", "check", path.to_str().unwrap()]);
+    assert_eq!(checked.code, 2);
+    assert_eq!(checked.stdout.lines().count(), 20);
+    let more = "10 more problems are not listed.";
+    assert!(checked.stderr.contains(more), "{checked:#?}");
+}
+
+#[test]
+fn team_show_prints_what_each_role_sets() {
+    let world = TestInstallation::new();
+    let path = world.path().join("own.toml");
+    let set =
+        "mode = \"plan\"\nwrites = [\"src\", \"docs/a\"]\ncron = \"ask\"\naccept_answers = true\n";
+    let judge = "\n[[seats]]\nrole = \"judge\"\nreviews = \"all\"\n";
+    fs::write(&path, format!("{VALID}{set}{judge}")).unwrap();
+    let shown = world
+        .run(&["team", "show", path.to_str().unwrap()])
+        .expect_success();
+    let expected = "worker:\n  mode = \"plan\"\n  writes = [\"src\", \"docs/a\"]\n  cron = \"ask\"\n  \
+                    accept_answers = true\n\njudge:\n  reviews = \"all\"";
+    assert!(shown.contains(expected), "{shown}");
+    assert!(!shown.contains("planner:"), "{shown}");
+    fs::write(&path, VALID).unwrap();
+    let shown = world
+        .run(&["team", "show", path.to_str().unwrap()])
+        .expect_success();
+    assert!(!shown.contains("worker:"), "{shown}");
 }
 
 #[test]

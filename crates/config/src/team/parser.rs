@@ -31,6 +31,7 @@ pub(super) fn parse(file: &str, content: &[u8]) -> Result<TeamDefinition, Invali
                 column,
                 message,
             }],
+            more: 0,
         }
     };
     if content.len() > MAX_TEAM_FILE_BYTES {
@@ -61,11 +62,11 @@ pub(super) fn parse(file: &str, content: &[u8]) -> Result<TeamDefinition, Invali
             reader.problem(offset, fault.to_string());
         }
     }
-    let problems = reader.into_problems();
+    let (problems, more) = reader.into_problems();
     if problems.is_empty() {
         Ok(team)
     } else {
-        Err(InvalidTeam { problems })
+        Err(InvalidTeam { problems, more })
     }
 }
 
@@ -95,7 +96,7 @@ pub(super) fn agent_problems(
             reader.problem(offset, message);
         }
     }
-    reader.into_problems()
+    reader.into_problems().0
 }
 
 impl Reader<'_> {
@@ -196,7 +197,10 @@ impl Reader<'_> {
                         read.timeout_seconds = seconds;
                     }
                 }
-                _ => self.unknown_key(&format!("checks.{check}."), key, &CHECK_KEYS),
+                _ => {
+                    let field = TeamField::Check(check.to_owned());
+                    self.unknown_key(&format!("{field}."), key, &CHECK_KEYS);
+                }
             }
         }
         if !has_command {

@@ -31,13 +31,31 @@ impl fmt::Display for TeamProblem {
 
 /// The error for a team file with mistakes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}", list(problems))]
+#[error("{}", list(problems, *more))]
 pub struct InvalidTeam {
-    /// The mistakes, in the order of the file. There is at least one.
+    /// The first mistakes, in the order of the file. There is at least one.
     pub problems: Vec<TeamProblem>,
+    /// The number of further mistakes.
+    pub more: usize,
 }
 
-fn list(problems: &[TeamProblem]) -> String {
-    let lines: Vec<_> = problems.iter().map(TeamProblem::to_string).collect();
+impl InvalidTeam {
+    /// Returns a line about the further mistakes, if there are any.
+    pub fn more_problems(&self) -> Option<String> {
+        more_line(self.more)
+    }
+}
+
+fn list(problems: &[TeamProblem], more: usize) -> String {
+    let lines = problems.iter().map(TeamProblem::to_string);
+    let lines: Vec<_> = lines.chain(more_line(more)).collect();
     lines.join("\n")
+}
+
+fn more_line(more: usize) -> Option<String> {
+    match more {
+        0 => None,
+        1 => Some("1 more problem is not listed".to_owned()),
+        more => Some(format!("{more} more problems are not listed")),
+    }
 }

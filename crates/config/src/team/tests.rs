@@ -468,7 +468,10 @@ fn hostile_names_stay_on_one_line() {
 #[test]
 fn number_of_problems_is_limited() {
     let lines: Vec<_> = (0..1000).map(|key| format!("key{key} = 1")).collect();
-    assert_eq!(problems(&lines.join("\n")).len(), 20);
+    let error = parse_team("team.toml", lines.join("\n").as_bytes()).unwrap_err();
+    assert_eq!((error.problems.len(), error.more), (20, 982));
+    let end = "\n982 more problems are not listed";
+    assert!(error.to_string().ends_with(end), "{error}");
 }
 
 #[test]

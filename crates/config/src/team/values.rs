@@ -25,6 +25,8 @@ pub(super) struct Reader<'t> {
     file: &'t str,
     text: &'t str,
     problems: Vec<TeamProblem>,
+    /// The number of problems beyond the maximum.
+    more: usize,
     offsets: BTreeMap<TeamField, usize>,
     unread: BTreeSet<TeamField>,
 }
@@ -35,6 +37,7 @@ impl<'t> Reader<'t> {
             file,
             text,
             problems: Vec::new(),
+            more: 0,
             offsets: BTreeMap::new(),
             unread: BTreeSet::new(),
         }
@@ -74,14 +77,16 @@ impl<'t> Reader<'t> {
                 column,
                 message,
             });
+        } else {
+            self.more += 1;
         }
     }
 
-    /// Returns the problems in the order of the file.
-    pub(super) fn into_problems(mut self) -> Vec<TeamProblem> {
+    /// Returns the problems in the order of the file, and the number of those beyond the maximum.
+    pub(super) fn into_problems(mut self) -> (Vec<TeamProblem>, usize) {
         self.problems
             .sort_by_key(|problem| (problem.line, problem.column));
-        self.problems
+        (self.problems, self.more)
     }
 
     /// Notes that a field has no value of the right type. The caller has added the problem.

@@ -34,12 +34,21 @@ impl fmt::Display for TeamField {
             Self::Name => write!(f, "name"),
             Self::Limit(name) => write!(f, "limits.{name}"),
             Self::Checks => write!(f, "checks"),
-            Self::Check(name) => write!(f, "checks.{}", excerpt(name)),
-            Self::CheckTimeout(name) => write!(f, "checks.{}.timeout", excerpt(name)),
+            Self::Check(name) => write!(f, "checks.{}", key(name)),
+            Self::CheckTimeout(name) => write!(f, "checks.{}.timeout", key(name)),
             Self::Seats => write!(f, "seats"),
             Self::Seat { index, key } => write!(f, "seats[{index}].{key}"),
         }
     }
+}
+
+/// Returns a key as a file has it: in quotes, if it needs them.
+fn key(name: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
+    if !name.is_empty() && name.chars().all(is_plain) {
+        return excerpt(name);
+    }
+    format!("\"{}\"", excerpt(name))
 }
 
 /// A mistake in a team, with the accepted values.

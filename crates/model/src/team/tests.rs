@@ -167,6 +167,11 @@ fn invalid_check_is_refused() {
             "invalid `checks.Lint = \"make\"`: the name of a check is invalid: {NAMES}"
         )]
     );
+    for (name, given) in [("", "\"\""), ("a.b", "\"a.b\"")] {
+        let expected =
+            format!("invalid `checks.{given} = \"true\"`: the name of a check is invalid: {NAMES}");
+        assert_eq!(check(name, "true"), [expected]);
+    }
     let long = check("lint", &"x".repeat(1001));
     assert!(long[0].ends_with("it has 1001 bytes; accepted are up to 1000"));
     let many = faults(|team| {

@@ -187,7 +187,7 @@ impl Service {
         if problems.is_empty() {
             return Ok(());
         }
-        Err(InvalidTeam { problems }.into())
+        Err(InvalidTeam { problems, more: 0 }.into())
     }
 
     /// Returns the only configured agent beside the demonstration agent.

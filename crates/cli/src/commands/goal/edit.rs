@@ -7,11 +7,10 @@ use server::SystemClock;
 use super::{
     format::format_state,
     limit_lines::{is_paused_by_limit, print_limits},
-    values::{BudgetArg, GoalArg, UntilArg, budget, limits, parse_limit},
+    values::{BudgetArg, GoalArg, UntilArg, budget, goal_text, limits, parse_limit},
 };
 use crate::{
     app::App,
-    commands::options::text_or_stdin,
     error::{CliError, Exit},
 };
 
@@ -46,7 +45,7 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
         None => Change::Keep,
     };
     let patch = GoalPatch {
-        goal: args.text.map(text_or_stdin).transpose()?,
+        goal: args.text.map(goal_text).transpose()?,
         limits: limits(args.limits)?,
         budget,
         until: match args.until {

@@ -10,14 +10,11 @@ use super::{
     format::format_state,
     missing_server::note_missing_server,
     usage::format_budget,
-    values::{BudgetArg, UntilArg, budget, limits, parse_limit},
+    values::{BudgetArg, UntilArg, budget, goal_text, limits, parse_limit},
 };
 use crate::{
     app::App,
-    commands::{
-        options::{absolute_directory, text_or_stdin},
-        team::requested_team,
-    },
+    commands::{options::absolute_directory, team::requested_team},
     error::CliError,
 };
 
@@ -80,7 +77,7 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
         None => None,
     };
     let request = GoalRequest {
-        goal: text_or_stdin(args.text)?,
+        goal: goal_text(args.text)?,
         team,
         team_file,
         agent: args.agent,

@@ -11,6 +11,7 @@ use model::{
 };
 
 use crate::{
+    commands::options::text_or_stdin,
     error::{CliError, Exit},
     output::{LocalTime, one_line},
 };
@@ -29,6 +30,20 @@ fn parse_goal(text: &str) -> Result<String, String> {
         return Err("a key or an ID is needed; `matins goal list` lists the goals".to_owned());
     }
     Ok(text.to_owned())
+}
+
+/// Returns the text of a goal: the given one, or the content of standard input if it is `-`. The line break at its end is that of
+/// the program that wrote it, so it is no part of the goal.
+pub(super) fn goal_text(given: String) -> Result<String, CliError> {
+    let is_read = given == "-";
+    let mut text = text_or_stdin(given)?;
+    if is_read && text.ends_with('\n') {
+        text.pop();
+        if text.ends_with('\r') {
+            text.pop();
+        }
+    }
+    Ok(text)
 }
 
 /// A budget as people give it: `6 USD` or `200000 tokens`.
