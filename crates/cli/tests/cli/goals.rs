@@ -309,8 +309,8 @@ fn draft_starts_by_resume() {
     assert_eq!(refused.code, 4, "{refused:#?}");
     assert!(refused.stderr.contains("goal resume"), "{refused:#?}");
     let sent = world.run(&["goal", "message", &id, "hello"]);
-    let said = format!("{}{}", sent.stdout, sent.stderr);
-    assert!(said.contains("its session is draft"), "{sent:#?}");
+    let printed = format!("{}{}", sent.stdout, sent.stderr);
+    assert!(printed.contains("its session is draft"), "{sent:#?}");
     world.run(&["goal", "resume", &id]).expect_success();
     let tasks = world.json(&["task", "list", &id]);
     assert_eq!(tasks["tasks"][0]["kind"], "plan");
