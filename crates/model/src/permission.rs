@@ -138,3 +138,5 @@ impl PermissionRule {
 mod tests_commands;
 #[cfg(test)]
 mod tests_permission;
+#[cfg(test)]
+mod tests_redirection;

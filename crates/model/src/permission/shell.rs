@@ -181,12 +181,38 @@ fn is_variable_name(name: &str) -> bool {
 /// Returns `true` if a word in front of a command may set a variable or an element of an array, such as `a[$i]=1`.
 fn may_assign(word: &str) -> bool {
     match word.split_once('[') {
-        Some((name, subscript)) if is_variable_name(name) => {
-            subscript.contains("]=") || subscript.contains("]+=")
-        }
-        // A substitution in the subscript cuts the word: `a[$(b)]=1`.
+        Some((name, index)) if is_variable_name(name) => ends_index(index),
+        // A substitution in the index cuts the word: `a[$(b)]=1`.
         _ => assigned_variable(word).is_some() || word.starts_with("]=") || word.starts_with("]+="),
     }
+}
+
+/// Returns the number of words in front of a program.
+fn count_assignments(words: &[String]) -> usize {
+    let mut count = 0;
+    while let Some(length) = assignment_length(&words[count..]) {
+        count += length;
+    }
+    count
+}
+
+/// Returns the number of words of the assignment at the front. An index may have blanks: `a[1 + 2]=1`.
+fn assignment_length(words: &[String]) -> Option<usize> {
+    let word = words.first()?;
+    if may_assign(word) {
+        return Some(1);
+    }
+    let (name, index) = word.split_once('[')?;
+    if !is_variable_name(name) || index.contains(']') {
+        return None;
+    }
+    let mut words = words.iter().take(MAX_WRAPPER_WORDS);
+    words.position(|word| ends_index(word)).map(|at| at + 1)
+}
+
+/// Returns `true` if a word has the end of an index in front of a value.
+fn ends_index(word: &str) -> bool {
+    word.contains("]=") || word.contains("]+=")
 }
 
 /// Returns the texts that a command gives to a shell without naming one: `su -c TEXT`, `trap TEXT EXIT`.
@@ -262,6 +288,8 @@ pub(super) struct CommandSearch {
     bytes: usize,
     /// The number of texts inside commands that were read.
     texts: usize,
+    /// The texts inside commands that were read, each with its depth.
+    searched: HashSet<(usize, String)>,
     /// The size of all texts and options of shells that were read: a byte of a text and an option count as one.
     read: usize,
 }
@@ -283,6 +311,10 @@ impl CommandSearch {
             return None;
         }
         self.count_read(text.len())?;
+        // The same text is in several pieces of the text around it, at each depth.
+        if depth > 0 && !self.searched.insert((depth, text.to_owned())) {
+            return Some(());
+        }
         let (mut pieces, is_balanced) = cut(text, true);
         // Quotes inside a here-document mean nothing to the shell, and may hide the commands that follow. So may the
         // bracket behind a pattern of `case`.
@@ -292,10 +324,7 @@ impl CommandSearch {
         pieces.push(Piece::whole(text));
         let mut own_arguments = None;
         for piece in pieces {
-            // A backslash at the end of a line continues it.
-            let text = piece.text.replace("\\\n", "");
-            let words = shlex::split(&text).unwrap_or_else(|| loose_words(&text));
-            let target = usize::from(piece.start != Start::Command).min(words.len());
+            let (words, target) = (&piece.words, piece.target_words());
             if piece.begins_command() {
                 own_arguments = None;
             }
@@ -305,14 +334,14 @@ impl CommandSearch {
                 self.add_words(&words[target..], depth)?;
             }
             own_arguments = own_arguments.or_else(|| has_own_arguments(&words[target..]));
-            self.add_words(&words, depth)?;
+            self.add_words(words, depth)?;
         }
         Some(())
     }
 
     fn add_words(&mut self, words: &[String], depth: usize) -> Option<()> {
         // 1. The command itself, with and without the variables in front.
-        let variables = words.iter().take_while(|word| may_assign(word)).count();
+        let variables = count_assignments(words);
         let command = &words[variables..];
         if variables > 0 {
             self.add(words)?;
@@ -376,14 +405,6 @@ impl CommandSearch {
         }
         Some(())
     }
-}
-
-/// Splits a text with unbalanced quotes at blanks and drops the quotes.
-fn loose_words(text: &str) -> Vec<String> {
-    text.split_whitespace()
-        .map(|word| word.replace(['\'', '"', '\\'], ""))
-        .filter(|word| !word.is_empty())
-        .collect()
 }
 
 #[cfg(test)]

@@ -51,6 +51,18 @@ fn work_is_linear_in_repetitions() {
         "${(",
         "\\\n",
         "esac ",
+        "a >b ",
+        "a 2>b;",
+        "{a}",
+        "a {b} >c ",
+        "$(a >b ",
+        "<(a) ",
+        "a &>b ",
+        "a[1 + 2]=1 ",
+        "a[ ]=1 >b ",
+        "sh >a -c 'sh >b -c c' ",
+        "sudo >a sh -c b ",
+        "eval >a ",
     ] {
         let [small, large] =
             [16_usize, 64].map(|kib| search(&part.repeat((kib << 10) / part.len())).0);
@@ -60,16 +72,22 @@ fn work_is_linear_in_repetitions() {
 
 #[test]
 fn work_of_texts_inside_texts_is_limited() {
-    let mut text = "curl x".to_owned();
-    let mut depth = 0;
-    while text.len() < 64 << 10 {
-        text = format!("su -c '{}'", text.replace('\'', "'\\''"));
-        depth += 1;
-        let (work, end) = search(&text);
-        assert_eq!(end.is_some(), depth <= MAX_NESTED_SHELLS, "{depth}");
-        assert!(work <= 64 * text.len(), "{depth}: {work}");
+    for (front, back) in [
+        ("su -c ", ""),
+        ("ls; su -c ", " >f"),
+        ("ls; sh >f -c ", " 2>&1"),
+    ] {
+        let mut text = "curl x".to_owned();
+        let mut depth = 0;
+        while text.len() < 64 << 10 {
+            text = format!("{front}'{}'{back}", text.replace('\'', "'\\''"));
+            depth += 1;
+            let (work, end) = search(&text);
+            assert_eq!(end.is_some(), depth <= MAX_NESTED_SHELLS, "{front}{depth}");
+            assert!(work <= 16 * text.len(), "{front}{depth}: {work}");
+        }
+        assert!(depth > MAX_NESTED_SHELLS);
     }
-    assert!(depth > MAX_NESTED_SHELLS);
 }
 
 #[test]
