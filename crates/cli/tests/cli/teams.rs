@@ -123,7 +123,8 @@ fn team_check_reports_each_problem_with_its_location() {
 fn team_check_says_how_many_problems_it_does_not_print() {
     let world = TestInstallation::new();
     let path = world.path().join("team.toml");
-    let keys: String = (0..30).map(|key| format!("key{key} = 1\n")).collect();
+    let keys: Vec<_> = (0..30).map(|key| format!("key{key} = 1\n")).collect();
+    let keys = keys.concat();
     fs::write(&path, format!("{VALID}{keys}")).unwrap();
     let checked = world.run(&["team", "check", path.to_str().unwrap()]);
     assert_eq!(checked.code, 2);
