@@ -189,14 +189,24 @@ fn zone_of_name_file(path: &Path) -> Option<Zone> {
 impl ChosenZone {
     /// Prints the zone and its source, unless `--zone` has named the zone.
     pub(crate) fn print(&self, output: Output) -> Result<(), OutputError> {
+        match self.message() {
+            Some(message) if self.source == ZoneSource::Unknown => {
+                output.note(&message);
+                Ok(())
+            }
+            Some(message) if !output.json => output.line(&message),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the line with the zone and its source. Returns `None` if `--zone` has named the zone.
+    fn message(&self) -> Option<String> {
         let source = match &self.source {
-            ZoneSource::Option => return Ok(()),
+            ZoneSource::Option => return None,
             ZoneSource::Unknown => {
-                output.note(
-                    "The time zone of this machine is unknown, so the schedule is in UTC. Name another zone with \
-                     `--zone` or in the setting `default_zone`.",
-                );
-                return Ok(());
+                let message = "The time zone of this machine is unknown, so the schedule is in UTC. Name another zone \
+                               with `--zone` or in the setting `default_zone`.";
+                return Some(message.into());
             }
             ZoneSource::Setting(Origin::Flag(flag)) => format!("the flag `--{flag}`"),
             ZoneSource::Setting(Origin::Environment(name)) => format!("the variable `{name}`"),
@@ -204,10 +214,7 @@ impl ChosenZone {
             ZoneSource::Variable => "the variable `TZ`".into(),
             ZoneSource::Machine => "this machine".into(),
         };
-        if output.json {
-            return Ok(());
-        }
-        output.line(&format!("Time zone {}, from {source}", self.name))
+        Some(format!("Time zone {}, from {source}", self.name))
     }
 }
 
@@ -263,6 +270,21 @@ mod tests {
         let unset = sources(None, None, &machine);
         let here = ("Asia/Tokyo".to_owned(), ZoneSource::Machine);
         assert_eq!(name_and_source(None, &unset), here);
+    }
+
+    #[test]
+    fn message_names_zone_with_source_or_says_that_machine_has_none() {
+        let message = |given: Option<&str>, machine: &TempDir| {
+            let chosen = choose_from(given, &sources(None, None, machine));
+            chosen.unwrap().message()
+        };
+        let unknown = message(None, &machine()).unwrap();
+        let expected = "The time zone of this machine is unknown, so the schedule is in UTC. ";
+        assert!(unknown.starts_with(expected), "{unknown}");
+        assert!(unknown.contains("`--zone`"), "{unknown}");
+        let found = message(None, &machine_in("Asia/Tokyo"));
+        assert_eq!(found.unwrap(), "Time zone Asia/Tokyo, from this machine");
+        assert_eq!(message(Some("UTC"), &machine()), None);
     }
 
     #[test]

@@ -190,3 +190,55 @@ fn request_to_api_without_zone_stays_in_utc() {
     assert!(created.starts_with("HTTP/1.1 201"), "{created}");
     assert_eq!(zones(&world, "by-request"), ["UTC"]);
 }
+
+#[test]
+fn zone_of_automation_without_schedule_is_refused() {
+    let world = TestInstallation::new();
+    let options = ["--agent", "demo", "--quiet-hours", "21:00-23:00", "--name"];
+    let add = |kind: &str, more: &[&str]| {
+        let add = ["automation", "add", kind];
+        world.run(&[&add[..], &options, more, &["Look"]].concat())
+    };
+    let expect_refused = |refused: CommandOutput| {
+        assert_eq!(refused.code, 2, "{refused:#?}");
+        let message = "`--zone Asia/Tokyo` has no effect: the automation has no schedule, and quiet hours of a \
+                       webhook are in UTC";
+        assert!(refused.stderr.contains(message), "{refused:#?}");
+    };
+    let tokyo = ["--zone", "Asia/Tokyo"];
+    for kind in ["--webhook", "--on-demand"] {
+        expect_refused(add(kind, &["refused", tokyo[0], tokyo[1]]));
+    }
+    add("--webhook", &["push"]).expect_success();
+    let edit = |more: &[&str]| world.run(&[&["automation", "edit", "push"][..], more].concat());
+    expect_refused(edit(&tokyo));
+    edit(&["--add", "--every", "1h", "--zone", "Asia/Tokyo"]).expect_success();
+    assert_eq!(zones(&world, "push"), ["Asia/Tokyo"]);
+    // A schedule that the same command removes has no zone either.
+    expect_refused(edit(&["--remove-trigger", "1h", "--zone", "Asia/Tokyo"]));
+    expect_refused(edit(&["--on-demand", "--zone", "Asia/Tokyo"]));
+}
+
+#[test]
+fn shown_quiet_hours_have_zone_of_each_trigger() {
+    let world = TestInstallation::new();
+    let add = ["automation", "add", "--webhook", "--agent", "demo"];
+    let hours = ["--quiet-hours", "21:00-23:00", "--name", "push", "Look"];
+    world.run(&[&add[..], &hours].concat()).expect_success();
+    let edit = |more: &[&str]| {
+        let edit = ["automation", "edit", "push"];
+        world.run(&[&edit[..], more].concat()).expect_success();
+    };
+    let expect_hours = |expected: &str| {
+        let shown = world.run(&["automation", "show", "push"]).expect_success();
+        let line = format!("\n  quiet hours {expected}\n");
+        assert!(shown.contains(&line), "{shown}");
+    };
+    expect_hours("21:00-23:00 (UTC for webhooks)");
+    edit(&["--add", "--every", "1h", "--zone", "Asia/Tokyo"]);
+    expect_hours("21:00-23:00 (Asia/Tokyo, UTC for webhooks)");
+    edit(&["--remove-trigger", "webhook", "--add", "--every", "2h"]);
+    expect_hours("21:00-23:00 (Asia/Tokyo)");
+    edit(&["--on-demand"]);
+    expect_hours("21:00-23:00 (not for runs on demand)");
+}

@@ -208,7 +208,7 @@ export function EditorFields({ context }: { context: RowContext }) {
         <Row
           field="quietHours"
           context={context}
-          note="Windows of the day, such as 22:00-07:00. Runs in them are skipped."
+          note="Windows of the day, such as 22:00-07:00, in the zone of the schedule. A webhook's are in UTC. Runs in them are skipped."
         >
           <input value={form.quietHours} onChange={(event) => set("quietHours", event.target.value)} />
         </Row>

@@ -2,6 +2,7 @@
 import type { AutomationView, Budget, Policies } from "../../api/types";
 import { count, duration, money } from "../../kit/format";
 import { ruleText } from "../approvals/rules";
+import { zonesOf } from "./schedule";
 
 const seconds = (number: number): string => duration(number * 1000);
 
@@ -46,6 +47,17 @@ export function unmatchedText(policies: Pick<Policies, "on_unmatched" | "ask_sec
   return policies.on_unmatched === "ask" ? `asks you, for ${seconds(policies.ask_seconds)}` : "denied";
 }
 
+/** The quiet hours with their zones. A webhook has no zone of its own, and runs on demand ignore quiet hours. */
+export function quietHoursText({
+  policies,
+  triggers,
+}: Pick<AutomationView, "policies" | "triggers">): string {
+  if (policies.quiet_hours.length === 0) return "none";
+  const webhook = triggers.some((trigger) => trigger.spec.kind === "webhook") ? ["UTC for webhooks"] : [];
+  const zones = [...zonesOf({ triggers }), ...webhook].join(", ") || "not for runs on demand";
+  return `${policies.quiet_hours.join(", ")} (${zones})`;
+}
+
 /** The rows of the settings: a label, the value in words, and whether it differs from the default. */
 export function policyRows(automation: AutomationView): [string, string, boolean][] {
   const { policies } = automation;
@@ -65,7 +77,7 @@ export function policyRows(automation: AutomationView): [string, string, boolean
     ["Budget", budgetText(policies.budget), budgetText(policies.budget) !== "no limit"],
     ["Permission rules", rules.length === 0 ? "none of its own" : rules.join("\n"), rules.length > 0],
     ["Other requests", unmatchedText(policies), policies.on_unmatched !== "deny"],
-    ["Quiet hours", policies.quiet_hours.join(", ") || "none", policies.quiet_hours.length > 0],
+    ["Quiet hours", quietHoursText(automation), policies.quiet_hours.length > 0],
     ["Check before a turn", policies.precheck?.command.join(" ") ?? "none", policies.precheck != null],
     [
       "Spread",

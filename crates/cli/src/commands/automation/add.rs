@@ -47,8 +47,8 @@ pub(super) struct Args {
     /// Run only on request
     #[arg(long)]
     on_demand: bool,
-    /// The time zone of the schedule, or local for that of TZ, else of this machine [default: the setting
-    /// `default_zone`, else local]
+    /// The time zone of the schedule and of its quiet hours, or local for that of TZ, else of this machine [default: the
+    /// setting `default_zone`, else local]; not with --webhook, whose quiet hours are in UTC, or --on-demand
     #[arg(long, value_name = "IANA")]
     zone: Option<String>,
     /// The name [default: the first words of the prompt]
@@ -103,8 +103,10 @@ pub(super) async fn run(
         return Err(CliError::message(Exit::Usage, "`--agent` is missing")
             .with_hint("`matins agent list` lists all agents"));
     }
+    let has_schedule = triggers.iter().any(triggers::has_zone);
     let zone = match args.zone.as_deref() {
-        None if !triggers.iter().any(triggers::has_zone) => None,
+        None if !has_schedule => None,
+        Some(zone) if !has_schedule => return Err(triggers::zone_without_schedule(zone)),
         given => Some(local_zone::choose(given, &app.config)?),
     };
     let mut policies = Policies::default();

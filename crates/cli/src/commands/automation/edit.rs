@@ -48,8 +48,9 @@ pub(super) struct Args {
     /// `matins automation show` lists them; may be repeated
     #[arg(long, value_name = "TRIGGER")]
     remove_trigger: Vec<String>,
-    /// The time zone of all triggers, including those that stay, or local for that of TZ, else of this machine
-    /// [default: their present zone; without one, as for `automation add`]
+    /// The time zone of all schedules and of their quiet hours, including those that stay, or local for that of TZ, else
+    /// of this machine [default: their present zone; without one, as for `automation add`]; quiet hours of a webhook stay
+    /// in UTC
     #[arg(long, value_name = "IANA")]
     zone: Option<String>,
     /// The new prompt, or - to read it from standard input
@@ -253,8 +254,10 @@ fn edited_request(
     removals.apply(&mut request);
     // `in_zone` also changes the zones of the kept triggers. The given ones name no zone and use that of the request.
     let needs_zone = request.zone.is_none() && !given.is_empty();
+    let has_schedule = !given.is_empty() || request.triggers.iter().any(triggers::has_zone);
     let zone = match args.zone.as_deref() {
         None if !needs_zone => None,
+        Some(zone) if !has_schedule => return Err(triggers::zone_without_schedule(zone)),
         named => {
             let chosen = local_zone::choose(named, &app.config)?;
             let zone = Zone::parse(&chosen.name);

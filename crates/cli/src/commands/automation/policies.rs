@@ -43,7 +43,8 @@ pub(super) struct PolicyOptions {
     /// The maximum delay of a run, to spread runs that are due at the same time [default: 0]
     #[arg(long, value_name = "PERIOD", value_parser = parse_seconds)]
     jitter: Option<u32>,
-    /// Hours in which due runs are skipped, such as 22:00-06:00, in the zone; may be repeated
+    /// Hours in which due runs are skipped, such as 22:00-06:00, in the zone of the schedule and in UTC for a webhook;
+    /// may be repeated
     #[arg(long, alias = "quiet", value_name = "WINDOW", value_parser = parse_quiet_window)]
     quiet_hours: Vec<QuietWindow>,
     /// The maximum duration of a turn [default: 30m]

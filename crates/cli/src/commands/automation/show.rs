@@ -5,7 +5,9 @@ use api_types::{
     NewerFormat, Trigger, TriggerSpec, UnreadableAutomation, UpcomingRun,
 };
 use client::{AutomationFilter, PageParams};
-use model::{approval::OnUnmatched, automation::AutomationState, policy::Policies};
+use model::{
+    approval::OnUnmatched, automation::AutomationState, policy::Policies, schedule::QuietHours,
+};
 use serde::Serialize;
 
 use crate::{
@@ -236,7 +238,7 @@ pub(super) async fn print_details(app: &App, view: &AutomationView) -> Result<()
         ),
         (
             "quiet hours",
-            Some(policies.quiet_hours.to_string()).filter(|hours| !hours.is_empty()),
+            format_quiet_hours(&policies.quiet_hours, &view.triggers),
         ),
         (
             "limits",
@@ -292,6 +294,30 @@ pub(super) async fn print_details(app: &App, view: &AutomationView) -> Result<()
     }
     print_upcoming_runs(app, view)?;
     print_last_runs(app, view)
+}
+
+/// Formats quiet hours with the zone that they have for each kind of trigger. Returns `None` if there are none.
+fn format_quiet_hours(hours: &QuietHours, triggers: &[Trigger]) -> Option<String> {
+    if *hours == QuietHours::default() {
+        return None;
+    }
+    let mut zones: Vec<&str> = triggers
+        .iter()
+        .filter_map(|trigger| match &trigger.spec {
+            TriggerSpec::Cron { zone, .. }
+            | TriggerSpec::Every { zone, .. }
+            | TriggerSpec::At { zone, .. } => Some(zone.as_str()),
+            TriggerSpec::Webhook {} => Some("UTC for webhooks"),
+            TriggerSpec::Manual {} => None,
+        })
+        .collect();
+    zones.sort_unstable();
+    zones.dedup();
+    Some(if zones.is_empty() {
+        format!("{hours} (not for runs on demand)")
+    } else {
+        format!("{hours} ({})", zones.join(", "))
+    })
 }
 
 fn format_state(automation: &Automation) -> String {

@@ -3,7 +3,10 @@
 use api_types::TriggerRequest;
 use model::schedule::Period;
 
-use crate::error::{CliError, Exit};
+use crate::{
+    error::{CliError, Exit},
+    output::one_line,
+};
 
 /// Returns a trigger for the times of a cron expression.
 pub(super) fn cron(expression: String) -> TriggerRequest {
@@ -36,6 +39,16 @@ pub(super) const fn has_zone(trigger: &TriggerRequest) -> bool {
         trigger,
         TriggerRequest::Cron { .. } | TriggerRequest::Every { .. } | TriggerRequest::At { .. }
     )
+}
+
+/// Returns the error for a zone that has no effect, because no trigger has a schedule.
+pub(super) fn zone_without_schedule(zone: &str) -> CliError {
+    let message = format!(
+        "`--zone {}` has no effect: the automation has no schedule, and quiet hours of a webhook are in UTC",
+        one_line(zone)
+    );
+    CliError::message(Exit::Usage, message)
+        .with_hint("leave out `--zone`; only a cron expression, `--every` and `--at` have a zone")
 }
 
 /// Returns the triggers of all given options, ordered by kind.
