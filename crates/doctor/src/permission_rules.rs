@@ -1,4 +1,4 @@
-//! Lists the rules that allow commands by a pattern, because such a rule holds only for a whole command.
+//! Lists the rules that allow by a pattern, because such a rule allows a command only if it holds for the whole command.
 
 use model::{
     agent::Agent,
@@ -14,8 +14,8 @@ const MAX_EXCERPT_CHARS: usize = 80;
 /// The maximum number of rules in the finding.
 const MAX_LISTED_RULES: usize = 20;
 
-/// Returns a finding with all rules that allow commands by a pattern. Returns `None` if there is none.
-pub(crate) fn command_patterns_finding(
+/// Returns a finding with all rules that allow by a pattern. Returns `None` if there is none.
+pub(crate) fn allow_patterns_finding(
     automations: &[Automation],
     agents: &[Agent],
 ) -> Option<Finding> {
@@ -35,9 +35,11 @@ pub(crate) fn command_patterns_finding(
         more => format!(" and {more} more"),
     };
     let found = format!(
-        "a pattern allows a command only if it holds for the whole command that the agent states: {listed}{more}"
+        "a pattern allows a call with a command, whatever its kind is, only if it holds for the whole command that the \
+         agent states: {listed}{more}"
     );
-    let remedy = "begin each with the words of the command; to allow more, leave out the pattern or use --on-unmatched ask";
+    let remedy = "begin each that is meant for commands with the words of the command; to allow more, leave out the pattern \
+                  or use --on-unmatched ask";
     Some(Finding {
         remedy: Some(remedy.into()),
         ..Finding::ok("permission rules", found)
@@ -46,10 +48,7 @@ pub(crate) fn command_patterns_finding(
 
 fn describe_rules(owner: &str, name: &str, rules: &PermissionRules) -> Vec<String> {
     let name = excerpt(name, MAX_EXCERPT_CHARS);
-    let patterns = rules
-        .0
-        .iter()
-        .filter(|rule| rule.allows_commands_by_pattern());
+    let patterns = rules.0.iter().filter(|rule| rule.allows_by_pattern());
     patterns
         .map(|PermissionRule { tool, title, .. }| {
             let pattern = format!("{tool}:{}", title.as_deref().unwrap_or_default());

@@ -24,7 +24,7 @@ use crate::{
     finding::Finding,
     formatting::{format_count, format_duration, with_sources},
     names,
-    permission_rules::command_patterns_finding,
+    permission_rules::allow_patterns_finding,
     server_status::ServerStatus,
     zone_rules::different_editions_finding,
 };
@@ -106,7 +106,7 @@ pub(crate) async fn check_stored_state(
     let agents = store.agents(Scope::System).await?;
     let tenants = all_tenants(&store).await?;
     findings.extend(unknown_currency_findings(&automations, &tenants));
-    findings.extend(command_patterns_finding(&automations, &agents));
+    findings.extend(allow_patterns_finding(&automations, &agents));
     let all = automations.len();
     let enabled: Vec<_> = automations
         .into_iter()

@@ -83,9 +83,10 @@ impl PermissionRules {
 }
 
 impl PermissionRule {
-    /// `true` if the rule allows commands by a pattern, which must hold for the whole command.
-    pub fn allows_commands_by_pattern(&self) -> bool {
-        self.verdict == Verdict::Allow && self.title.is_some() && matches(&self.tool, EXECUTE)
+    /// `true` if the rule allows by a pattern. The pattern must hold for the whole command if a request has one, whatever
+    /// the kind of the tool is, because the raw input of any kind may have a command.
+    pub fn allows_by_pattern(&self) -> bool {
+        self.verdict == Verdict::Allow && self.title.is_some()
     }
 
     fn covers(&self, request: &PermissionRequest) -> bool {

@@ -147,6 +147,16 @@ fn allowed_pattern_holds_for_whole_command() {
 }
 
 #[test]
+fn allowed_pattern_of_any_kind_holds_for_whole_command() {
+    for kind in TOOL_KINDS {
+        let allow = rule(kind, Some("Show *"), Verdict::Allow);
+        let input = json!({ "command": "git log" });
+        let request = request_after(&[(kind, "Show log", input)]);
+        assert!(allow.allows_by_pattern() && !allow.covers(&request));
+    }
+}
+
+#[test]
 fn allowed_pattern_holds_for_every_command_of_input() {
     for (input, expected) in [
         (json!({"command": ["git", "log", "-5"]}), true),
