@@ -45,7 +45,7 @@ pub(crate) async fn follow_to_end(app: &App, run: Run, only_queue: bool) -> Resu
     }
     let id = run.id;
     let followed = tokio::select! {
-        followed = Box::pin(follow(app, &mut follower, run)) => followed,
+        followed = Box::pin(follow(app, &mut follower, run, CancellationToken::new())) => followed,
         () = signals.next() => {
             app.output.aside(&stopped_following(id));
             Ok(Exit::Interrupted)
@@ -106,8 +106,9 @@ async fn take_and_follow(
     follower: &mut Follower<'_>,
     stop: CancellationToken,
 ) -> Result<Exit, CliError> {
-    let mut taking = std::pin::pin!(server::take_turn(local, &app.client, run.id, stop));
-    let mut following = std::pin::pin!(follow(app, follower, run));
+    let taken = server::take_turn(local, &app.client, run.id, stop.clone());
+    let mut taking = std::pin::pin!(taken);
+    let mut following = std::pin::pin!(follow(app, follower, run, stop));
     tokio::select! {
         taken = &mut taking => {
             if !taken?.status.is_over() {
@@ -137,8 +138,14 @@ async fn cancel_newest_attempt(app: &App, id: RunId) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Follows a run and prints its result.
-async fn follow(app: &App, follower: &mut Follower<'_>, run: Run) -> Result<Exit, CliError> {
+/// Follows a run and prints its result. Cancels `stop` if a budget has deferred the run, so that this process does not
+/// wait to take its turn.
+async fn follow(
+    app: &App,
+    follower: &mut Follower<'_>,
+    run: Run,
+    stop: CancellationToken,
+) -> Result<Exit, CliError> {
     match follower.follow(&run).await? {
         FollowOutcome::Finished { run, answer } => print_result(app, &run, answer.as_deref()),
         FollowOutcome::ServerStopped(view) => {
@@ -146,7 +153,24 @@ async fn follow(app: &App, follower: &mut Follower<'_>, run: Run) -> Result<Exit
                 .aside("The server of this data folder has stopped.");
             print_queued(app, &view.run, view.blocked_on.as_ref(), false)
         }
+        FollowOutcome::OverBudget { run, reason } => {
+            stop.cancel();
+            print_over_budget(app, &run, &reason)
+        }
     }
+}
+
+/// Prints that a budget has deferred the run of an automation, and returns the error for that.
+fn print_over_budget(app: &App, run: &Run, reason: &str) -> Result<Exit, CliError> {
+    if app.output.json {
+        app.output.document(&FollowedRun { run, answer: None })?;
+    }
+    let message = format!("the run waits, and its automation is paused: {reason}");
+    let hint = format!(
+        "change the budget and resume the automation, or cancel the run: `matins run cancel {}`",
+        run.id
+    );
+    Err(CliError::message(Exit::Refused, message).with_hint(hint))
 }
 
 /// Prints that the run is queued, and the condition that it waits for.

@@ -46,6 +46,8 @@ pub(super) enum FollowOutcome {
     },
     /// The run waits for a worker, and the server of the data folder has stopped.
     ServerStopped(Box<RunView>),
+    /// A budget has deferred the run of an automation, and has paused the automation.
+    OverBudget { run: Box<Run>, reason: String },
 }
 
 /// Prints the progress of a run.
@@ -229,6 +231,14 @@ impl<'a> Follower<'a> {
     /// over.
     async fn poll_run(&mut self, run: RunId) -> Result<Option<FollowOutcome>, Error> {
         let newest = server::newest_attempt(&self.client, run).await?;
+        // Do not wait, because the run begins in the next period at the earliest, or never if the budget has an unknown
+        // currency.
+        if newest.run.automation_id.is_some()
+            && let Some(BlockedOn::Budget { reason, .. }) = newest.blocked_on
+        {
+            let run = Box::new(newest.run);
+            return Ok(Some(FollowOutcome::OverBudget { run, reason }));
+        }
         if newest.blocked_on != self.blocked_on {
             if let Some(waiting) = &newest.blocked_on
                 && *waiting != BlockedOn::Worker

@@ -100,3 +100,31 @@ fn message_beyond_tenant_budget_fails_with_budget_reason() {
     let whole = world.json(&["tenant", "show", "default"]);
     assert_eq!(whole["usage"]["month"]["turns"], 2);
 }
+
+#[tokio::test]
+async fn fired_run_that_budget_defers_ends_command_with_reason() {
+    for has_server in [false, true] {
+        let world = TestInstallation::new();
+        let add = ["automation", "add", "--on-demand", "--agent", "demo"];
+        for (name, budget) in [("news", "3 USD/day"), ("mail", "1 turn/day")] {
+            let more = ["--name", name, "--budget", budget, "x"];
+            world.run(&[&add[..], &more].concat()).expect_success();
+        }
+        // An earlier version stored units that it did not know as currencies.
+        let sql = "update automations set policies = replace(policies, 'USD', 'runs')";
+        world.execute_sql(sql).await;
+        let _server = has_server.then(|| world.serve());
+        world.run(&["automation", "fire", "mail"]).expect_success();
+        for (name, reason) in [
+            ("news", "has the unknown currency `runs`"),
+            ("mail", "budget of 1 turn a day is used up until"),
+        ] {
+            let fired = world.run(&["automation", "fire", name]);
+            assert_eq!(fired.code, 4, "{fired:#?}");
+            assert!(fired.stderr.contains(reason), "{fired:#?}");
+            let view = world.json(&["automation", "show", name]);
+            assert_eq!(view["state"], "paused");
+            assert_eq!(view["last_runs"][0]["status"], "deferred", "{view}");
+        }
+    }
+}
