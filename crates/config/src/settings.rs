@@ -93,7 +93,7 @@ settings! {
     server: Option<String> = ["client.server", "MATINS_SERVER", "server"] RemoteServer {
         default: "the one that matins login has stored, else that of the data folder",
     };
-    /// The time zone of new schedules for which a command names none
+    /// The time zone of new schedules for which a command or an agent names none; for agents, local means UTC
     default_zone: Option<Zone> = ["default_zone", "MATINS_DEFAULT_ZONE", "default-zone"] TimeZone {};
     /// The address on which the server listens for the API
     listen: Option<SocketAddr> = ["server.listen", "MATINS_LISTEN", "listen"] ListenAddress {

@@ -1,4 +1,4 @@
-//! Lists the rules that allow by a pattern, because such a rule allows a command only if it holds for the whole command.
+//! Lists the rules that allow by a pattern, because such a rule allows a command only if it holds for all of it.
 
 use model::{
     agent::Agent,
@@ -38,8 +38,8 @@ pub(crate) fn allow_patterns_finding(
         "a pattern allows a call with a command, whatever its kind is, only if it holds for the whole command that the \
          agent states: {listed}{more}"
     );
-    let remedy = "begin each that is meant for commands with the words of the command; to allow more, leave out the pattern \
-                  or use --on-unmatched ask";
+    let remedy = "begin each that is meant for commands with the words of the command; to allow more, leave out the \
+                  pattern or use --on-unmatched ask";
     Some(Finding {
         remedy: Some(remedy.into()),
         ..Finding::ok("permission rules", found)

@@ -83,8 +83,8 @@ impl PermissionRules {
 }
 
 impl PermissionRule {
-    /// `true` if the rule allows by a pattern. The pattern must hold for the whole command if a request has one, whatever
-    /// the kind of the tool is, because the raw input of any kind may have a command.
+    /// `true` if the rule allows by a pattern. The pattern must hold for the whole command if a request has one,
+    /// whatever the kind of the tool is, because the raw input of any kind may have a command.
     pub fn allows_by_pattern(&self) -> bool {
         self.verdict == Verdict::Allow && self.title.is_some()
     }

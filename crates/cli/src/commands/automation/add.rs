@@ -47,8 +47,8 @@ pub(super) struct Args {
     /// Run only on request
     #[arg(long)]
     on_demand: bool,
-    /// The time zone of the schedule and of its quiet hours, or local for that of TZ, else of this machine [default: the
-    /// setting `default_zone`, else local]; not with --webhook, whose quiet hours are in UTC, or --on-demand
+    /// The time zone of the schedule and of its quiet hours, or local for that of TZ, else of this machine; not with
+    /// --webhook, whose quiet hours are in UTC, or --on-demand [default: the setting `default_zone`, else local]
     #[arg(long, value_name = "IANA")]
     zone: Option<String>,
     /// The name [default: the first words of the prompt]

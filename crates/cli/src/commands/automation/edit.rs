@@ -48,9 +48,9 @@ pub(super) struct Args {
     /// `matins automation show` lists them; may be repeated
     #[arg(long, value_name = "TRIGGER")]
     remove_trigger: Vec<String>,
-    /// The time zone of all schedules and of their quiet hours, including those that stay, or local for that of TZ, else
-    /// of this machine [default: their present zone; without one, as for `automation add`]; quiet hours of a webhook stay
-    /// in UTC
+    /// The time zone of all schedules and of their quiet hours, including those that stay, or local for that of TZ,
+    /// else of this machine; quiet hours of a webhook stay in UTC [default: their present zone; without one, as for
+    /// `automation add`]
     #[arg(long, value_name = "IANA")]
     zone: Option<String>,
     /// The new prompt, or - to read it from standard input
