@@ -81,6 +81,21 @@ pub struct MoneyPatch {
     pub currency: Change<String>,
 }
 
+/// The changes of the budget of a goal (merge patch, RFC 7396). A limit that is absent keeps its value, and null removes it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct GoalBudgetPatch {
+    /// The maximum growth of the contexts of all agents, in tokens.
+    #[schema(minimum = 1, maximum = 1_000_000_000_000_000_u64)]
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    #[schema(value_type = Option<u64>)]
+    pub tokens: Change<u64>,
+    /// The maximum cost that the agents may report.
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    #[schema(value_type = Option<MoneyPatch>)]
+    pub cost: Change<MoneyPatch>,
+}
+
 /// The JSON properties of an amount of money.
 #[derive(Serialize, Deserialize)]
 struct MoneyFields {
@@ -124,6 +139,15 @@ impl From<budget::Money> for MoneyRequest {
 impl From<MoneyRequest> for budget::Money {
     fn from(money: MoneyRequest) -> Self {
         money.0
+    }
+}
+
+impl From<MoneyRequest> for MoneyPatch {
+    fn from(MoneyRequest(money): MoneyRequest) -> Self {
+        Self {
+            amount: Change::To(money.amount()),
+            currency: Change::To(money.currency().to_owned()),
+        }
     }
 }
 

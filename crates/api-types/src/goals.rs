@@ -9,7 +9,7 @@ use model::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{Change, Money, MoneyRequest};
+use crate::{Change, GoalBudgetPatch, Money, MoneyRequest};
 
 /// A request that starts a goal, or creates a draft.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -103,10 +103,10 @@ pub struct GoalPatch {
     /// Limits by their names. Limits that are not named keep their values.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: BTreeMap<String, u32>,
-    /// The budget of all turns together. Null removes it.
+    /// The budget of all turns together. A limit of it that is not named keeps its value. Null removes all of them.
     #[serde(skip_serializing_if = "Change::is_keep")]
-    #[schema(value_type = Option<GoalBudgetRequest>)]
-    pub budget: Change<GoalBudgetRequest>,
+    #[schema(value_type = Option<GoalBudgetPatch>)]
+    pub budget: Change<GoalBudgetPatch>,
     /// The instant from which no further turn starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,

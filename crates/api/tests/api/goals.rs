@@ -165,6 +165,13 @@ pub(crate) async fn goal_is_changed_paused_and_cancelled(world: &World) {
     let edited = edit(budget).await.expect(200);
     assert_eq!(edited["budget"]["cost"]["currency"], "USD");
     assert_eq!(edited["turn_limit"], 7);
+    // A limit of the budget that the patch does not name stays.
+    let tokens = json!({ "budget": { "tokens": 5000 } });
+    let edited = edit(tokens).await.expect(200);
+    let both = json!({ "tokens": 5000, "cost": { "amount": "9", "currency": "USD" } });
+    assert_eq!(edited["budget"], both);
+    let edited = edit(json!({ "budget": { "tokens": null } })).await;
+    assert_eq!(edited.expect(200)["budget"]["tokens"], Value::Null);
     let edited = edit(json!({ "budget": null, "goal": "Draft two." }))
         .await
         .expect(200);

@@ -232,6 +232,22 @@ fn goal_is_paused_changed_and_cancelled() {
     let goal = world.json(&["goal", "show", "spring"]);
     assert_eq!(goal["budget"]["cost"]["amount"], "9");
     assert_eq!(goal["limits"]["turns"], 90);
+    // Each limit of the budget stays until an option names it.
+    let budget = |options: &[&str]| {
+        let edit = [&["goal", "edit", "spring"][..], options].concat();
+        world.run(&edit).expect_success();
+        world.json(&["goal", "show", "spring"])["budget"].clone()
+    };
+    let cost = json!({ "amount": "9", "currency": "USD" });
+    assert_eq!(
+        budget(&["--budget", "5000 tokens"]),
+        json!({ "tokens": 5000, "cost": cost })
+    );
+    assert_eq!(
+        budget(&["--budget", "9 USD", "--no-budget"]),
+        json!({ "tokens": null, "cost": cost })
+    );
+    assert_eq!(budget(&["--no-budget"]), Value::Null);
     assert_eq!(world.run(&["goal", "edit", "spring"]).code, 2);
     let fixed = world.run(&["goal", "edit", "spring", "--limit", "hours=2"]);
     assert!(fixed.stderr.contains("`until`"), "{}", fixed.stderr);

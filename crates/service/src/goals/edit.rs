@@ -1,7 +1,10 @@
 //! Changes of goals.
 
-use api_types::{Change, Goal, GoalPatch};
+use api_types::{
+    Change, Goal, GoalBudgetPatch, GoalBudgetRequest, GoalPatch, MoneyPatch, MoneyRequest,
+};
 use model::{
+    budget::{InvalidMoney, Money},
     goal::GoalBudget,
     team::{LIMIT_FIELDS, TeamLimits},
 };
@@ -9,11 +12,15 @@ use store::{GoalChange, GoalView};
 
 use super::{
     named,
-    new_goal::{title_of, validate_budget, validate_goal, validate_until},
+    new_goal::{ACCEPTED_CURRENCY, title_of, validate_budget, validate_goal, validate_until},
     team::{leave_worker_to_people, set_limit},
     view::GoalToEdit,
 };
 use crate::{Error, Service, boxed};
+
+/// The accepted amounts of a cost, in words.
+const ACCEPTED_AMOUNT: &str =
+    "accepted is a decimal number up to 1000000000 with at most six digits after the point";
 
 impl Service {
     /// Changes the text, the limits, the budget and the time of a goal. A new text requests another plan, and changes a title
@@ -37,7 +44,10 @@ impl Service {
         match &patch.budget {
             Change::Keep => {}
             Change::Reset => changes.push(GoalChange::Budget(GoalBudget::default())),
-            Change::To(budget) => changes.push(GoalChange::Budget(validate_budget(budget)?)),
+            Change::To(patch) => {
+                let budget = changed_budget(&seen.budget, patch)?;
+                changes.push(GoalChange::Budget(budget));
+            }
         }
         validate_until(patch.until, self.now())?;
         changes.extend(patch.until.map(GoalChange::Until));
@@ -91,4 +101,54 @@ fn changed_limits(
         leave_worker_to_people(&mut limits, workers);
     }
     Ok(limits)
+}
+
+/// Returns the budget of a goal with the limits of a patch. A limit that the patch does not name keeps its value.
+fn changed_budget(present: &GoalBudget, patch: &GoalBudgetPatch) -> Result<GoalBudget, Error> {
+    let mut given = GoalBudgetRequest::default();
+    if let Change::To(tokens) = &patch.tokens {
+        given.tokens = Some(*tokens);
+    }
+    if let Change::To(cost) = &patch.cost {
+        given.cost = Some(changed_cost(present.cost.as_ref(), cost)?);
+    }
+    let mut budget = validate_budget(&given)?;
+    if patch.tokens == Change::Keep {
+        budget.tokens = present.tokens;
+    }
+    if patch.cost == Change::Keep {
+        budget.cost.clone_from(&present.cost);
+    }
+    Ok(budget)
+}
+
+/// Returns the cost of a budget with the fields of a patch.
+fn changed_cost(present: Option<&Money>, patch: &MoneyPatch) -> Result<MoneyRequest, Error> {
+    let given = |change: &Change<String>, present: Option<String>| match change {
+        Change::To(given) => Some(given.clone()),
+        Change::Keep => present,
+        Change::Reset => None,
+    };
+    let missing = |field, expected: &str| Error::Missing {
+        field,
+        expected: expected.to_owned(),
+    };
+    let amount = given(&patch.amount, present.map(Money::amount));
+    let amount = amount.ok_or_else(|| missing("budget.cost.amount", ACCEPTED_AMOUNT))?;
+    let currency = present.map(|present| present.currency().to_owned());
+    let currency = given(&patch.currency, currency);
+    let currency = currency.ok_or_else(|| missing("budget.cost.currency", ACCEPTED_CURRENCY))?;
+    match Money::parse(&amount, &currency) {
+        Ok(cost) => Ok(cost.with_upper_case_code().into()),
+        Err(InvalidMoney::Amount(_)) => Err(Error::invalid(
+            "budget.cost.amount",
+            &amount,
+            ACCEPTED_AMOUNT,
+        )),
+        Err(InvalidMoney::Currency(_)) => Err(Error::invalid(
+            "budget.cost.currency",
+            &currency,
+            ACCEPTED_CURRENCY,
+        )),
+    }
 }

@@ -22,6 +22,8 @@ use crate::{
 const TITLE_CHARS: usize = 80;
 /// The most agents that an error lists.
 const MAX_LISTED_AGENTS: usize = 20;
+/// The accepted currencies of a budget, in words.
+pub(super) const ACCEPTED_CURRENCY: &str = "accepted is a code of ISO 4217, such as USD";
 /// The most tokens of a budget.
 const MAX_TOKENS: u64 = 1_000_000_000_000_000;
 
@@ -279,11 +281,10 @@ pub(super) fn validate_budget(request: &GoalBudgetRequest) -> Result<GoalBudget,
             ));
         }
         if !cost.has_known_currency() {
-            let problem = "accepted is a code of ISO 4217, such as USD";
             return Err(Error::invalid(
                 "budget.cost.currency",
                 cost.currency(),
-                problem,
+                ACCEPTED_CURRENCY,
             ));
         }
     }

@@ -2,13 +2,14 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use api_types::{Change, Goal, GoalBudgetRequest, GoalPatch, SessionEdit};
+use api_types::{Change, Goal, GoalBudgetPatch, GoalPatch, SessionEdit};
 use model::{
     SessionId,
     entity::SeatSettings,
     goal::{GoalBudget, NewTask, PLANNER, Plan, WORKER},
     team::{SeatDefinition, TeamDefinition, TeamLimits},
 };
+use serde_json::{Value, json};
 use service::{Error, ErrorKind};
 use store::{GoalChange, NewGoal, Scope};
 use uuid::Uuid;
@@ -77,6 +78,74 @@ impl Draft {
 fn limits(limits: &[(&str, u32)]) -> BTreeMap<String, u32> {
     let limits = limits.iter();
     limits.map(|(name, it)| ((*name).to_owned(), *it)).collect()
+}
+
+fn budget(patch: &Value) -> Change<GoalBudgetPatch> {
+    serde_json::from_value(patch.clone()).unwrap()
+}
+
+#[tokio::test]
+async fn edited_budget_keeps_limits_that_are_not_named() {
+    let draft = Draft::create().await;
+    let edit = async |patch: Value| {
+        let patch = GoalPatch {
+            budget: budget(&patch),
+            ..GoalPatch::default()
+        };
+        draft.edit(&patch).await
+    };
+    let changed = async |patch: Value| {
+        let goal = edit(patch).await.unwrap();
+        serde_json::to_value(goal.summary.budget).unwrap()
+    };
+    let cost = |amount: &str, currency: &str| json!({ "amount": amount, "currency": currency });
+    let both = json!({ "tokens": 700, "cost": cost("1", "USD") });
+    assert_eq!(changed(both.clone()).await, both);
+    assert_eq!(
+        changed(json!({ "tokens": 5000 })).await,
+        json!({ "tokens": 5000, "cost": cost("1", "USD") })
+    );
+    assert_eq!(
+        changed(json!({ "cost": { "amount": "2.5" } })).await,
+        json!({ "tokens": 5000, "cost": cost("2.5", "USD") })
+    );
+    assert_eq!(
+        changed(json!({ "cost": { "currency": "eur" } })).await,
+        json!({ "tokens": 5000, "cost": cost("2.5", "EUR") })
+    );
+    assert_eq!(changed(json!({})).await["tokens"], 5000);
+    assert_eq!(
+        changed(json!({ "tokens": null })).await,
+        json!({ "tokens": null, "cost": cost("2.5", "EUR") })
+    );
+    let refused = [
+        (json!({ "tokens": 0 }), "budget.tokens"),
+        (json!({ "cost": { "amount": "0" } }), "budget.cost.amount"),
+        (json!({ "cost": { "amount": "x" } }), "budget.cost.amount"),
+        (json!({ "cost": { "amount": null } }), "budget.cost.amount"),
+        (
+            json!({ "cost": { "currency": "euros" } }),
+            "budget.cost.currency",
+        ),
+        (
+            json!({ "cost": { "currency": "" } }),
+            "budget.cost.currency",
+        ),
+    ];
+    for (patch, field) in refused {
+        let error = edit(patch.clone()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{patch}: {error}");
+        assert_eq!(error.field(), Some(field), "{patch}: {error}");
+    }
+    assert_eq!(
+        changed(json!({ "tokens": 9, "cost": null })).await,
+        json!({ "tokens": 9, "cost": null })
+    );
+    assert_eq!(changed(Value::Null).await, Value::Null);
+    // A cost that the goal does not have yet needs both fields.
+    let error = edit(json!({ "cost": { "amount": "1" } })).await;
+    let error = error.unwrap_err();
+    assert_eq!(error.field(), Some("budget.cost.currency"), "{error}");
 }
 
 #[tokio::test]
@@ -191,10 +260,7 @@ async fn limits_of_goal_say_what_is_used_up_and_what_is_left() {
     let now = draft.world.clock_now();
     let patch = GoalPatch {
         limits: limits(&[("turns", 50)]),
-        budget: Change::To(GoalBudgetRequest {
-            tokens: Some(700),
-            cost: serde_json::from_str(r#"{"amount":"6","currency":"USD"}"#).unwrap(),
-        }),
+        budget: budget(&json!({ "tokens": 700, "cost": { "amount": "6", "currency": "USD" } })),
         until: Some(now + Duration::from_hours(2)),
         ..GoalPatch::default()
     };

@@ -159,9 +159,19 @@ describe("patchOfForm", () => {
     });
   });
 
-  it("emptied_budget_is_removed_and_emptied_end_stays", () => {
+  it("emptied_limit_of_budget_is_removed_and_emptied_end_stays", () => {
     const form = { ...formOfGoal(GOAL), cost: "", until: "" };
-    expect(patchOfForm(form, GOAL)).toEqual({ budget: null });
+    expect(patchOfForm(form, GOAL)).toEqual({ budget: { cost: null } });
+  });
+
+  it("only_changed_limit_of_budget_is_sent", () => {
+    const both = { ...GOAL, budget: { ...GOAL.budget, tokens: 700 } } as Goal;
+    const form = formOfGoal(both);
+    expect(patchOfForm({ ...form, tokens: "5 000" }, both)).toEqual({ budget: { tokens: 5000 } });
+    expect(patchOfForm({ ...form, tokens: "" }, both)).toEqual({ budget: { tokens: null } });
+    expect(patchOfForm({ ...form, currency: "EUR" }, both)).toEqual({
+      budget: { cost: { amount: "6.00", currency: "EUR" } },
+    });
   });
 });
 

@@ -156,19 +156,21 @@ export function formOfGoal(goal: Goal): EditForm {
 /** Returns what a form changes of a goal. Fields that the person has left alone are absent. */
 export function patchOfForm(form: EditForm, goal: Goal): GoalPatch {
   const before = formOfGoal(goal);
-  const budget = budgetOf(form);
+  const [cost, currency, tokens] = [form.cost.trim(), form.currency.trim(), form.tokens.trim()];
+  const isCostChanged = cost !== before.cost || (cost !== "" && currency !== before.currency);
+  // A limit that is null is removed, and the server keeps one that is absent.
+  const budget = {
+    ...(isCostChanged && { cost: cost === "" ? null : { amount: cost, currency } }),
+    ...(tokens !== before.tokens && { tokens: tokens === "" ? null : numberOf(tokens) }),
+  };
   const limits = Object.fromEntries(
     Object.entries(form.limits)
       .filter(([name, value]) => value.trim() !== before.limits[name])
       .map(([name, value]) => [name, numberOf(value)]),
   );
-  const isBudgetChanged =
-    form.cost.trim() !== before.cost ||
-    form.tokens.trim() !== before.tokens ||
-    (form.cost.trim() !== "" && form.currency.trim() !== before.currency);
   return {
     ...(form.goal.trim() !== before.goal.trim() && { goal: form.goal.trim() }),
-    ...(isBudgetChanged && { budget: Object.keys(budget).length > 0 ? budget : null }),
+    ...(Object.keys(budget).length > 0 && { budget }),
     // A goal always has an end, so that an empty field changes nothing.
     ...(form.until !== before.until && form.until !== "" && { until: isoOf(form.until) }),
     ...(Object.keys(limits).length > 0 && { limits }),

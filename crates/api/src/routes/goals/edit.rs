@@ -14,7 +14,8 @@ use crate::{
 
 /// Change a goal
 ///
-/// Applies a merge patch (RFC 7396) to the text, the limits, the budget and the time of a goal. A new text requests another
+/// Applies a merge patch (RFC 7396) to the text, the limits, the budget and the time of a goal. A limit that the patch does
+/// not name keeps its value, also one of the budget, and null removes the budget or a limit of it. A new text requests another
 /// plan. A goal that its budget or its time has paused goes on if the new one is enough; another paused goal stays paused.
 /// Returns 409 if the goal is over, and 412 if the goal is no longer the one that the `ETag` in `If-Match` describes.
 #[utoipa::path(

@@ -1,6 +1,6 @@
 //! `matins goal edit`.
 
-use api_types::{Change, GoalPatch};
+use api_types::{Change, GoalBudgetPatch, GoalBudgetRequest, GoalPatch};
 use model::Clock as _;
 use server::SystemClock;
 
@@ -27,11 +27,11 @@ pub(super) struct Args {
     /// A limit, such as turns=300; may be repeated
     #[arg(long = "limit", value_name = "NAME=NUMBER", value_parser = parse_limit)]
     limits: Vec<(String, u32)>,
-    /// The budget in place of the present one, such as "9 USD"; may be given once for cost and once for tokens
+    /// The limit of cost or of tokens, such as "9 USD" or "5000 tokens"; may be given once for each, and the other one stays
     #[arg(long, value_name = "AMOUNT")]
     budget: Vec<BudgetArg>,
-    /// Remove the budget
-    #[arg(long, conflicts_with = "budget")]
+    /// Remove the limits of cost and of tokens, except those that --budget gives
+    #[arg(long)]
     no_budget: bool,
     /// The time from which no further turn starts, such as 07:00 or 8h
     #[arg(long, value_name = "TIME")]
@@ -39,15 +39,10 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
-    let budget = match budget(args.budget)? {
-        Some(budget) => Change::To(budget),
-        None if args.no_budget => Change::Reset,
-        None => Change::Keep,
-    };
     let patch = GoalPatch {
         goal: args.text.map(goal_text).transpose()?,
         limits: limits(args.limits)?,
-        budget,
+        budget: budget_change(budget(args.budget)?, args.no_budget),
         until: match args.until {
             Some(until) => Some(until.resolve(SystemClock.now(), &app.time)?),
             None => None,
@@ -74,4 +69,63 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
         print_limits(app, &goal)?;
     }
     Ok(())
+}
+
+/// Returns the change of a budget to the given limits. The other limits stay, or are removed.
+fn budget_change(given: Option<GoalBudgetRequest>, removes: bool) -> Change<GoalBudgetPatch> {
+    let given = given.unwrap_or_default();
+    let patch = GoalBudgetPatch {
+        tokens: part_change(given.tokens, removes),
+        cost: part_change(given.cost.map(Into::into), removes),
+    };
+    if patch == GoalBudgetPatch::default() {
+        return Change::Keep;
+    }
+    Change::To(patch)
+}
+
+fn part_change<T>(given: Option<T>, removes: bool) -> Change<T> {
+    match given {
+        Some(given) => Change::To(given),
+        None if removes => Change::Reset,
+        None => Change::Keep,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn budget_changes_only_the_limits_that_are_given() {
+        let change = |given: &[&str], removes: bool| {
+            let given = given.iter().map(|text| text.parse().unwrap()).collect();
+            let budget = budget_change(budget(given).unwrap(), removes);
+            let patch = GoalPatch {
+                budget,
+                ..GoalPatch::default()
+            };
+            serde_json::to_value(patch).unwrap()
+        };
+        let cost = json!({ "amount": "9", "currency": "USD" });
+        assert_eq!(change(&[], false), json!({}));
+        assert_eq!(
+            change(&["5000 tokens"], false),
+            json!({ "budget": { "tokens": 5000 } })
+        );
+        assert_eq!(
+            change(&["9 usd"], false),
+            json!({ "budget": { "cost": cost } })
+        );
+        assert_eq!(
+            change(&["9 USD"], true),
+            json!({ "budget": { "tokens": null, "cost": cost } })
+        );
+        assert_eq!(
+            change(&[], true),
+            json!({ "budget": { "tokens": null, "cost": null } })
+        );
+    }
 }
