@@ -270,6 +270,7 @@ impl Error {
         match self {
             Self::AtField(field_error) => field_error.error.kind(),
             Self::SeatAgent { source, .. } => source.kind(),
+            Self::Store(store::Error::Goal(goal)) if goal.is_invalid_plan() => ErrorKind::Invalid,
             Self::Invalid { .. }
             | Self::Missing { .. }
             | Self::Url { .. }

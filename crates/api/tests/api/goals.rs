@@ -117,14 +117,39 @@ pub(crate) async fn person_changes_plan_and_tasks_of_goal(world: &World) {
     let stale = json!({ "plan_version": 3, "tasks": [task("a")] });
     let detail = world.post(&path, stale).await.problem(409);
     assert!(detail.contains("the present version is 0"), "{detail}");
-    let unknown =
-        json!({ "plan_version": 0, "tasks": [{ "key": "a", "title": "a", "role": "coder" }] });
-    let detail = world.post(&path, unknown).await.problem(409);
-    assert!(detail.contains("`role` of `a` is `coder`"), "{detail}");
-    world
-        .post(&path, json!({ "plan_version": 0 }))
-        .await
-        .problem(422);
+    let with = |mut task: Value, field: &str, value: Value| {
+        task[field] = value;
+        task
+    };
+    let coder = with(task("b"), "role", json!("coder"));
+    let unknown = with(task("b"), "depends_on", json!(["c"]));
+    let of_b = with(task("a"), "depends_on", json!(["b"]));
+    let of_a = with(task("b"), "depends_on", json!(["a"]));
+    let cases = [
+        (json!([task("a"), coder]), "tasks[1].role", "is `coder`"),
+        (
+            json!([task("a"), unknown]),
+            "tasks[1].depends_on",
+            "no task",
+        ),
+        (json!([of_b, of_a]), "tasks", "makes the cycle"),
+        (json!([task("a"), task("a")]), "tasks[1].key", "twice"),
+        (json!([]), "tasks", "missing"),
+    ];
+    for (tasks, field, says) in cases {
+        let plan = json!({ "plan_version": 0, "tasks": tasks });
+        let refused = world.post(&path, plan).await;
+        let detail = refused.problem(422);
+        assert!(detail.contains(says), "{says}: {detail}");
+        let problem = refused.expect(422);
+        assert_eq!(
+            (&problem["kind"], &problem["field"]),
+            (&json!("invalid"), &json!(field))
+        );
+    }
+    let cancel = json!({ "plan_version": 0, "cancel": ["c"] });
+    let refused = world.post(&path, cancel).await.expect(422);
+    assert_eq!(refused["field"], "cancel");
     let plan = json!({ "plan_version": 0, "tasks": [task("a"), { "key": "b", "title": "b", "role": "worker", "depends_on": ["a"] }] });
     let tasks = world.post(&path, plan).await.expect(200);
     assert_eq!(tasks["plan_version"], 1);

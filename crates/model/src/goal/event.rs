@@ -488,3 +488,11 @@ pub enum Refusal {
     #[error(transparent)]
     Limits(#[from] TeamError),
 }
+
+impl Refusal {
+    /// Returns `true` for a plan with a fault that another reading of the goal does not mend.
+    pub fn is_invalid_plan(&self) -> bool {
+        let is_stale = |fault: &PlanError| matches!(fault, PlanError::Status { .. });
+        matches!(self, Self::Plan(faults) if !faults.iter().all(is_stale))
+    }
+}

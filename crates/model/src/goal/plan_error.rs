@@ -177,6 +177,28 @@ impl PlanError {
             | Self::TooManyDependencies(..) => None,
         }
     }
+
+    /// Returns the field at fault: of the task with [`PlanError::key`], or `drops` of the plan. Returns `None` if the fault is
+    /// in no single field.
+    pub const fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::Key(_) | Self::RepeatedKey(_) | Self::UsedKey { .. } => Some("key"),
+            Self::Role { .. } => Some("role"),
+            Self::UnknownKey { field, .. }
+            | Self::Status { field, .. }
+            | Self::Length { field, .. }
+            | Self::Entries { field, .. } => Some(*field),
+            Self::UnknownCheck { .. } => Some("checks"),
+            Self::DependsOnReplaced { .. } => Some("depends_on"),
+            Self::Path { .. } => Some("writes"),
+            Self::Priority { .. } => Some("priority"),
+            Self::NoJudge(_) => Some("review"),
+            Self::Duplicate { .. }
+            | Self::Cycle(_)
+            | Self::TooManyTasks { .. }
+            | Self::TooManyDependencies(..) => None,
+        }
+    }
 }
 
 fn hint(nearest: Option<&str>) -> String {

@@ -1,7 +1,10 @@
 //! Tasks of goals: listing and reading them, and the changes of people.
 
 use api_types::{PlanRequest, Task, TaskDetails, TaskFinding, TaskList, TaskMove, TaskRun};
-use model::{TaskId, goal::Plan};
+use model::{
+    TaskId,
+    goal::{Plan, PlanError, Refusal},
+};
 use store::GoalChange;
 
 use super::{named, view};
@@ -75,7 +78,8 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// Returns a refusal if the version is another one, or if the plan has mistakes, which it names.
+    /// Returns a refusal if the version is another one, or if the plan names tasks that are over, and an error that names the
+    /// field if the plan has mistakes.
     #[boxed]
     pub async fn publish_tasks(
         &self,
@@ -95,7 +99,19 @@ impl Service {
                 drops: request.cancel.clone(),
             },
         };
-        self.change_goal(given, &change).await?;
+        let changed = self.change_goal(given, &change).await;
+        changed.map_err(|error| {
+            let field = match &error {
+                Error::Store(store::Error::Goal(Refusal::Plan(faults))) => {
+                    Some(field_of(faults, request))
+                }
+                _ => None,
+            };
+            match field {
+                Some(field) => error.at_field(field),
+                None => error,
+            }
+        })?;
         self.tasks(given).await
     }
 
@@ -138,6 +154,27 @@ impl Service {
     }
 }
 
+/// Returns the field of a request that has the first fault, such as `tasks[2].role`, or `tasks` if it is in none of them.
+fn field_of(faults: &[PlanError], request: &PlanRequest) -> String {
+    let fault = faults.first();
+    let field = fault.and_then(PlanError::field);
+    if field == Some("drops") {
+        return "cancel".to_owned();
+    }
+    // The second task with a key is at fault. A task of `each` has the key of all of them and a number.
+    let key = fault.and_then(PlanError::key);
+    let key = key.map(|key| key.split_once('/').map_or(key, |(all, _)| all));
+    let index = request
+        .tasks
+        .iter()
+        .rposition(|task| Some(task.key.as_str()) == key);
+    match (index, field) {
+        (Some(index), Some(field)) => format!("tasks[{index}].{field}"),
+        (Some(index), None) => format!("tasks[{index}]"),
+        (None, _) => "tasks".to_owned(),
+    }
+}
+
 fn task_id(given: &str) -> Result<TaskId, Error> {
     given.parse().map_err(|_| Error::NotFound {
         what: "task",
@@ -166,4 +203,47 @@ fn comment_message(key: &str, to: TaskMove, comment: &str) -> Result<String, Err
         TaskMove::Accept => "accepted",
     };
     Ok(format!("A person {done} the task {key}: {comment}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use api_types::NewTaskRequest;
+
+    use super::*;
+
+    #[test]
+    fn fault_of_plan_names_field_of_request() {
+        let task = |key: &str| NewTaskRequest {
+            key: key.to_owned(),
+            ..NewTaskRequest::default()
+        };
+        let request = PlanRequest {
+            tasks: vec![task("a"), task("b"), task("a")],
+            ..PlanRequest::default()
+        };
+        let unknown = |field, key: &str| PlanError::UnknownKey {
+            field,
+            key: key.to_owned(),
+            named: "x".to_owned(),
+            nearest: None,
+        };
+        let duplicate = PlanError::Duplicate {
+            key: "b/2".to_owned(),
+            finished: "c".to_owned(),
+        };
+        let cases = [
+            (vec![unknown("depends_on", "b")], "tasks[1].depends_on"),
+            (vec![PlanError::RepeatedKey("a".into())], "tasks[2].key"),
+            (vec![duplicate], "tasks[1]"),
+            (vec![unknown("drops", "plan")], "cancel"),
+            (vec![PlanError::Cycle(Vec::new())], "tasks"),
+            (
+                vec![PlanError::NoJudge("b".into()), PlanError::Cycle(Vec::new())],
+                "tasks[1].review",
+            ),
+        ];
+        for (faults, field) in cases {
+            assert_eq!(field_of(&faults, &request), field, "{faults:?}");
+        }
+    }
 }

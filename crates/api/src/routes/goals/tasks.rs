@@ -35,7 +35,7 @@ pub(super) async fn list_tasks(
 /// Change the plan of a goal
 ///
 /// Adds, replaces and cancels tasks, all or none. Returns 409 if `plan_version` is not the present version, or if the plan
-/// has mistakes, which the response names.
+/// replaces or cancels tasks that are over: read the tasks again. Returns 422 with the field if the plan has mistakes.
 #[utoipa::path(
     post,
     path = "/sessions/{session}/tasks",
