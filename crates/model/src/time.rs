@@ -5,7 +5,13 @@
 
 use std::{fmt, ops::Add, str::FromStr, time::Duration};
 
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Serialize,
+    de::{self, Unexpected, Visitor},
+};
+
+/// The number of characters of a text that an error shows.
+const MAX_SHOWN_CHARS: usize = 80;
 
 /// An instant in UTC with a precision of microseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -122,7 +128,25 @@ impl FromStr for Timestamp {
 
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        jiff::Timestamp::deserialize(deserializer).map(Self::from_jiff)
+        deserializer.deserialize_str(TimestampVisitor)
+    }
+}
+
+struct TimestampVisitor;
+
+impl Visitor<'_> for TimestampVisitor {
+    type Value = Timestamp;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an instant with an offset, such as 2026-11-20T06:00:00Z")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Timestamp, E> {
+        // The parser of jiff describes its steps instead of the accepted texts.
+        text.parse().map_err(|_| {
+            let shown: String = text.chars().take(MAX_SHOWN_CHARS).collect();
+            E::invalid_value(Unexpected::Str(&shown), &self)
+        })
     }
 }
 
@@ -166,6 +190,28 @@ mod tests {
         assert_eq!(Timestamp::from_jiff(fine).as_microsecond(), -1_000_001);
         let text: Timestamp = "2026-11-21T09:00:00.123456789Z".parse().unwrap();
         assert_eq!(text.to_string(), "2026-11-21T09:00:00.123456Z");
+    }
+
+    #[test]
+    fn error_of_instant_names_its_value_and_an_accepted_one() {
+        let read =
+            |json: &str| serde_json::from_str::<Timestamp>(json).map_err(|it| it.to_string());
+        let accepted = "expected an instant with an offset, such as 2026-11-20T06:00:00Z";
+        for (json, says) in [
+            ("\"07:00\"", "invalid value: string \"07:00\""),
+            (
+                "\"2026-11-20T06:00\"",
+                "invalid value: string \"2026-11-20T06:00\"",
+            ),
+            ("7", "invalid type: integer `7`"),
+        ] {
+            let error = read(json).unwrap_err();
+            assert!(error.contains(&format!("{says}, {accepted}")), "{error}");
+        }
+        let long = read(&format!("\"{}\"", "x".repeat(200))).unwrap_err();
+        assert!(!long.contains(&"x".repeat(MAX_SHOWN_CHARS + 1)), "{long}");
+        let offset = read("\"2026-11-20T07:00:00+01:00\"").unwrap();
+        assert_eq!(offset.to_string(), "2026-11-20T06:00:00Z");
     }
 
     #[test]

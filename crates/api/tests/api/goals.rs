@@ -85,6 +85,11 @@ pub(crate) async fn invalid_goal_is_refused_with_its_field(world: &World) {
             422,
             "it is past",
         ),
+        (
+            json!({ "until": "07:00" }),
+            400,
+            "invalid `until`: invalid value: string \"07:00\", expected an instant with an offset, such as 2026-11-20T06:00:00Z",
+        ),
         (json!({ "cwd": "relative" }), 422, "absolute"),
         (
             json!({ "cwd": "/", "own_folder": true }),

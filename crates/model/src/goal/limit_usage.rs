@@ -54,6 +54,8 @@ pub struct LimitedGoal<'a> {
     pub turn_limit: u32,
     /// The instant from which no further turn starts.
     pub until: Option<Timestamp>,
+    /// The instant at which the goal was done or failed. Its time runs no further.
+    pub ended_at: Option<Timestamp>,
 }
 
 impl LimitedGoal<'_> {
@@ -68,11 +70,32 @@ impl LimitedGoal<'_> {
             u64::from(self.turns),
             u64::from(self.turn_limit),
         );
-        let time = self.until.map(|until| time_usage(until, now));
+        let time = self.until.map(|until| self.time_usage(until, now));
         [cost, tokens, Some(turns), time]
             .into_iter()
             .flatten()
             .collect()
+    }
+
+    fn time_usage(&self, until: Timestamp, now: Timestamp) -> LimitUsage {
+        let (level, text) = match self.ended_at {
+            Some(end) if end < until => (BudgetLevel::Enough, "not used up".to_owned()),
+            Some(_) => (BudgetLevel::UsedUp, "used up".to_owned()),
+            None if now < until => {
+                let left = format!("{} left", short_time(until.since(now)));
+                (BudgetLevel::Enough, left)
+            }
+            None => {
+                let over = format!("used up {} ago", short_time(now.since(until)));
+                (BudgetLevel::UsedUp, over)
+            }
+        };
+        LimitUsage {
+            limit: GoalLimit::Time,
+            level,
+            text,
+            note: None,
+        }
     }
 
     fn cost_usage(&self, limit: &Money) -> LimitUsage {
@@ -116,22 +139,6 @@ fn count_usage(limit: GoalLimit, used: u64, most: u64) -> LimitUsage {
         limit,
         level,
         text: used_and_left(&used.to_string(), &most.to_string(), &left, level),
-        note: None,
-    }
-}
-
-fn time_usage(until: Timestamp, now: Timestamp) -> LimitUsage {
-    let (level, text) = if now < until {
-        let left = format!("{} left", short_time(until.since(now)));
-        (BudgetLevel::Enough, left)
-    } else {
-        let over = format!("used up {} ago", short_time(now.since(until)));
-        (BudgetLevel::UsedUp, over)
-    };
-    LimitUsage {
-        limit: GoalLimit::Time,
-        level,
-        text,
         note: None,
     }
 }
@@ -192,6 +199,7 @@ mod tests {
             turns: 3,
             turn_limit: 200,
             until: Some(Timestamp::UNIX_EPOCH + Duration::from_mins(124)),
+            ended_at: None,
         };
         assert_eq!(
             lines(&goal),
@@ -220,6 +228,32 @@ mod tests {
     }
 
     #[test]
+    fn time_of_goal_that_has_ended_runs_no_further() {
+        let budget = GoalBudget::default();
+        let minute = |minute| Timestamp::UNIX_EPOCH + Duration::from_mins(minute);
+        // The present is minute 60.
+        for (until, ended_at, says) in [
+            (70, Some(50), "time enough: not used up"),
+            (55, Some(50), "time enough: not used up"),
+            (50, Some(50), "time used_up: used up"),
+            (40, Some(50), "time used_up: used up"),
+            (70, None, "time enough: 10m left"),
+            (40, None, "time used_up: used up 20m ago"),
+        ] {
+            let goal = LimitedGoal {
+                budget: &budget,
+                usage: &usage(0, &[]),
+                runs_without_cost: 0,
+                turns: 0,
+                turn_limit: 200,
+                until: Some(minute(until)),
+                ended_at: ended_at.map(minute),
+            };
+            assert_eq!(lines(&goal)[1], says);
+        }
+    }
+
+    #[test]
     fn goal_without_budget_has_limit_of_turns() {
         let goal = LimitedGoal {
             budget: &GoalBudget::default(),
@@ -228,6 +262,7 @@ mod tests {
             turns: 200,
             turn_limit: 200,
             until: None,
+            ended_at: None,
         };
         assert_eq!(lines(&goal), ["turns used_up: 200 of 200, used up"]);
     }
@@ -246,6 +281,7 @@ mod tests {
                 turns: 0,
                 turn_limit: 200,
                 until: None,
+                ended_at: None,
             };
             lines(&goal).swap_remove(0)
         };

@@ -59,7 +59,11 @@ impl Service {
                 break;
             };
             page.after = Some(oldest.id);
+            let is_last = found.len() < page.limit as usize;
             questions.extend(found);
+            if is_last {
+                break;
+            }
         }
         questions.reverse();
         Ok(questions)
@@ -280,6 +284,7 @@ fn used(text: &mut String, goal: &GoalView, now: Timestamp) {
         };
         let mut said = format!("- {label}: {}", used.text);
         if let (GoalLimit::Time, Some(until)) = (used.limit, goal.until) {
+            let until = until.jiff().strftime("%Y-%m-%d %H:%M UTC");
             let _ = write!(said, " (until {until})");
         }
         if let Some(note) = used.note {

@@ -88,7 +88,7 @@ fn usage(usage: &store::GoalUsage) -> GoalUsage {
     }
 }
 
-/// Returns the usage of the limits of a goal, at its end if it is over.
+/// Returns the usage of the limits of a goal.
 pub(super) fn limit_usage(goal: &GoalView, now: Timestamp) -> Vec<LimitUsage> {
     let limited = LimitedGoal {
         budget: &goal.budget,
@@ -97,8 +97,9 @@ pub(super) fn limit_usage(goal: &GoalView, now: Timestamp) -> Vec<LimitUsage> {
         turns: goal.counted_turns,
         turn_limit: goal.limits.turns,
         until: goal.until,
+        ended_at: goal.ended_at,
     };
-    limited.limit_usage(goal.ended_at.unwrap_or(now))
+    limited.limit_usage(now)
 }
 
 fn budget(budget: &goal::GoalBudget) -> Option<GoalBudget> {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use api_types::{Change, Goal, GoalBudgetPatch, GoalPatch, SessionEdit};
+use api_types::{Change, Goal, GoalBudgetPatch, GoalMove, GoalPatch, SessionEdit};
 use model::{
     SessionId,
     entity::SeatSettings,
@@ -283,14 +283,22 @@ async fn limits_of_goal_say_what_is_used_up_and_what_is_left() {
     draft.world.clock.advance(Duration::from_hours(3));
     assert_eq!(lines().await[3], "time used_up: used up 1h00 ago");
     let goal = draft.session.to_string();
-    let report = draft.world.service.goal_report(&goal).await.unwrap().text;
-    let (_, used) = report.split_once("\n## Usage\n\n").unwrap();
-    let until = now + Duration::from_hours(2);
+    let service = &draft.world.service;
+    let used = async || {
+        let report = service.goal_report(&goal).await.unwrap().text;
+        let (_, used) = report.split_once("\n## Usage\n\n").unwrap();
+        used.to_owned()
+    };
+    let until = "(until 2026-11-21 11:00 UTC)";
+    let others =
+        "- Cost: 0 of 6 USD, 6 USD left\n- Tokens: 0 of 700, 700 left\n- Turns: 0 of 50, 50 left\n";
     assert_eq!(
-        used,
-        format!(
-            "- Cost: 0 of 6 USD, 6 USD left\n- Tokens: 0 of 700, 700 left\n- Turns: 0 of 50, 50 left\n\
-             - Time: used up 1h00 ago (until {until})\n"
-        )
+        used().await,
+        format!("{others}- Time: used up 1h00 ago {until}\n")
     );
+    // The time of a goal that has ended runs no further.
+    service.move_goal(&goal, GoalMove::Cancel).await.unwrap();
+    assert_eq!(lines().await[3], "time used_up: used up");
+    draft.world.clock.advance(Duration::from_hours(3));
+    assert_eq!(used().await, format!("{others}- Time: used up {until}\n"));
 }
