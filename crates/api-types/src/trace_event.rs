@@ -166,7 +166,7 @@ pub struct TraceGoal {
     pub cause: Option<String>,
 }
 
-/// A task of a goal was created or moved.
+/// A task of a goal was created or moved. `GET /sessions/{session}/tasks` has the name of its seat, and what the task waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TraceTask {
     /// The number of the event in the log of the session, from 1 and without a gap.

@@ -10,6 +10,12 @@ use crate::{
     seat_messages::{find_recipients, to_view, validate_text},
 };
 
+/// The receiver by which an agent means a person.
+const PERSON: &str = "person";
+/// The problem with a message to a person.
+const PERSON_PROBLEM: &str = "messages go to seats alone: ask a person with `ask_person`, and tell a person in your answer; \
+                              accepted are the other seats and `all`";
+
 /// The tools that an agent gets in a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolOffer {
@@ -79,7 +85,10 @@ impl RunTools {
         }
         let store = &self.service.store;
         let seats = store.seat_names(turn.tenant, turn.session.id).await?;
-        let recipients = find_recipients(&seats, to)?;
+        let recipients = match find_recipients(&seats, to) {
+            Err(_) if to == PERSON => return Err(Error::invalid("to", to, PERSON_PROBLEM)),
+            found => found?,
+        };
         if recipients == Recipients::Seat(turn.seat.id) {
             let problem = "it is your own seat; accepted are the other seats and `all`";
             return Err(Error::invalid("to", to, problem));

@@ -295,6 +295,20 @@ async fn list_has_filters(tools: &RunTools) {
 }
 
 #[tokio::test]
+async fn message_to_person_is_refused_with_the_tool_that_asks() {
+    let goal = Goal::start().await;
+    let (_, tools) = goal.turn().await;
+    let refused = tools.send_message("person", "Which colour?").await;
+    let refused = refused.unwrap_err();
+    assert_eq!(refused.field(), Some("to"));
+    let says = "ask a person with `ask_person`, and tell a person in your answer";
+    assert!(refused.to_string().contains(says), "{refused}");
+    let refused = tools.send_message("persons", "Which colour?").await;
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("the session has no such seat"), "{refused}");
+}
+
+#[tokio::test]
 async fn report_has_all_questions_and_calls_caller_over_socket_a_person() {
     let goal = Goal::start().await;
     let World { store, tenant, .. } = &goal.world;
