@@ -305,7 +305,10 @@ async fn message_to_person_is_refused_with_the_tool_that_asks() {
     assert!(refused.to_string().contains(says), "{refused}");
     let refused = tools.send_message("persons", "Which colour?").await;
     let refused = refused.unwrap_err().to_string();
-    assert!(refused.contains("the session has no such seat"), "{refused}");
+    assert!(
+        refused.contains("the session has no such seat"),
+        "{refused}"
+    );
 }
 
 #[tokio::test]
