@@ -1,6 +1,6 @@
 //! The errors of this crate, with their kind, the field at fault and a hint for the user.
 
-use std::{borrow::Cow, fmt};
+use std::borrow::Cow;
 
 use model::{
     agent::RestoreBy, goal::GoalState, lifecycle::InvalidTransition, policy::InvalidPolicy,
@@ -12,7 +12,7 @@ use webhook::InvalidUrl;
 
 use api_types::{BoundAutomation, Count, MAX_COUNT, OpenSession};
 
-use crate::{ProbeError, text::quoted};
+use crate::{ProbeError, field_error::FieldError, text::quoted};
 
 /// The kind of an error. Exit codes and HTTP statuses are derived from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -476,26 +476,4 @@ fn list_command(what: &str) -> Option<String> {
         _ => "",
     };
     Some(format!("`matins {command} list{all}` lists all {command}s"))
-}
-
-/// An error that displays like its cause and adds only the field. The code that validates a value does not know its
-/// path in the request; the caller does.
-#[derive(Debug)]
-pub struct FieldError {
-    /// The path of the field in the request.
-    pub(crate) field: String,
-    /// The error of its value.
-    pub(crate) error: Error,
-}
-
-impl fmt::Display for FieldError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.error.fmt(f)
-    }
-}
-
-impl std::error::Error for FieldError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.error.source()
-    }
 }

@@ -31,6 +31,7 @@ mod dry_run;
 mod edit_automation;
 mod error;
 mod export;
+mod field_error;
 mod goals;
 mod instance_check;
 mod instances;

@@ -183,7 +183,7 @@ impl PlanError {
     pub const fn field(&self) -> Option<&'static str> {
         match self {
             Self::Key(_) | Self::RepeatedKey(_) | Self::UsedKey { .. } => Some("key"),
-            Self::Role { .. } => Some("role"),
+            Self::Role { .. } | Self::NoRole(_) => Some("role"),
             Self::UnknownKey { field, .. }
             | Self::Status { field, .. }
             | Self::Length { field, .. }
