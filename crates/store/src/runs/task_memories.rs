@@ -126,6 +126,7 @@ pub(super) async fn pin_memories(
 #[derive(Default)]
 pub(super) struct MemoryEnds {
     remembered: Vec<Vec<Param>>,
+    seats: Vec<Vec<Param>>,
     readings: Vec<Vec<Param>>,
     unpinned: Vec<Vec<Param>>,
 }
@@ -139,7 +140,10 @@ impl MemoryEnds {
         usage: Option<&Value>,
     ) {
         match acp_session {
-            Some(session) => self.remembered.push(key.params_with(session.as_str())),
+            Some(session) => {
+                self.remembered.push(key.params_with(session.as_str()));
+                self.seats.push(params![key.seat]);
+            }
             None => self.unpinned.push(key.params()),
         }
         let reading = usage.map(usage_reading);
@@ -154,6 +158,8 @@ impl MemoryEnds {
             params![now],
         )
         .await?;
+        tx.execute_rows(sql!("seats/count_turns"), self.seats, params![])
+            .await?;
         tx.execute_rows(sql!("task_memories/set_usage"), self.readings, params![])
             .await?;
         tx.execute_rows(sql!("task_memories/unpin"), self.unpinned, params![now])

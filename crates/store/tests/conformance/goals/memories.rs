@@ -1,5 +1,7 @@
 //! The memories of tasks.
 
+use std::collections::BTreeMap;
+
 use model::{
     AcpSessionId, SessionId,
     goal::{Directory, GoalState, Reviews, TaskStatus},
@@ -99,7 +101,13 @@ pub(crate) async fn each_task_has_memory_that_its_later_turns_resume(db: &TestSt
     assert_eq!(resumed(&assignment), Some("judge-a"));
     stage.report(&judge, &verdict(&["read"])).await.unwrap();
     stage.end(judge.run, &in_session("judge-a")).await;
-    // 3. The planner has one memory for all turns.
+    // 3. Each seat counts its turns, whether they have the memory of the seat or of a task.
+    let seats = stage.store.seats(stage.scope(), session).await.unwrap();
+    let turns = seats.iter().map(|seat| (seat.name.as_str(), seat.turns));
+    let turns: BTreeMap<_, _> = turns.collect();
+    let expected = [("judge", 3), ("planner", 1), ("worker", 3)];
+    assert_eq!(turns, BTreeMap::from(expected));
+    // 4. The planner has one memory for all turns.
     stage.change(session, GoalChange::Replan).await.unwrap();
     let (_, assignment) = stage.begin_turn(db, session, "planner").await;
     assert_eq!(resumed(&assignment), Some("memory-1"));
