@@ -30,7 +30,8 @@ pub struct Message {
     /// All other data of the row. Rows of thoughts, tool calls, plans, permission requests and notes by the agent have
     /// `answer_position`, their place in the answer of the run, in bytes of UTF-8. A tool call has `tool_kind`, `status`, `input`,
     /// `output`, `content` and `locations` as the agent sent them, and `started_at` and `ended_at`. A value that is too
-    /// long is `{"omitted_bytes": N}`. Rows of earlier versions lack some of these.
+    /// long is `{"omitted_bytes": N}`. Rows of earlier versions lack some of these. The prompt of a goal's task, which Matins
+    /// writes, has `_to_name`, the name of its seat, and `_task_key`, the key of the task.
     pub metadata: Value,
     /// The instant at which the row was created.
     pub created_at: Timestamp,

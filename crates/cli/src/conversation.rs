@@ -11,7 +11,7 @@ use api_types::{MAX_PAGE_ITEMS, Message, Seat};
 use client::{Client, MessageRange};
 use model::{
     MessageId, SeatId, SessionId,
-    transcript::{Speaker, seat_message_names},
+    transcript::{Speaker, seat_message_names, task_prompt_names},
 };
 
 use crate::{
@@ -65,14 +65,14 @@ const fn speaker_label(who: Speaker) -> &'static str {
         Speaker::Agent | Speaker::AgentThought => "agent",
         Speaker::Tool => "tool",
         Speaker::Seat => "message",
-        Speaker::Matins => "matins",
+        Speaker::Task | Speaker::Matins => "matins",
     }
 }
 
 const fn speaker_style(who: Speaker) -> Style {
     match who {
         Speaker::Person => AnsiColor::Cyan.on_default(),
-        Speaker::Schedule => AnsiColor::Magenta.on_default(),
+        Speaker::Schedule | Speaker::Task => AnsiColor::Magenta.on_default(),
         Speaker::Agent | Speaker::Seat => AnsiColor::Green.on_default(),
         Speaker::AgentThought | Speaker::Tool => DIM,
         Speaker::Matins => ATTENTION,
@@ -84,9 +84,17 @@ pub(crate) fn format_message(message: &Message, time: &str, seats: &SeatNames) -
     let who = message.speaker();
     let columns = seats.columns();
     let indent = time.chars().count() + columns + 3;
-    let text = match seat_message_names(&message.metadata) {
-        Some((from, to)) => format!("{from} to {to}: {}", message.content),
-        None => message.content.clone(),
+    let content = &message.content;
+    let text = match who {
+        Speaker::Seat => {
+            let (from, to) = seat_message_names(&message.metadata).unwrap_or_default();
+            format!("{from} to {to}: {content}")
+        }
+        Speaker::Task => {
+            let (seat, task) = task_prompt_names(&message.metadata).unwrap_or_default();
+            format!("to {seat}, task {task}: {content}")
+        }
+        _ => content.clone(),
     };
     let text = clean(text.trim_end());
     let lines = text.lines().filter(|line| !line.trim().is_empty());

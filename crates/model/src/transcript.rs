@@ -4,12 +4,18 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
+    caller_name::display_name,
     ids::{AutomationId, RunId},
     limits,
     outcome::{FailureKind, Outcome, StopReason},
     prompt::{PromptRef, fenced},
     turn::{EntryKind, Role},
 };
+
+/// The name of the seat that receives a row, in its metadata.
+const TO_NAME: &str = "_to_name";
+/// The key of the task whose prompt a row is, in its metadata.
+const TASK_KEY: &str = "_task_key";
 
 /// The automation of a turn, as the metadata of its rows names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,11 +97,28 @@ pub fn is_automation_turn(metadata: &Value) -> bool {
         })
 }
 
-/// Returns the names of the sender and of the receiving seat of a message to a seat. Returns `None` for every other row.
+/// Returns the names of the sender and of the receiving seat of a message to a seat, as texts show them. Returns `None`
+/// for every other row.
 pub fn seat_message_names(metadata: &Value) -> Option<(&str, &str)> {
     let name = |key: &str| metadata.get(key)?.as_str();
-    let from = name("_from_name").or_else(|| name("_from_person"))?;
-    Some((from, name("_to_name")?))
+    let from = name("_from_name").or_else(|| name("_from_person").map(display_name))?;
+    Some((from, name(TO_NAME)?))
+}
+
+/// Returns the metadata of the prompt of a goal's task with the name of its seat and the key of the task added. The
+/// names are never stored: readers of a transcript add them.
+pub fn with_task(mut metadata: Value, seat: &str, task: &str) -> Value {
+    if let Some(fields) = metadata.as_object_mut() {
+        fields.insert(TO_NAME.into(), seat.into());
+        fields.insert(TASK_KEY.into(), task.into());
+    }
+    metadata
+}
+
+/// Returns the name of the seat and the key of the task whose prompt a row is. Returns `None` for every other row.
+pub fn task_prompt_names(metadata: &Value) -> Option<(&str, &str)> {
+    let name = |key: &str| metadata.get(key)?.as_str();
+    Some((name(TO_NAME)?, name(TASK_KEY)?))
 }
 
 /// The speaker of a row of a transcript.
@@ -105,6 +128,8 @@ pub enum Speaker {
     Person,
     /// A scheduled turn.
     Schedule,
+    /// Matins, to a seat of a goal about a task: [`task_prompt_names`] has the names.
+    Task,
     /// The agent, with an answer.
     Agent,
     /// The agent, with a thought, a plan, a notice or a compaction.
@@ -123,6 +148,7 @@ impl Speaker {
         match (role, kind) {
             (_, EntryKind::Message) if seat_message_names(metadata).is_some() => Self::Seat,
             (Role::User, _) if is_automation_turn(metadata) => Self::Schedule,
+            (Role::User, _) if task_prompt_names(metadata).is_some() => Self::Task,
             (Role::User, _) => Self::Person,
             (Role::Assistant, EntryKind::Message) => Self::Agent,
             (Role::Assistant, _) => Self::AgentThought,
@@ -188,4 +214,27 @@ fn end_text(outcome: &Outcome, answer: AnswerExtent) -> Option<String> {
         },
     };
     Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn speaker_of_prompt_of_task_is_matins() {
+        let of = |metadata: &Value| Speaker::of(Role::User, EntryKind::Message, metadata);
+        let prompt = with_task(json!({}), "worker-1", "tone");
+        assert_eq!(of(&prompt), Speaker::Task);
+        assert_eq!(task_prompt_names(&prompt), Some(("worker-1", "tone")));
+        assert_eq!(seat_message_names(&prompt), None);
+        assert_eq!(of(&json!({})), Speaker::Person);
+        let message = json!({ "_from_person": "Anna", "_to_name": "worker-1" });
+        assert_eq!(of(&message), Speaker::Seat);
+        assert_eq!(task_prompt_names(&message), None);
+        let from = |name: &str| json!({ "_from_person": name, "_to_name": "judge" });
+        assert_eq!(seat_message_names(&from("Anna")), Some(("Anna", "judge")));
+        let at_server = Some(("a person at the server", "judge"));
+        assert_eq!(seat_message_names(&from("socket")), at_server);
+        assert_eq!(with_task(Value::Null, "worker-1", "tone"), Value::Null);
+    }
 }

@@ -3,15 +3,17 @@
 //! **Invariant:** an export contains the rows that existed when it began. It is streamed in batches, so that a long
 //! transcript is never in memory as a whole.
 
+use std::collections::BTreeMap;
+
 use api_types::{ExportFormat, Session};
 use futures::{Stream, stream};
 use jiff::tz::TimeZone;
 use model::{
-    Timestamp,
+    SeatId, Timestamp,
     entity::Message,
     escape::escape_json,
     schedule::Zone,
-    transcript::{Speaker, seat_message_names},
+    transcript::{Speaker, seat_message_names, task_prompt_names},
     turn::EntryKind,
 };
 use serde_json::json;
@@ -43,6 +45,8 @@ struct ExportFormatter {
     session: Session,
     /// The name of the session's agent.
     agent: Option<String>,
+    /// The names of the seats of a session that has several, which label the rows of their agents.
+    seats: BTreeMap<SeatId, String>,
     /// The name of the automation that created the session.
     automation: Option<String>,
     /// The time zone of the times in Markdown. `None` for JSON Lines.
@@ -74,12 +78,15 @@ impl Service {
             Some(id) => self.automation_names().await?.remove(&id),
             None => None,
         };
+        let has_several = view.seats.len() > 1;
+        let seats = view.seats.into_iter().filter(|_| has_several);
         Ok(Export {
             service: self.clone(),
             last_seq: view.session.last_seq,
             formatter: ExportFormatter {
                 session: view.session,
                 agent,
+                seats: seats.map(|seat| (seat.id, one_line(&seat.name))).collect(),
                 automation,
                 markdown: (format == ExportFormat::Markdown).then(|| zone.jiff().clone()),
                 exported_at: self.now(),
@@ -122,7 +129,7 @@ impl ExportFormatter {
     fn header(&self) -> String {
         let session = &self.session;
         let Some(zone) = &self.markdown else {
-            return json_line(&json!({
+            let mut header = json!({
                 "format": EXPORT_FORMAT,
                 "version": EXPORT_VERSION,
                 "exported_at": self.exported_at,
@@ -140,7 +147,13 @@ impl ExportFormatter {
                     "created_at": session.created_at,
                     "last_seq": session.last_seq,
                 },
-            }));
+            });
+            if !self.seats.is_empty() {
+                let seats = self.seats.iter();
+                let seats = seats.map(|(id, name)| json!({ "id": id, "name": name }));
+                header["session"]["seats"] = seats.collect();
+            }
+            return json_line(&header);
         };
         let id = session.id.to_string();
         let title = one_line(session.title.as_deref().unwrap_or(&id));
@@ -170,6 +183,8 @@ impl ExportFormatter {
         };
         let at = date_time(zone, message.created_at);
         let text = clean(message.content.trim());
+        let seat = message.seat_id.and_then(|id| self.seats.get(&id));
+        let of_seat = seat.map(|seat| format!(" of {seat}")).unwrap_or_default();
         match Speaker::of(message.role, message.kind, &message.metadata) {
             Speaker::Person => format_message(&at, "You", &text),
             Speaker::Schedule => {
@@ -180,14 +195,20 @@ impl ExportFormatter {
                 };
                 format_message(&at, &speaker, &text)
             }
-            Speaker::Agent => format_message(&at, "Agent", &text),
+            Speaker::Task => {
+                let (seat, task) = task_prompt_names(&message.metadata).unwrap_or_default();
+                let speaker = format!("Matins to {}, task {}", one_line(seat), one_line(task));
+                format_message(&at, &speaker, &text)
+            }
+            Speaker::Agent => format_message(&at, seat.map_or("Agent", String::as_str), &text),
             Speaker::Seat => {
                 let (from, to) = seat_message_names(&message.metadata).unwrap_or_default();
                 let speaker = format!("{} to {}", one_line(from), one_line(to));
                 format_message(&at, &speaker, &text)
             }
             Speaker::AgentThought => {
-                format_quote(&format!("*{} ({at})*\n{text}", aside_label(message.kind)))
+                let label = aside_label(message.kind);
+                format_quote(&format!("*{label}{of_seat} ({at})*\n{text}"))
             }
             Speaker::Tool => {
                 let fact = |name: &str| message.metadata[name].as_str().map(one_line);
@@ -198,7 +219,7 @@ impl ExportFormatter {
                 ];
                 let facts = facts.into_iter().flatten().collect::<Vec<_>>().join(", ");
                 let title = one_line(&text).replace('`', "'");
-                format!("\n- Tool at {at}: `{title}` ({facts})\n")
+                format!("\n- Tool{of_seat} at {at}: `{title}` ({facts})\n")
             }
             Speaker::Matins => format_quote(&format!("**Matins** ({at}): {text}")),
         }

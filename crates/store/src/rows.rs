@@ -2,6 +2,7 @@
 
 mod approval;
 mod memory_entry;
+mod message;
 mod run_record;
 mod run_task;
 
@@ -12,7 +13,7 @@ use model::{
     automation::AutomationState,
     budget,
     cursor::CursorOrigin,
-    entity::{Automation, Channel, Message, Run, Seat, SeatSettings, Session, Tenant, Trigger},
+    entity::{Automation, Channel, Run, Seat, SeatSettings, Session, Tenant, Trigger},
     event::Event,
     permission::PermissionRules,
     policy::{Policies, SessionMode},
@@ -24,6 +25,7 @@ use serde_json::Value;
 
 pub(crate) use approval::approval;
 pub(crate) use memory_entry::memory_entry;
+pub(crate) use message::{announced_message, message};
 
 use crate::{
     Error,
@@ -396,46 +398,6 @@ fn ended_state(row: &Row, status: RunStatus) -> Result<RunState, Error> {
             stop_reason: row.optional("stop_reason")?,
         },
     })
-}
-
-/// Returns a row of the transcript.
-pub(crate) fn message(row: &Row) -> Result<Message, Error> {
-    Ok(Message {
-        id: row.get("id")?,
-        seq: row.get("seq")?,
-        run_id: row.optional("run_id")?,
-        seat_id: row.optional("from_seat_id")?,
-        role: row.parse("role")?,
-        kind: row.parse("kind")?,
-        content: row.get("content")?,
-        metadata: row.json("metadata")?,
-        created_at: row.get("created_at")?,
-    })
-}
-
-/// Returns the transcript row that an event announces. Returns `None` if it announces none.
-pub(crate) fn announced_message(row: &Row) -> Result<Option<Message>, Error> {
-    let Some(id) = row.optional("message_id")? else {
-        return Ok(None);
-    };
-    let role: String = row.get("message_role")?;
-    let kind: String = row.get("message_kind")?;
-    // A later version may write other roles and kinds. Its event is unknown to this version; an error here would make
-    // the rest of the log unreadable.
-    let (Ok(role), Ok(kind)) = (role.parse(), kind.parse()) else {
-        return Ok(None);
-    };
-    Ok(Some(Message {
-        id,
-        seq: row.get("message_seq")?,
-        run_id: row.optional("message_run_id")?,
-        seat_id: row.optional("message_seat_id")?,
-        role,
-        kind,
-        content: row.get("message_content")?,
-        metadata: row.json("message_metadata")?,
-        created_at: row.get("message_created_at")?,
-    }))
 }
 
 /// Returns an event of a log.

@@ -2,6 +2,7 @@
 
 use futures::future::{BoxFuture, FutureExt as _};
 use model::{
+    caller_name::display_name,
     seat_message::{CARRIED_PER_TURN, SeatMessageStatus, TEXT_BYTES},
     tools::ToolAccess,
 };
@@ -137,9 +138,13 @@ fn read(tools: &RunTools, offer: ToolOffer, input: Map<String, Value>) -> BoxFut
         }
         let found = tools.read_messages(since.as_deref(), &ack).await?;
         let messages = found.messages.iter().map(|message| {
+            let from = match message.from_seat_id {
+                Some(_) => message.from.as_str(),
+                None => display_name(&message.from),
+            };
             json!({
                 "id": message.id,
-                "from": message.from,
+                "from": from,
                 "is_from_person": message.from_seat_id.is_none(),
                 "text": message.text,
                 "state": message.state.as_str(),

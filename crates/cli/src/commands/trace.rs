@@ -1,6 +1,9 @@
 //! `matins trace`: prints events as they occur.
 
-use std::{collections::HashMap, fmt::Display};
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    fmt::Display,
+};
 
 use api_types::{
     ApprovalAllowedChange, ApprovalChange, ApprovalDeniedChange, AutomationChange, Message,
@@ -8,14 +11,14 @@ use api_types::{
     TraceMessage,
 };
 use client::{ReceivedEvent, ServerEvent, Trace, TraceItem, TraceSubject};
-use model::{RunId, caller_name::display_name, transcript::Speaker};
+use model::{RunId, SessionId, caller_name::display_name, transcript::Speaker};
 use serde_json::{Value, json};
 
 use crate::{
     app::App,
     conversation::{self, SeatNames},
     error::{CliError, Exit},
-    output::{DIM, clean, excerpt, paint},
+    output::{DIM, clean, excerpt, one_line, paint},
     signals::Signals,
 };
 
@@ -66,7 +69,7 @@ async fn follow(app: &App, mut trace: Trace, is_of_session: bool) -> Result<Exit
                 if app.output.json {
                     app.output.document_line(&event_document(&event))?;
                 } else {
-                    printer.print_event(app, &event)?;
+                    printer.print_event(app, &event).await?;
                 }
                 if is_of_session && matches!(event.event, Some(TraceEvent::SessionDeleted(_))) {
                     app.output.aside("The session was deleted.");
@@ -104,16 +107,31 @@ struct TracePrinter {
     printed_bytes: HashMap<RunId, usize>,
     /// The run whose answer ends the last printed line, if that line has no line break yet.
     open_line_run: Option<RunId>,
+    /// The names of the seats of each session of which a row was printed.
+    seats: HashMap<SessionId, SeatNames>,
+    /// The line before the text of each run that is printed from deltas.
+    heads: HashMap<RunId, String>,
 }
 
 impl TracePrinter {
-    fn print_event(&mut self, app: &App, received: &ReceivedEvent) -> Result<(), CliError> {
+    async fn print_event(&mut self, app: &App, received: &ReceivedEvent) -> Result<(), CliError> {
         match &received.event {
-            Some(TraceEvent::Delta(delta)) => self.print_delta(app, delta),
+            Some(TraceEvent::Delta(delta)) => {
+                if let Entry::Vacant(head) = self.heads.entry(delta.run_id) {
+                    head.insert(delta_head(app, delta.run_id).await);
+                }
+                self.print_delta(app, delta)
+            }
             Some(TraceEvent::Message(TraceMessage {
+                session_id,
                 message: Some(message),
                 ..
-            })) => self.print_message(app, message),
+            })) => {
+                if let Entry::Vacant(seats) = self.seats.entry(*session_id) {
+                    seats.insert(read_seat_names(app, *session_id).await);
+                }
+                self.print_message(app, *session_id, message)
+            }
             _ => self.print_line(app, &format_event(received)),
         }
     }
@@ -121,8 +139,8 @@ impl TracePrinter {
     /// Prints the unprinted part of a delta.
     fn print_delta(&mut self, app: &App, delta: &TraceDelta) -> Result<(), CliError> {
         if self.open_line_run != Some(delta.run_id) {
-            let head = format!("{} writes:", delta.run_id);
-            self.print_line(app, &paint(DIM, &head))?;
+            let head = self.heads.get(&delta.run_id).cloned();
+            self.print_line(app, &paint(DIM, &head.unwrap_or_default()))?;
             self.open_line_run = Some(delta.run_id);
         }
         let written = self.printed_bytes.entry(delta.run_id).or_default();
@@ -135,7 +153,12 @@ impl TracePrinter {
     }
 
     /// Prints a row of the transcript. Prints only the rest of an answer whose beginning was printed from deltas.
-    fn print_message(&mut self, app: &App, message: &Message) -> Result<(), CliError> {
+    fn print_message(
+        &mut self,
+        app: &App,
+        session: SessionId,
+        message: &Message,
+    ) -> Result<(), CliError> {
         let time = app.time.time(message.created_at);
         let written = message
             .run_id
@@ -143,6 +166,9 @@ impl TracePrinter {
         let rest = written.and_then(|written| message.content.get(written..));
         match rest {
             Some(rest) if message.speaker() == Speaker::Agent => {
+                if let Some(run) = message.run_id {
+                    self.heads.remove(&run);
+                }
                 let ends = if rest.is_empty() { "" } else { "\n" };
                 if self.open_line_run.is_some() || !rest.is_empty() {
                     app.output.piece(&format!("{}{ends}", clean(rest)))?;
@@ -158,10 +184,10 @@ impl TracePrinter {
                 if let (Some(run), Some(written)) = (message.run_id, written) {
                     self.printed_bytes.insert(run, written);
                 }
-                self.print_line(
-                    app,
-                    &conversation::format_message(message, &time, &SeatNames::default()),
-                )
+                let of_one = SeatNames::default();
+                let seats = self.seats.get(&session).unwrap_or(&of_one);
+                let text = conversation::format_message(message, &time, seats);
+                self.print_line(app, &text)
             }
         }
     }
@@ -172,6 +198,32 @@ impl TracePrinter {
             app.output.line("")?;
         }
         Ok(app.output.line(text)?)
+    }
+}
+
+/// Reads the names of the seats of a session. Returns none if the session cannot be read, because it may be deleted.
+async fn read_seat_names(app: &App, session: SessionId) -> SeatNames {
+    match app.client.session(&session.to_string()).await {
+        Ok(view) => SeatNames::of(&view.value.seats),
+        Err(error) => {
+            tracing::debug!(%error, "the seats of a session were not read");
+            SeatNames::default()
+        }
+    }
+}
+
+/// Returns the line before the text that a running turn writes. It names the seat if the session has several.
+async fn delta_head(app: &App, run: RunId) -> String {
+    let seat = match app.client.run(&run.to_string()).await {
+        Ok(view) => view.names.seat_name,
+        Err(error) => {
+            tracing::debug!(%error, "the seat of a run was not read");
+            None
+        }
+    };
+    match seat {
+        Some(seat) => format!("{run} of {} writes:", one_line(&seat)),
+        None => format!("{run} writes:"),
     }
 }
 

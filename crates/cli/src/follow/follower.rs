@@ -303,7 +303,7 @@ impl<'a> Follower<'a> {
         }
         let output = self.app.output;
         match message.speaker() {
-            Speaker::Person | Speaker::Schedule => {}
+            Speaker::Person | Speaker::Schedule | Speaker::Task => {}
             Speaker::Agent => {
                 // The beginning of the answer may be printed from deltas already, so print the rest alone.
                 let shown = usize::try_from(self.streamed.1).unwrap_or(0);

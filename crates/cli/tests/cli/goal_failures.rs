@@ -4,6 +4,7 @@ mod causes;
 mod kills;
 mod limits;
 mod processes;
+mod speakers;
 
 use std::fs;
 

@@ -118,6 +118,18 @@ async fn agents_answer_each_other_and_a_person() {
     let of_tester = prompts(&tester);
     has(&of_tester[1], &["from a person at the server.", "Stop."]);
     assert!(!of_tester[1].contains(rule), "{}", of_tester[1]);
+    // The socket of the server is a person to readers.
+    let listed = world
+        .run(&["session", "messages", &session])
+        .expect_success();
+    let shown = world.run(&["session", "show", &session]).expect_success();
+    let sender = "a person at the server";
+    assert!(listed.contains(&format!("  {sender}  tester")), "{listed}");
+    assert!(
+        shown.contains(&format!("{sender} to tester: Stop.")),
+        "{shown}"
+    );
+    assert!(!format!("{listed}{shown}").contains("socket"));
     // 3. The list continues after a message, and selects by seat.
     let all = messages(&world, &session, &[]);
     let to = |message: &Value| message["to"].as_str().unwrap().to_owned();

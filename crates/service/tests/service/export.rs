@@ -4,8 +4,12 @@ use api_types::ExportFormat;
 use futures::TryStreamExt as _;
 use serde_json::Value;
 use service::ErrorKind;
+use store::GoalChange;
 
-use crate::world::{World, error_chain, request};
+use crate::{
+    goal_edits::Draft,
+    world::{World, error_chain, request},
+};
 
 impl World {
     async fn exported(&self, session: &str, format: ExportFormat, zone: Option<&str>) -> String {
@@ -137,6 +141,52 @@ async fn scheduled_prompt_is_exported_under_automation_name() {
 }
 
 #[tokio::test]
+async fn export_of_goal_tells_matins_and_seats_apart() {
+    let draft = Draft::create().await;
+    let (world, id) = (&draft.world, draft.session.to_string());
+    world
+        .store
+        .change_goal(
+            world.tenant,
+            draft.session,
+            &GoalChange::Start,
+            world.clock_now(),
+        )
+        .await
+        .unwrap();
+    let planner = world.service.session(&id).await.unwrap().open_runs[0]
+        .run
+        .id;
+    world.begin_turn(planner).await;
+    world.record_thought(planner, "Look first.").await;
+    world.record_tool_calls(planner, &["ls"]).await;
+    world.finish_with_answer(planner, "I have no plan.").await;
+    let text = world.exported(&id, ExportFormat::Markdown, None).await;
+    for part in [
+        "\n## Matins to planner, task plan#1, 2026-11-21 ",
+        "\n> *Thought of planner (2026-11-21 ",
+        "\n- Tool of planner at 2026-11-21 ",
+        "\n## planner, 2026-11-21 ",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in {text}");
+    }
+    for part in ["## You", "## Agent"] {
+        assert!(!text.contains(part), "{part:?} is in {text}");
+    }
+    let text = world.exported(&id, ExportFormat::Jsonl, None).await;
+    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    let lines: Vec<Value> = lines.collect();
+    let seats = lines[0]["session"]["seats"].as_array().unwrap();
+    assert_eq!(seats.len(), 2, "{seats:?}");
+    let prompt = lines.iter().find(|row| row["role"] == "user").unwrap();
+    assert_eq!(prompt["metadata"]["_to_name"], "planner");
+    assert_eq!(prompt["metadata"]["_task_key"], "plan#1");
+    let answer = lines.iter().find(|row| row["role"] == "assistant");
+    let seat = seats.iter().find(|seat| seat["name"] == "planner").unwrap();
+    assert_eq!(answer.unwrap()["seat_id"], seat["id"]);
+}
+
+#[tokio::test]
 async fn json_lines_export_has_session_then_each_row_once() {
     let world = World::new().await;
     let id = world.conversation().await.id.to_string();
@@ -158,6 +208,7 @@ async fn json_lines_export_has_session_then_each_row_once() {
     assert_eq!(lines[0]["version"], 2);
     assert_eq!(lines[0]["session"]["id"], id);
     assert_eq!(lines[0]["session"]["agent"], "good");
+    assert_eq!(lines[0]["session"].get("seats"), None);
     assert_eq!(lines[1]["content"], "Count");
     let calls: Vec<_> = lines[2..]
         .iter()

@@ -17,13 +17,13 @@ use uuid::Uuid;
 use crate::world::World;
 
 /// A draft with a planner and a worker, in a server with four workers.
-struct Draft {
-    world: World,
-    session: SessionId,
+pub(crate) struct Draft {
+    pub(crate) world: World,
+    pub(crate) session: SessionId,
 }
 
 impl Draft {
-    async fn create() -> Self {
+    pub(crate) async fn create() -> Self {
         let mut world = World::new().await;
         world.service = world.service.clone().with_workers(Some(4));
         let mut planner = SeatDefinition::new(PLANNER);

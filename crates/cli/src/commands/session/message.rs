@@ -2,6 +2,7 @@
 
 use api_types::{MAX_PAGE_ITEMS, SeatMessage, SeatMessageRequest, SeatMessageStatus};
 use client::SeatMessageFilter;
+use model::caller_name::display_name;
 
 use super::super::options::text_or_stdin;
 use crate::{
@@ -102,10 +103,14 @@ fn row(message: &SeatMessage, app: &App) -> [String; 6] {
         SeatMessageStatus::Blocked => "waits for an input".to_owned(),
         state => state.to_string(),
     };
+    let from = match message.from_seat_id {
+        Some(_) => message.from.as_str(),
+        None => display_name(&message.from),
+    };
     [
         message.id.to_string(),
         app.time.date_time(message.created_at),
-        one_line(&message.from),
+        one_line(from),
         one_line(&message.to),
         state,
         excerpt(&message.text, 60),

@@ -29,11 +29,13 @@ select page.transaction_id, page.log_id, page.seq, page.session_id, page.kind, p
         or (page.session_id is null and page.log_id = :automation), false) as wanted,
     m.id as message_id, m.seq as message_seq, m.run_id as message_run_id, m.from_seat_id as message_seat_id,
     m.role as message_role, m.kind as message_kind, m.content as message_content, m.metadata as message_metadata,
-    m.created_at as message_created_at
+    m.created_at as message_created_at, k.key as task_key, d.name as task_seat
 from page
 left join agent_sessions s on s.id = page.session_id
 left join agent_messages m on page.kind = 'message' and m.id = page.ref_id and m.session_id = page.session_id
 left join approvals a on page.kind = 'approval' and a.id = page.ref_id and a.session_id = page.session_id
 left join questions q on page.kind = 'approval' and q.id = page.ref_id and q.session_id = page.session_id
 left join agent_runs r on r.id = case page.kind when 'run' then page.ref_id when 'approval' then coalesce(a.run_id, q.run_id) else m.run_id end
+left join agent_tasks k on m.role = 'user' and r.origin = 'task' and k.id = r.task_id
+left join agent_definitions d on k.id is not null and d.id = r.seat_id
 order by page.transaction_id, page.log_id, page.seq

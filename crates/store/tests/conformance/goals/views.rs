@@ -1,12 +1,15 @@
 //! The reads of goals: lists, details of tasks, and the rows of reports.
 
 use model::{
-    TenantId,
+    RunId, TenantId,
     budget::Money,
+    entity::Message,
     event::{Change, SessionChange},
     goal::{
         GoalBudget, GoalState, GoalStatus, NewTask, PauseReason, Reviews, TaskKind, TaskStatus,
     },
+    transcript::task_prompt_names,
+    turn::Role,
 };
 use serde_json::json;
 use store::{Error, GoalChange, GoalFilter, GoalItem, Page, Scope};
@@ -310,4 +313,46 @@ pub(crate) async fn task_by_itself_is_as_in_its_goal(db: &TestStore) {
     );
     stage.change(session, GoalChange::Cancel).await.unwrap();
     stage.tasks_by_themselves(session).await;
+}
+
+pub(crate) async fn prompts_of_tasks_name_seat_and_task(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage
+        .planned_goal(db, team(1, None), &[work("a", &[])])
+        .await;
+    let worker = stage.turn(db, session, "worker").await;
+    let chat = stage.session().await;
+    let message = stage.send_message(chat, "hello").await.run_id;
+    stage.start(message).await;
+    let names = |messages: &[Message]| -> Vec<(Option<RunId>, Option<(String, String)>)> {
+        let prompts = messages.iter().filter(|row| row.role == Role::User);
+        let owned = |(seat, task): (&str, &str)| (seat.to_owned(), task.to_owned());
+        let names = prompts.map(|row| (row.run_id, task_prompt_names(&row.metadata).map(owned)));
+        names.collect()
+    };
+    // 1. Both pages of the transcript have the names.
+    let (scope, store) = (stage.scope(), &stage.store);
+    let of_goal = store.messages(scope, session, 0, 100).await.unwrap();
+    let shown = names(&of_goal);
+    let expected = [("planner", "plan#1"), ("worker", "a")];
+    let expected = expected.map(|(seat, task)| Some((seat.to_owned(), task.to_owned())));
+    assert!(
+        shown.iter().map(|(_, names)| names).eq(&expected),
+        "{shown:?}"
+    );
+    assert_eq!(shown[1].0, Some(worker.run));
+    let before = store.messages_before(scope, session, None, 100).await;
+    assert_eq!(before.unwrap().messages, of_goal);
+    // 2. The message of a person has none.
+    let of_chat = store.messages(scope, chat, 0, 100).await.unwrap();
+    assert_eq!(names(&of_chat), [(Some(message), None)]);
+    // 3. The rows that events announce are the same.
+    let updates = store.session_updates(scope, &[(session, 0)], 100).await;
+    let events = updates.unwrap().swap_remove(0).events.into_iter();
+    let announced: Vec<Message> = events.filter_map(|entry| entry.message).collect();
+    assert_eq!(announced, of_goal);
+    let feed = stage.whole_feed(db).await.into_iter();
+    let of_session = feed.filter(|event| event.session_id == Some(session));
+    let announced: Vec<Message> = of_session.filter_map(|event| event.message).collect();
+    assert_eq!(announced, of_goal);
 }
