@@ -14,7 +14,7 @@ import { Composer, useFocusOnOpen } from "./Composer";
 import css from "./conversation.module.css";
 import { DeleteDialog } from "./DeleteDialog";
 import { Header } from "./Header";
-import { automationOf, type Item, itemsOf, keepEqual, latestPlan } from "./items";
+import { type Item, isFromPerson, itemsOf, keepEqual, latestPlan, namesOfSeats } from "./items";
 import { titleOf } from "./names";
 import { SideLine, SidePanel } from "./SidePanel";
 import { markSeen } from "./seen";
@@ -69,16 +69,14 @@ function Open({ conversation, view }: { conversation: Loaded; view: SessionView 
     return own.sort((a, b) => a.deadline_at.localeCompare(b.deadline_at));
   }, [allApprovals.data, view.id]);
   const shown = useRef<Item[]>([]);
+  const seats = useMemo(() => namesOfSeats(view.seats), [view.seats]);
   const items = useMemo(() => {
-    shown.current = keepEqual(shown.current, itemsOf(transcript, runs));
+    shown.current = keepEqual(shown.current, itemsOf(transcript, runs, undefined, seats));
     return shown.current;
-  }, [transcript, runs]);
+  }, [transcript, runs, seats]);
   const plan = useMemo(() => latestPlan(transcript), [transcript]);
   const sent = useMemo(
-    () =>
-      transcript.rows
-        .filter((row) => row.role === "user" && automationOf(row) === null)
-        .map((row) => row.content),
+    () => transcript.rows.filter(isFromPerson).map((row) => row.content),
     [transcript.rows],
   );
   const entry = view.seats.find((seat) => seat.is_entry);

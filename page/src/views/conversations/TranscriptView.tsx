@@ -14,6 +14,7 @@ const LOAD_OLDER_PX = 600;
 const ESTIMATES: Partial<Record<Item["kind"], number>> = {
   day: 44,
   trigger: 36,
+  task: 36,
   person: 52,
   work: 36,
   end: 28,
@@ -113,7 +114,7 @@ export function TranscriptView({ items, automations, hasOlder, onOlder, startAt 
     const here = virtualItems.find((row) => row.end > element.scrollTop + 8)?.index ?? 0;
     for (let index = here + direction; index >= 0 && index < items.length; index += direction) {
       const kind = items[index]?.kind;
-      if (kind === "person" || kind === "trigger") {
+      if (kind === "person" || kind === "trigger" || kind === "task") {
         following.current = false;
         virtualizer.scrollToIndex(index, { align: "start" });
         return;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Message, Run } from "../../api/types";
-import { itemsOf, keepEqual } from "./items";
+import { isFromPerson, itemsOf, keepEqual, namesOfSeats } from "./items";
 import { EMPTY } from "./transcript";
 
 let seq = 0;
@@ -55,6 +55,34 @@ describe("itemsOf", () => {
   test("an automation's prompt is an event with its name", () => {
     const rows = [row("run_2", "message", "user", { automation_name: "tidy" })];
     expect(kinds(rows, [run("run_2", "running")])).toEqual(["day", "trigger", "working"]);
+  });
+
+  test("the prompt of a task is of Matins, and the answer of a seat has its name", () => {
+    const prompt = row("run_9", "message", "user", { _to_name: "worker-1", _task_key: "tone" });
+    const message = row("run_10", "message", "user");
+    const said = { ...row("run_9", "message", "assistant"), seat_id: "seat_2" };
+    const seats = [
+      { id: "seat_1", name: "planner" },
+      { id: "seat_2", name: "worker-1" },
+    ];
+    const of = (names: ReadonlyMap<string, string>) =>
+      itemsOf({ ...EMPTY, rows: [prompt, said, message] }, new Map(), "UTC", names);
+    const items = of(namesOfSeats(seats));
+    expect(items.map((item) => item.kind)).toEqual(["day", "task", "answer", "person"]);
+    expect(items[1]).toMatchObject({ seat: "worker-1", task: "tone" });
+    expect(items[2]).toMatchObject({ seat: "worker-1", text: said.content });
+    expect([prompt, said, message].filter(isFromPerson)).toEqual([message]);
+    // The agent of a session with one seat has no name.
+    expect(of(namesOfSeats(seats.slice(1)))[2]).not.toHaveProperty("seat");
+  });
+
+  test("live text has the name of the seat of its run", () => {
+    const prompt = row("run_9", "message", "user", { _to_name: "worker-1", _task_key: "tone" });
+    const running = { ...run("run_9", "running"), seat_id: "seat_2" };
+    const live = new Map([["run_9", { text: "I think", end: 7 }]]);
+    const names = new Map([["seat_2", "worker-1"]]);
+    const items = itemsOf({ ...EMPTY, rows: [prompt], live }, new Map([["run_9", running]]), "UTC", names);
+    expect(items.at(-1)).toMatchObject({ kind: "answer", seat: "worker-1", live: true });
   });
 
   test("the live text and the final row have the same key", () => {

@@ -1,5 +1,5 @@
 /** Groups the rows of a transcript into the items that the page shows. All functions are pure. */
-import type { Message, Run } from "../../api/types";
+import type { Message, Run, Seat } from "../../api/types";
 import { sameDay } from "../../kit/format";
 import { type Diff, diffsOf, toolOf } from "./tools";
 import { isAnswer, type Transcript } from "./transcript";
@@ -14,11 +14,12 @@ export interface Work {
 export type Item =
   | { kind: "day"; key: string; at: string }
   | { kind: "trigger"; key: string; run: Run | undefined; row: Message; name: string }
+  | { kind: "task"; key: string; row: Message; seat: string; task: string }
   | { kind: "person"; key: string; row: Message }
   | { kind: "work"; key: string; work: Work }
   | { kind: "diff"; key: string; diff: Diff }
   | { kind: "failed-tool"; key: string; row: Message; denied: boolean }
-  | { kind: "answer"; key: string; text: string; live: boolean }
+  | { kind: "answer"; key: string; text: string; live: boolean; seat?: string }
   | { kind: "notice"; key: string; row: Message }
   | { kind: "working"; key: string; run: Run }
   | { kind: "end"; key: string; run: Run; at: string };
@@ -49,6 +50,24 @@ function turnsOf(rows: readonly Message[]): Turn[] {
 export function automationOf(row: Message): string | null {
   const metadata = row.metadata as { automation_name?: unknown } | null;
   return typeof metadata?.automation_name === "string" ? metadata.automation_name : null;
+}
+
+/** The seat and the task whose prompt a row is; null if it is none. */
+export function taskOf(row: Message): { seat: string; task: string } | null {
+  const { _to_name: seat, _task_key: task } = (row.metadata ?? {}) as {
+    _to_name?: unknown;
+    _task_key?: unknown;
+  };
+  return typeof seat === "string" && typeof task === "string" ? { seat, task } : null;
+}
+
+/** `true` if a person sent the row. */
+export const isFromPerson = (row: Message): boolean =>
+  row.role === "user" && automationOf(row) === null && taskOf(row) === null;
+
+/** Returns the names of seats by ID; none for a session with one seat, whose agent needs no name. */
+export function namesOfSeats(seats: readonly Pick<Seat, "id" | "name">[]): ReadonlyMap<string, string> {
+  return new Map(seats.length > 1 ? seats.map((seat) => [seat.id, seat.name]) : []);
 }
 
 const DONE = new Set(["succeeded", "failed", "cancelled", "stalled", "skipped", "missed"]);
@@ -107,7 +126,13 @@ export function deniedCalls(rows: readonly Message[]): ReadonlySet<string> {
   return calls;
 }
 
-function addTurn(items: Item[], turn: Turn, run: Run | undefined, live: string | undefined): void {
+function addTurn(
+  items: Item[],
+  turn: Turn,
+  run: Run | undefined,
+  live: string | undefined,
+  seats: ReadonlyMap<string, string>,
+): void {
   const id = turn.run ?? turn.rows[0]?.id ?? "";
   let work: Work | null = null;
   let visible: Item[] = [];
@@ -121,6 +146,14 @@ function addTurn(items: Item[], turn: Turn, run: Run | undefined, live: string |
   const begin = (): Work => {
     work ??= { thoughts: [], tools: [], denied: [], plan: null };
     return work;
+  };
+  const seatId = turn.rows.find((row) => row.seat_id)?.seat_id ?? run?.seat_id;
+  const name = seatId == null ? undefined : seats.get(seatId);
+  // The first part of an answer alone has the name.
+  let seat = name === undefined ? {} : { seat: name };
+  const answer = (key: string, text: string, live: boolean) => {
+    items.push({ kind: "answer", key, text, live, ...seat });
+    seat = {};
   };
   const answers = turn.rows.filter(isAnswer);
   const answered = answers.length > 0;
@@ -139,7 +172,7 @@ function addTurn(items: Item[], turn: Turn, run: Run | undefined, live: string |
       flush();
       // The key of the live text, so that the final row takes its place without a jump.
       const key = row.part === 0 ? `answer:${id}` : `answer:${id}:${row.part}`;
-      items.push({ kind: "answer", key, text: row.text, live: !answered });
+      answer(key, row.text, !answered);
     } else if (row.kind === "thought") begin().thoughts.push(row);
     else if (row.kind === "plan") begin().plan = row;
     else if (row.kind === "permission") {
@@ -161,11 +194,12 @@ function addTurn(items: Item[], turn: Turn, run: Run | undefined, live: string |
     } else {
       flush();
       if (isAnswer(row)) {
-        items.push({ kind: "answer", key: `answer:${row.id}`, text: row.content, live: false });
+        answer(`answer:${row.id}`, row.content, false);
       } else if (row.role === "user") {
-        const name = automationOf(row);
-        if (name === null) items.push({ kind: "person", key: row.id, row });
-        else items.push({ kind: "trigger", key: row.id, row, name, run });
+        const [automation, task] = [automationOf(row), taskOf(row)];
+        if (automation !== null) items.push({ kind: "trigger", key: row.id, row, name: automation, run });
+        else if (task !== null) items.push({ kind: "task", key: row.id, row, ...task });
+        else items.push({ kind: "person", key: row.id, row });
       } else {
         items.push({ kind: "notice", key: row.id, row });
       }
@@ -181,8 +215,13 @@ function addTurn(items: Item[], turn: Turn, run: Run | undefined, live: string |
   }
 }
 
-/** Returns the items of a transcript. `zone` separates the days. */
-export function itemsOf(transcript: Transcript, runs: ReadonlyMap<string, Run>, zone?: string): Item[] {
+/** Returns the items of a transcript. `zone` separates the days, and `seats` names the seats of answers. */
+export function itemsOf(
+  transcript: Transcript,
+  runs: ReadonlyMap<string, Run>,
+  zone?: string,
+  seats: ReadonlyMap<string, string> = new Map(),
+): Item[] {
   const items: Item[] = [];
   let previous: string | null = null;
   const shown = new Set<string>();
@@ -196,7 +235,7 @@ export function itemsOf(transcript: Transcript, runs: ReadonlyMap<string, Run>, 
     if (turn.run !== null) shown.add(turn.run);
     // The end of the rows is where the answer will be.
     const live = turn.run !== null && turn.isLast ? transcript.live.get(turn.run)?.text : undefined;
-    addTurn(items, turn, run, live);
+    addTurn(items, turn, run, live, seats);
   }
   // Text of a turn whose first row has not arrived.
   for (const [run, live] of transcript.live) {

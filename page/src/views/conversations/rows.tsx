@@ -41,6 +41,8 @@ export const Row = memo(function Row({ item, automations }: { item: Item; automa
       );
     case "trigger":
       return <Trigger item={item} automations={automations} />;
+    case "task":
+      return <TaskPrompt item={item} />;
     case "person":
       return (
         <div className={css.person}>
@@ -63,6 +65,7 @@ export const Row = memo(function Row({ item, automations }: { item: Item; automa
     case "answer":
       return (
         <div className={css.answer}>
+          {item.seat !== undefined && <p className={css.seat}>{item.seat}</p>}
           <Markdown text={item.text} live={item.live} />
         </div>
       );
@@ -168,6 +171,36 @@ function Trigger({ item, automations }: { item: Of<"trigger">; automations: Auto
       {open && (
         <div className={css.sent}>
           {kind === "webhook" && <span className={css.outside}>from outside</span>}
+          <p>{row.content}</p>
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** The prompt of a goal's task, which Matins has written. */
+function TaskPrompt({ item }: { item: Of<"task"> }) {
+  const { row, seat, task } = item;
+  const [open, setOpen] = useState(false);
+  return (
+    <div className={css.trigger}>
+      <div className={css.triggerLine}>
+        <button
+          type="button"
+          aria-expanded={open}
+          onClick={() => setOpen(!open)}
+          title={`Show the prompt of ${longTime(row.created_at)}`}
+        >
+          <ListChecks size={16} aria-hidden />
+          <span>
+            Matins to <strong>{seat}</strong>, task <strong>{task}</strong>
+          </span>
+        </button>
+        <i aria-hidden="true" />
+        {row.run_id && <RunLink id={row.run_id} />}
+      </div>
+      {open && (
+        <div className={css.sent}>
           <p>{row.content}</p>
         </div>
       )}

@@ -4,6 +4,7 @@ import { sendKeyed } from "../../api/keyed";
 import type { Goal } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { ErrorState, errorText, FailureLine } from "../../kit/ErrorState";
+import { callerName } from "../../kit/format";
 import { MorePages, NoLines } from "../../kit/List";
 import { Skeleton } from "../../kit/layout";
 import { Time } from "../../kit/Time";
@@ -39,7 +40,7 @@ export function Messages({ goal }: { goal: Goal }) {
             <li key={message.id}>
               <p>
                 <strong>
-                  {message.from} → {message.to}
+                  {message.from_seat_id == null ? callerName(message.from) : message.from} → {message.to}
                 </strong>
                 <small>
                   <Time at={message.created_at} withTime />
