@@ -315,6 +315,9 @@ pub(crate) async fn task_by_itself_is_as_in_its_goal(db: &TestStore) {
     stage.tasks_by_themselves(session).await;
 }
 
+/// The name of a seat, and the key of a task.
+type SeatAndTask = (String, String);
+
 pub(crate) async fn prompts_of_tasks_name_seat_and_task(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let session = stage
@@ -324,7 +327,7 @@ pub(crate) async fn prompts_of_tasks_name_seat_and_task(db: &TestStore) {
     let chat = stage.session().await;
     let message = stage.send_message(chat, "hello").await.run_id;
     stage.start(message).await;
-    let names = |messages: &[Message]| -> Vec<(Option<RunId>, Option<(String, String)>)> {
+    let names = |messages: &[Message]| -> Vec<(Option<RunId>, Option<SeatAndTask>)> {
         let prompts = messages.iter().filter(|row| row.role == Role::User);
         let owned = |(seat, task): (&str, &str)| (seat.to_owned(), task.to_owned());
         let names = prompts.map(|row| (row.run_id, task_prompt_names(&row.metadata).map(owned)));
