@@ -28,12 +28,14 @@ use crate::{Api, problem::ApiError};
 #[folder = "../../page/dist"]
 struct PageFiles;
 
-/// The first segments of the addresses of the page. The page itself routes the rest.
-const VIEWS: [&str; 5] = [
+/// The first segments of the addresses of the page, as `page/src/views/registry.tsx` has them. The page itself routes the
+/// rest.
+const VIEWS: [&str; 6] = [
     "approvals",
     "conversations",
     "automations",
     "runs",
+    "goals",
     "settings",
 ];
 
@@ -198,7 +200,20 @@ fn accepts_gzip(headers: &HeaderMap) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::{collections::BTreeSet, fs, path::Path};
+
     use super::*;
+
+    #[test]
+    fn each_view_of_page_is_served() {
+        let registry =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../page/src/views/registry.tsx");
+        let registry = fs::read_to_string(registry).unwrap();
+        let patterns = registry.split("pattern: \"/").skip(1);
+        let segments = patterns.filter_map(|text| text.split(['"', '/']).next());
+        let segments: BTreeSet<_> = segments.filter(|segment| !segment.is_empty()).collect();
+        assert_eq!(segments, BTreeSet::from(VIEWS));
+    }
 
     #[test]
     fn gzip_is_accepted_unless_its_weight_is_zero() {

@@ -38,6 +38,8 @@ async fn page_addresses_return_index_with_fresh_nonce() {
         "/automations/stand%20up/edit",
         "/approvals",
         "/runs/run_1",
+        "/goals",
+        "/goals/new",
         "/settings/tokens",
     ] {
         let page = send(&world, "GET", path, &[]).await;
@@ -65,7 +67,7 @@ async fn page_addresses_return_index_with_fresh_nonce() {
     }
     nonces.sort();
     nonces.dedup();
-    assert_eq!(nonces.len(), 7, "a nonce must hold for one response");
+    assert_eq!(nonces.len(), 9, "a nonce must hold for one response");
 }
 
 #[tokio::test]
