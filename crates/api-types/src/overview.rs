@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
-    Approval, AutomationItem, BudgetUsage, Money, Question, RunItem, RunOutcome, UpcomingRun,
+    Approval, AutomationItem, BudgetUsage, GoalReason, Money, Question, RunItem, RunOutcome,
+    UpcomingRun,
 };
 
 /// What a person should know at first sight: what ran, what failed, what waits, what comes next, and what it cost.
@@ -86,6 +87,10 @@ pub struct Needs {
     /// The questions that wait, the earliest deadline first, at most 100. A server of an earlier version sends none.
     #[serde(default)]
     pub questions: Vec<WaitingQuestion>,
+    /// The goals that wait for the approval of their plan, are stuck or have reached a limit, the newest first, at most
+    /// 20. A server of an earlier version sends none.
+    #[serde(default)]
+    pub goals: Vec<WaitingGoal>,
     /// The failures of the period, or of the last 24 hours if the period is shorter: those of each automation or
     /// conversation and each reason together, at most 20. Those that were followed by a success come last.
     pub failures: Vec<FailureGroup>,
@@ -117,6 +122,23 @@ pub struct WaitingQuestion {
     pub automation_name: Option<String>,
     /// The title of the session. Null if the session has no title.
     pub session_title: Option<String>,
+}
+
+/// A paused goal that only a person can move.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WaitingGoal {
+    /// The ID of the session of the goal.
+    pub id: SessionId,
+    /// The title in lists. Null if the session has none.
+    pub title: Option<String>,
+    /// The text of the goal, cut to 200 characters.
+    pub goal: String,
+    /// The reason of the pause: `approve_plan`, `stuck` or `budget`.
+    pub reason: GoalReason,
+    /// The cause for which the goal is stuck. Null otherwise.
+    pub cause: Option<String>,
+    /// The instant of the last change of the goal.
+    pub updated_at: Timestamp,
 }
 
 /// Inputs of one automation or one conversation that did not succeed for the same reason.

@@ -8,7 +8,7 @@ use std::{
 
 use api_types::{
     FailureGroup, MAX_LISTED_CHARS, Needs, NextRun, OutcomeCounts, Overview, ReportedUsage,
-    Spender, WaitingApproval, WaitingQuestion,
+    Spender, WaitingApproval, WaitingGoal, WaitingQuestion,
 };
 use model::{
     AutomationId, RunId, SessionId, Timestamp,
@@ -20,7 +20,10 @@ use store::{
     RunNames, SpenderUsage,
 };
 
-use crate::{Error, Service, automations::run_outcome, boxed, runs::run_item, upcoming_runs};
+use crate::{
+    Error, Service, automations::run_outcome, boxed, goals::reason_of, runs::run_item,
+    upcoming_runs,
+};
 
 /// The period of an overview if the request names none.
 pub(crate) const DEFAULT_PERIOD: Duration = Duration::from_hours(24);
@@ -36,6 +39,7 @@ const MAX_COUNTED: u32 = 5_000;
 const MAX_FAILURES: u32 = 500;
 /// The maximum number of approvals that an overview shows, and that of questions.
 const MAX_APPROVALS: u32 = 100;
+/// The maximum number of automations that an overview shows as needing a person, and that of goals.
 const MAX_NEEDING: u32 = 20;
 const MAX_FAILURE_GROUPS: usize = 20;
 /// The number of groups of failures for which successes are looked for at once.
@@ -124,6 +128,7 @@ impl Service {
                 found.questions,
                 failures,
                 found.needing,
+                found.goals,
                 &names,
             )?,
             running: found
@@ -149,6 +154,7 @@ impl Service {
         mut questions: Vec<model::question::Question>,
         failures: ShownFailures<'_>,
         needing: store::AutomationItems,
+        mut goals: Vec<store::PausedGoal>,
         names: &BTreeMap<RunId, RunNames>,
     ) -> Result<Needs, Error> {
         let cut_approvals = approvals.len() > MAX_APPROVALS as usize;
@@ -161,6 +167,8 @@ impl Service {
         let mut automations = needing.readable;
         let cut_automations = automations.len() > MAX_NEEDING as usize;
         automations.truncate(MAX_NEEDING as usize);
+        let cut_goals = goals.len() > MAX_NEEDING as usize;
+        goals.truncate(MAX_NEEDING as usize);
         let nameless = RunNames::default();
         let names_of = |run: &RunId| names.get(run).unwrap_or(&nameless);
         Ok(Needs {
@@ -186,6 +194,7 @@ impl Service {
                     }
                 })
                 .collect(),
+            goals: goals.into_iter().filter_map(waiting_goal).collect(),
             failures: failures
                 .groups
                 .into_iter()
@@ -198,7 +207,7 @@ impl Service {
                 .into_iter()
                 .map(|item| self.automation_item(item))
                 .collect::<Result<_, _>>()?,
-            cut: cut_approvals || cut_questions || cut_automations || failures.cut,
+            cut: cut_approvals || cut_questions || cut_automations || cut_goals || failures.cut,
         })
     }
 
@@ -340,6 +349,19 @@ fn number_of(counts: &mut OutcomeCounts, status: RunStatus) -> &mut u64 {
         RunStatus::Delivered => &mut counts.delivered,
         RunStatus::Queued | RunStatus::Deferred => &mut counts.queued,
     }
+}
+
+/// Returns a paused goal as the API shows it. A goal that is not paused has no reason.
+fn waiting_goal(goal: store::PausedGoal) -> Option<WaitingGoal> {
+    let (reason, cause) = reason_of(goal.state);
+    Some(WaitingGoal {
+        id: goal.session,
+        title: goal.title,
+        goal: goal.text,
+        reason: reason?,
+        cause: cause.map(|cause| cause.to_string()),
+        updated_at: goal.updated_at,
+    })
 }
 
 const fn reported_usage(turns: ReportedTurns) -> ReportedUsage {

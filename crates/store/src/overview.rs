@@ -8,7 +8,7 @@ use crate::{
     automations::{self, PAUSED_BY_PERSON},
     boxed,
     database::{Row, Tx},
-    questions,
+    goals, questions,
     reported_turns::{ReportedTurns, SEARCHED_BEFORE},
     rows, runs, scheduler_status,
     shown_usage::shown_tenant_usage,
@@ -19,6 +19,7 @@ use model::{
     approval::Approval,
     budget::{Account, BudgetPeriods},
     entity::Run,
+    goal::GoalState,
     limits::CONTENT_BYTES,
     question::{Question, QuestionStatus},
     run::RunStatus,
@@ -100,6 +101,21 @@ pub struct SpenderUsage {
     pub turns: u64,
 }
 
+/// A paused goal that only a person can move.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PausedGoal {
+    /// The session.
+    pub session: SessionId,
+    /// The title of the session.
+    pub title: Option<String>,
+    /// The beginning of the text.
+    pub text: String,
+    /// The state, with the reason of the pause.
+    pub state: GoalState,
+    /// The instant of the last change.
+    pub updated_at: Timestamp,
+}
+
 /// The numbers of rows that an overview has at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OverviewLimits {
@@ -109,7 +125,7 @@ pub struct OverviewLimits {
     pub failures: u32,
     /// Pending approvals, and as many pending questions.
     pub approvals: u32,
-    /// Automations that need a person.
+    /// Automations that need a person, and as many goals.
     pub needing: u32,
     /// Running turns.
     pub running: u32,
@@ -136,6 +152,8 @@ pub struct OverviewRows {
     pub questions: Vec<Question>,
     /// The automations that need a person: those with a notice, and those that paused themselves.
     pub needing: AutomationItems,
+    /// The paused goals that only a person can move, the newest first.
+    pub goals: Vec<PausedGoal>,
     /// The automations whose triggers fire next.
     pub next: AutomationItems,
     /// The budget of the tenant and its usage.
@@ -205,6 +223,7 @@ impl Store {
             questions: questions::read_page(tx, tenant, open, Page::first(limits.approvals))
                 .await?,
             needing: automations::items_by_id(tx, tenant, &needing, 1).await?,
+            goals: goals_needing_person(tx, tenant, limits.needing).await?,
             next: automations::items_by_id(tx, tenant, &next, 0).await?,
             usage: shown.account,
             reported_before: shown.reported_before,
@@ -362,6 +381,27 @@ async fn needing_attention(
         params![tenant, PAUSED_BY_PERSON, limit],
     );
     found.await?.iter().map(|row| Ok(row.get("id")?)).collect()
+}
+
+/// Lists the paused goals that only a person can move, the newest first.
+async fn goals_needing_person(
+    tx: &mut Tx,
+    tenant: TenantId,
+    limit: u32,
+) -> Result<Vec<PausedGoal>, Error> {
+    let found = tx
+        .fetch_all(sql!("goals/needing_person"), params![tenant, limit])
+        .await?;
+    let read = |row: &Row| {
+        Ok(PausedGoal {
+            session: row.get("session_id")?,
+            title: row.optional("title")?,
+            text: row.get("text")?,
+            state: goals::goal_state(row)?,
+            updated_at: row.get("updated_at")?,
+        })
+    };
+    found.iter().map(read).collect()
 }
 
 /// Lists the automations whose triggers fire before an instant, the earliest first.

@@ -65,7 +65,7 @@ pub(crate) async fn overview_of_new_tenant_is_empty(world: &World) {
         assert_eq!(count, 0, "{name}");
     }
     let nothing = json!({
-        "approvals": [], "questions": [], "failures": [], "automations": [], "cut": false,
+        "approvals": [], "questions": [], "goals": [], "failures": [], "automations": [], "cut": false,
     });
     assert_eq!(overview["needs"], nothing);
     assert_eq!(overview["running"], json!([]));
@@ -271,6 +271,28 @@ pub(crate) async fn overview_and_timeline_refuse_periods_out_of_range(world: &Wo
             "{path}"
         );
     }
+}
+
+pub(crate) async fn overview_names_goals_that_wait_for_person(world: &World) {
+    let goal = |title: &str| json!({ "goal": "Draft it.", "agent": "good", "title": title });
+    let paused = world.post("/goals", goal("Paused")).await.expect(201);
+    let path = format!("/goals/{}/pause", paused["id"].as_str().unwrap());
+    world.post(&path, json!({})).await.expect(200);
+    let stuck = world.post("/goals", goal("Stuck")).await.expect(201);
+    let sql = "update goals set state = 'paused', reason = 'stuck', cause = 'no plan' where state = 'active'";
+    let statement: &'static Statement =
+        Box::leak(Box::new(Statement::new("a test's statement", sql, sql)));
+    let mut tx = world.store.database().begin(Scope::System).await.unwrap();
+    tx.execute(statement, params![]).await.unwrap();
+    tx.commit().await.unwrap();
+    let overview = world.overview("").await;
+    let waiting = json!([{
+        "id": stuck["id"], "title": "Stuck", "goal": "Draft it.", "reason": "stuck", "cause": "no plan",
+        "updated_at": stuck["updated_at"],
+    }]);
+    // A pause by a person needs nobody.
+    assert_eq!(overview["needs"]["goals"], waiting);
+    assert_eq!(overview["needs"]["cut"], false);
 }
 
 /// Adds failed runs of other inputs, which equal the given one, but for their origin: an occurrence is unique.

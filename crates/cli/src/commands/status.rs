@@ -3,8 +3,8 @@
 use std::{path::PathBuf, time::Duration};
 
 use api_types::{
-    AutomationItem, FailureGroup, OutcomeCounts, Overview, ReportedUsage, RunItem, WaitingApproval,
-    WaitingQuestion,
+    AutomationItem, FailureGroup, GoalReason, OutcomeCounts, Overview, ReportedUsage, RunItem,
+    WaitingApproval, WaitingGoal, WaitingQuestion,
 };
 use client::{TraceItem, TraceSubject};
 use model::{Clock, Timestamp, question::QuestionKind, run::RunStatus};
@@ -165,6 +165,7 @@ fn print(app: &App, overview: &Overview) -> Result<(), CliError> {
     let mut lines: Vec<String> = Vec::new();
     lines.extend(approvals.flat_map(|approval| approval_lines(approval, overview.now)));
     lines.extend(questions.flat_map(|question| question_lines(question, overview.now)));
+    lines.extend(needs.goals.iter().flat_map(goal_lines));
     lines.extend(needs.automations.iter().flat_map(automation_lines));
     lines.extend(failures.flat_map(|group| failure_lines(app, group)));
     if needs.cut {
@@ -305,6 +306,23 @@ fn question_lines(waiting: &WaitingQuestion, now: Timestamp) -> Vec<String> {
             "    {}",
             paint(DIM, &format!("matins question show {}", question.id))
         ),
+    ]
+}
+
+fn goal_lines(goal: &WaitingGoal) -> Vec<String> {
+    let name = goal.title.as_deref().unwrap_or(&goal.goal);
+    let name = paint(BOLD, &excerpt(name, NAME_CHARS));
+    let state = match (goal.reason, goal.cause.as_deref()) {
+        (GoalReason::ApprovePlan, _) => "waits for the approval of its plan".to_owned(),
+        (GoalReason::Budget, _) => "is paused: a limit is reached".to_owned(),
+        (GoalReason::Stuck, Some(cause)) => format!("is stuck: {}", excerpt(cause, NAME_CHARS)),
+        (GoalReason::Stuck, None) => "is stuck".to_owned(),
+        _ => "is paused".to_owned(),
+    };
+    let command = format!("matins goal show {}", goal.id);
+    vec![
+        format!("  {} {name} {state}", paint(ATTENTION, "!")),
+        format!("    {}", paint(DIM, &command)),
     ]
 }
 

@@ -419,6 +419,11 @@ fn goal_whose_planner_makes_no_tasks_is_stuck() {
         (&goal["state"], &goal["reason"]),
         (&json!("paused"), &json!("stuck"))
     );
+    let status = world.run(&["status"]).expect_success();
+    assert!(
+        status.contains("is stuck: no plan") && status.contains("matins goal show ses_"),
+        "{status}"
+    );
     let report = world.run(&["goal", "report", "own"]).expect_success();
     assert!(
         report.contains("stuck") && report.contains("> Draft \\u{202e}it.\\u{1b}\\[31m"),

@@ -126,7 +126,8 @@ pub(crate) use tools::{
 
 pub(crate) use views::{
     budget_and_time_of_goal_are_changed, goals_are_listed_with_their_tasks_and_usage,
-    new_text_of_goal_changes_title_that_no_person_chose, prompts_of_tasks_name_seat_and_task,
+    new_text_of_goal_changes_title_that_no_person_chose,
+    overview_has_goals_that_only_person_can_move, prompts_of_tasks_name_seat_and_task,
     report_has_verdicts_and_text_of_planner, task_by_itself_is_as_in_its_goal,
     task_has_texts_findings_and_runs,
 };
@@ -188,7 +189,7 @@ behaviours! {
             stuck_goal_is_delivered_as_stuck_and_later_as_failed, question_is_delivered_once_with_its_goal,
             goal_and_question_of_later_version_do_not_stop_notifications, plan_that_fails_names_its_cause,
             work_that_fails_names_its_cause, inputs_to_draft_goal_wait_for_its_start,
-            prompts_of_tasks_name_seat_and_task,
+            prompts_of_tasks_name_seat_and_task, overview_has_goals_that_only_person_can_move,
         ]
     }
     sqlite {}

@@ -217,6 +217,12 @@ fn plans() -> Vec<(&'static str, Vec<Param>, &'static [&'static str], bool)> {
             false,
         ),
         (
+            "goals/needing_person",
+            params![id(), 50_u32],
+            &["goals_by_state"],
+            false,
+        ),
+        (
             "tokens/page",
             params![id(), Uuid::max(), 50_u32],
             &["api_tokens_of_tenant"],

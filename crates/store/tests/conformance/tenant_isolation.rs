@@ -254,6 +254,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         "tokens/by_id" | "tokens/lock" => params![none(), world.id("api_tokens")],
         "tasks/page" => params![none(), session, -1_i64, 50_u32],
         "goals/list" => params![none(), Uuid::max(), 50_u32],
+        "goals/needing_person" => params![none(), 50_u32],
         "goals/list_in_state" => params![none(), Uuid::max(), "active", 50_u32],
         "triggers/due" => params![none(), Timestamp::MAX, 50_u32, store::DOCUMENT_FORMAT],
         other => panic!("{other} names a tenant: give it parameters here"),
@@ -295,6 +296,12 @@ pub(crate) async fn row_security_alone_hides_rows_of_other_tenants(db: &TestStor
         .row("agent_sessions")
         .with("session_key", "0199ab00000070008000000000000000");
     db.insert("agent_sessions", &keyed).await.unwrap();
+    let paused = theirs
+        .row("goals")
+        .with("session_id", value(&keyed, "id"))
+        .with("state", "paused")
+        .with("reason", "budget");
+    db.insert("goals", &paused).await.unwrap();
     db.insert("agent_runs", &theirs.queued_run()).await.unwrap();
     let failed = theirs.row("agent_runs").with("status", "failed");
     let failed = failed.with("reason", "timeout");

@@ -6,17 +6,22 @@ use model::{
     entity::Message,
     event::{Change, SessionChange},
     goal::{
-        GoalBudget, GoalState, GoalStatus, NewTask, PauseReason, Reviews, TaskKind, TaskStatus,
+        GoalBudget, GoalState, GoalStatus, NewTask, PauseReason, Reviews, StuckCause, TaskKind,
+        TaskStatus,
     },
     transcript::task_prompt_names,
     turn::Role,
 };
 use serde_json::json;
-use store::{Error, GoalChange, GoalFilter, GoalItem, Page, Scope};
+use store::{
+    Error, GoalChange, GoalFilter, GoalItem, OverviewLimits, OverviewPeriods, Page, PausedGoal,
+    Scope, params,
+};
 
 use super::stage::{done, sent_back, team, verdict, work};
 use crate::{
     fixtures::{TestStore, id},
+    run_lists::FEW,
     stage::Stage,
 };
 
@@ -24,6 +29,18 @@ impl Stage {
     async fn goal_page(&self, filter: GoalFilter, page: Page<model::SessionId>) -> Vec<GoalItem> {
         let found = self.store.goal_page(self.tenant, filter, page).await;
         found.unwrap()
+    }
+
+    /// Returns the goals of an overview.
+    async fn goals_of_overview(&self, limits: OverviewLimits) -> Vec<PausedGoal> {
+        let now = self.now();
+        let periods = OverviewPeriods {
+            since: now,
+            failures_since: now,
+            today: now,
+        };
+        let read = self.store.overview(self.tenant, periods, limits, now).await;
+        read.unwrap().goals
     }
 
     /// Checks that each task has by itself what it has in its goal, and returns the tasks as lines.
@@ -86,6 +103,60 @@ pub(crate) async fn goals_are_listed_with_their_tasks_and_usage(db: &TestStore) 
     let other = TenantId::from_uuid(id());
     let theirs = stage.store.goal_page(other, all, Page::first(10)).await;
     assert_eq!(theirs.unwrap(), []);
+}
+
+pub(crate) async fn overview_has_goals_that_only_person_can_move(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let next_goal = async || {
+        stage.advance_seconds(1);
+        stage.goal(team(1, None)).await
+    };
+    // A goal at work, and one that a person has paused, need nobody.
+    next_goal().await;
+    let paused = next_goal().await;
+    stage.change(paused, GoalChange::Pause).await.unwrap();
+    assert_eq!(stage.goals_of_overview(FEW).await, []);
+
+    stage.advance_seconds(1);
+    let mut new = stage.new_goal(team(1, None));
+    new.approve_plan = true;
+    new.text = "Draft it. ".repeat(100);
+    let planned = stage.store.create_goal(stage.tenant, &new, stage.now());
+    let planned = planned.await.unwrap();
+    stage.plan(db, planned, &[work("a", &[])]).await;
+    let [stuck, over_budget] = [next_goal().await, next_goal().await];
+    let cause = StuckCause::Idle;
+    for (session, reason, word) in [
+        (stuck, PauseReason::Stuck, Some(cause.as_str())),
+        (over_budget, PauseReason::Budget, None),
+    ] {
+        let sql =
+            "update goals set state = 'paused', reason = $2, cause = $3 where session_id = $1";
+        let params = params![session, reason.as_str(), word];
+        db.run(Scope::System, sql, params).await.unwrap();
+    }
+    let found = stage.goals_of_overview(FEW).await;
+    let states: Vec<_> = found
+        .iter()
+        .map(|goal| (goal.session, goal.state))
+        .collect();
+    assert_eq!(
+        states,
+        [
+            (over_budget, GoalState::Paused(PauseReason::Budget)),
+            (stuck, GoalState::Stuck(cause)),
+            (planned, GoalState::Paused(PauseReason::ApprovePlan)),
+        ],
+        "the newest comes first"
+    );
+    assert_eq!(found[2].title.as_deref(), Some("Campaign"));
+    assert_eq!(found[2].text, "Draft it. ".repeat(20), "the text is cut");
+
+    let one = OverviewLimits { needing: 1, ..FEW };
+    assert_eq!(stage.goals_of_overview(one).await, found[..1]);
+    // An approved plan needs nobody.
+    stage.change(planned, GoalChange::Resume).await.unwrap();
+    assert_eq!(stage.goals_of_overview(FEW).await, found[..2]);
 }
 
 pub(crate) async fn task_has_texts_findings_and_runs(db: &TestStore) {
