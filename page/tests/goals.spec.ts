@@ -302,6 +302,24 @@ test("draft_is_edited_and_started", async ({ page, stack, signIn }) => {
   await reached(stack, id, "done");
 });
 
+test("goal_whose_plan_waits_is_on_the_overview_and_counted", async ({ page, stack, signIn }) => {
+  test.setTimeout(180_000);
+  const title = "A plan to approve";
+  const { id } = await start(stack, { title, approve_plan: true });
+  await signIn(page);
+  await page.goto("/");
+  const needs = page.getByRole("region", { name: "Needs you" });
+  const row = needs.getByRole("listitem").filter({ hasText: `${title} has a plan` });
+  // Nobody reloads: the event of the goal brings the row.
+  await expect(row).toBeVisible({ timeout: DONE_MS });
+  await row.getByRole("link", { name: `Open the goal ${title}` }).click();
+  await expect(page).toHaveURL(new RegExp(`/goals/${id}`));
+  const counted = page.getByRole("link", { name: /^Goals.*to decide$/ });
+  await expect(counted).toBeVisible();
+  await stack.api("POST", `/goals/${id}/cancel`);
+  await expect(counted).toHaveCount(0);
+});
+
 test("viewer_sees_a_goal_and_cannot_move_it", async ({ page, stack, signIn }) => {
   const { id } = await start(stack, { title: "A guide to look at", draft: true });
   await signIn(page, "viewer");

@@ -7,6 +7,7 @@ import type {
   Agent,
   Approval,
   Automation,
+  GoalSummary,
   Instance,
   Needs,
   Page,
@@ -48,6 +49,8 @@ export const keys = {
   goals: ["goals"] as const,
   /** A goal and all that belongs to it, by its ID. */
   goal: (id: string) => ["goal", id] as const,
+  /** The number of goals that wait for a person. Apart from the lists, which each turn of a goal makes stale. */
+  waitingGoals: ["waiting-goals"] as const,
 };
 
 export const useWhoami = () =>
@@ -103,11 +106,23 @@ export const useQuestions = (enabled = true) =>
     enabled,
   });
 
-/** Keeps what the overview says of those two. The first view that needs more of them reads them. */
-export function keepWaiting({ approvals, questions }: Needs): void {
+/** The number of paused goals that only a person can move. `enabled` as with `useApprovals`. */
+export const useWaitingGoals = (enabled = true) =>
+  useQuery({
+    queryKey: keys.waitingGoals,
+    queryFn: async ({ signal }) => {
+      const paused = await get<Page<GoalSummary>>("/goals", { state: "paused", limit: 100 }, signal);
+      return paused.items.filter(({ reason }) => reason !== "person").length;
+    },
+    enabled,
+  });
+
+/** Keeps what the overview says of those three. The first view that needs more of them reads them. */
+export function keepWaiting({ approvals, questions, goals }: Needs): void {
   const stale = { updatedAt: 1 };
   queryClient.setQueryData<Page<Approval>>(keys.approvals, { items: approvals, next: null }, stale);
   queryClient.setQueryData<Page<Question>>(keys.questions, { items: questions ?? [], next: null }, stale);
+  queryClient.setQueryData<number>(keys.waitingGoals, goals?.length ?? 0, stale);
 }
 
 /** Returns a function that tells whether the caller has a permission; while that is unknown, nothing is allowed. */

@@ -88,6 +88,7 @@ export type TokenCreated = Schemas["TokenCreated"];
 export type TokenRevoked = Schemas["TokenRevoked"];
 export type TraceEvent = Schemas["TraceEvent"];
 export type WaitingApproval = Schemas["WaitingApproval"];
+export type WaitingGoal = Schemas["WaitingGoal"];
 export type WaitingQuestion = Schemas["WaitingQuestion"];
 export type Trigger = Schemas["Trigger"];
 export type TriggerRequest = Schemas["TriggerRequest"];

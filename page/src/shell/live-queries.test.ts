@@ -44,7 +44,11 @@ describe("staleKeys", () => {
   it("task_refetches_its_goal_and_the_lists_of_goals", () => {
     expect(keys({ kind: "task", session_id: "s", key: "a", status: "DONE" })).toEqual(["goals", "goal/s"]);
     expect(keys({ kind: "task" })).toEqual([]);
-    expect(keys({ kind: "goal", session_id: "s", state: "paused" })).toEqual(["goals", "goal/s"]);
+  });
+
+  it("goal_that_pauses_refetches_what_waits_for_a_person", () => {
+    const stale = ["goals", "goal/s", "waiting-goals", "overview"];
+    expect(keys({ kind: "goal", session_id: "s", state: "paused" })).toEqual(stale);
   });
 
   it("turn_of_an_automation_is_none_of_a_goal", () => {

@@ -36,6 +36,11 @@ export function staleKeys(event: TraceEvent): (readonly string[])[] {
     case "session":
       return [keys.sessions, keys.session(event.session_id), keys.goals, keys.goal(event.session_id)];
     case "goal":
+      return [
+        ...(event.session_id ? [keys.goals, keys.goal(event.session_id)] : []),
+        keys.waitingGoals,
+        keys.overview,
+      ];
     case "task":
       return event.session_id ? [keys.goals, keys.goal(event.session_id)] : [];
     case "run":

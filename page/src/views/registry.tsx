@@ -15,7 +15,7 @@ import {
 } from "lucide-react";
 import { type ComponentType, lazy } from "react";
 import { useLocation } from "wouter";
-import { useApprovals, useQuestions } from "../api/queries";
+import { useApprovals, useQuestions, useWaitingGoals } from "../api/queries";
 import { Approvals } from "./approvals/Approvals";
 import { Conversations } from "./conversations/Conversations";
 import { Overview } from "./overview/Overview";
@@ -56,7 +56,7 @@ export const views: View[] = [
     icon: ShieldQuestionMark,
     key: "a",
     useCount: () => {
-      // The overview brings both with it.
+      // The overview brings these and the number of goals with it.
       const isElsewhere = useLocation()[0] !== "/";
       const [approvals, questions] = [useApprovals(isElsewhere), useQuestions(isElsewhere)];
       return (approvals.data?.items.length ?? 0) + (questions.data?.items.length ?? 0);
@@ -98,7 +98,15 @@ export const views: View[] = [
   },
   { label: "Automation", href: "/automations", pattern: "/automations/:name", component: AutomationDetail },
   { label: "Runs", href: "/runs", pattern: "/runs/:id?", component: Runs, icon: History, key: "r" },
-  { label: "Goals", href: "/goals", pattern: "/goals", component: Goals, icon: Target, key: "l" },
+  {
+    label: "Goals",
+    href: "/goals",
+    pattern: "/goals",
+    component: Goals,
+    icon: Target,
+    key: "l",
+    useCount: () => useWaitingGoals(useLocation()[0] !== "/").data ?? 0,
+  },
   { label: "New goal", href: "/goals/new", pattern: "/goals/new", component: NewGoal },
   { label: "Goal", href: "/goals", pattern: "/goals/:id", component: GoalDetail },
   {

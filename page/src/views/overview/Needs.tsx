@@ -4,6 +4,7 @@ import type {
   FailureGroup,
   Needs as NeedsData,
   WaitingApproval,
+  WaitingGoal,
   WaitingQuestion,
 } from "../../api/types";
 import { Button, ButtonLink } from "../../kit/Button";
@@ -12,18 +13,27 @@ import { briefReason, clock, dayAndTime, localTimes, plural } from "../../kit/fo
 import listCss from "../../kit/list.module.css";
 import { type Look, lookOfRun, StatusGlyph, wordOf } from "../../kit/Status";
 import { Countdown } from "../../kit/Time";
-import { addressOfApproval, addressOfAutomation, addressOfQuestion, addressOfRun } from "../addresses";
+import {
+  addressOfApproval,
+  addressOfAutomation,
+  addressOfGoal,
+  addressOfQuestion,
+  addressOfRun,
+} from "../addresses";
 import { answerText } from "../approvals/answering";
 import { addressOfReachedBudget, fireAutomation, isProposed, resumeAutomation } from "../automation-actions";
 import { asText, mainField } from "../conversations/tools";
+import { titleOfGoal } from "../goals/words";
 import { useRefusal } from "../refusal";
 import { retryRun } from "../run-actions";
+import { needOfGoal } from "./goal-needs";
 import css from "./overview.module.css";
 
 /** The rows that are shown before "more", so that the first screen holds the whole overview. */
 const FIRST_ROWS = window.innerHeight < 900 ? 4 : 6;
 
-/** What needs a person: approvals and questions by their deadlines, failures, automations that stopped, and what did not run. */
+/** What needs a person: approvals and questions by their deadlines, goals, failures, automations that stopped, and what
+ * did not run. */
 export function Needs({ needs }: { needs: NeedsData }) {
   const [whole, setWhole] = useState(false);
   const open = needs.failures.filter((group) => !group.recovered);
@@ -40,6 +50,7 @@ export function Needs({ needs }: { needs: NeedsData }) {
       key: question.id,
       row: <QuestionRow question={question} />,
     })),
+    ...(needs.goals ?? []).map((goal) => ({ key: goal.id, row: <GoalRow goal={goal} /> })),
     ...failures.filter((group) => !isMissed(group)).map(failureRow),
     ...needs.automations.map((automation) => ({
       key: automation.id,
@@ -153,6 +164,26 @@ function QuestionRow({ question }: { question: WaitingQuestion }) {
       </span>
       <ButtonLink kind="primary" href={addressOfQuestion(question.id)}>
         Answer
+      </ButtonLink>
+    </Row>
+  );
+}
+
+function GoalRow({ goal }: { goal: WaitingGoal }) {
+  const { state, wanted } = needOfGoal(goal);
+  const title = titleOfGoal(goal);
+  return (
+    <Row
+      look={goal.reason === "budget" ? "paused" : "waits"}
+      title={
+        <>
+          <strong>{title}</strong> {state}
+        </>
+      }
+      note={wanted}
+    >
+      <ButtonLink kind="primary" href={addressOfGoal(goal.id)} aria-label={`Open the goal ${title}`}>
+        Open
       </ButtonLink>
     </Row>
   );

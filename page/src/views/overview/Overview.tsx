@@ -33,8 +33,11 @@ async function readOverview(since: string | null, signal: AbortSignal): Promise<
 }
 
 /** Returns whether nothing ran lately and nothing will, so that the server may be new. */
-const isWithoutRuns = ({ counts, usage, next_runs }: OverviewData): boolean =>
-  Object.values(counts).every((number) => number === 0) && usage.month.turns === 0 && next_runs.length === 0;
+const isWithoutRuns = ({ counts, usage, next_runs, needs }: OverviewData): boolean =>
+  Object.values(counts).every((number) => number === 0) &&
+  usage.month.turns === 0 &&
+  next_runs.length === 0 &&
+  !needs.goals?.length;
 
 /** Deadlines and next runs pass without an event. */
 const REFETCH_MS = 60_000;
@@ -115,9 +118,10 @@ export function Overview() {
 function Headline({ overview, looked }: { overview: OverviewData; looked: boolean }) {
   const { counts } = overview;
   const now = new Date(useNow(10_000)).toISOString();
+  const { approvals, questions, goals } = overview.needs;
   // A run that waits for a person is under way, too, but only one of the two words is right.
-  const waiting = new Set(overview.needs.approvals.map((approval) => approval.run_id)).size;
-  const asking = overview.needs.approvals.length + (overview.needs.questions?.length ?? 0);
+  const waiting = new Set(approvals.map((approval) => approval.run_id)).size;
+  const asking = approvals.length + (questions?.length ?? 0) + (goals?.length ?? 0);
   const ran = counts.succeeded + counts.failed + counts.stalled + counts.cancelled;
   const since = dayAndTime(overview.since);
   return (
