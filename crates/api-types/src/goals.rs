@@ -327,6 +327,15 @@ pub struct GoalSummary {
     /// The instant from which no further turn starts. Null if there is none.
     #[serde(default)]
     pub until: Option<Timestamp>,
+    /// The number of open questions of its agents. A server of an earlier version sends none.
+    #[serde(default)]
+    #[schema(minimum = 0)]
+    pub open_questions: u32,
+    /// The number of permission requests of its agents that wait for a decision. A server of an earlier version sends
+    /// none.
+    #[serde(default)]
+    #[schema(minimum = 0)]
+    pub open_approvals: u32,
     /// The instant at which the goal was created.
     pub created_at: Timestamp,
     /// The instant of the last change of the goal.

@@ -30,11 +30,12 @@ describe("staleKeys", () => {
   });
 
   it("approval_refetches_the_approvals", () => {
-    expect(keys({ kind: "approval", session_id: "s" })).toContain("approvals");
+    const stale = keys({ kind: "approval", session_id: "s" });
+    expect(stale).toEqual(expect.arrayContaining(["approvals", "goals", "goal/s"]));
   });
 
   it("question_refetches_the_questions_and_the_overview", () => {
-    expect(keys({ kind: "question", session_id: "s" })).toEqual(["questions", "overview", "goal/s"]);
+    expect(keys({ kind: "question", session_id: "s" })).toEqual(["questions", "overview", "goals", "goal/s"]);
   });
 
   it("tool_call_refetches_nothing", () => {

@@ -55,9 +55,9 @@ export function staleKeys(event: TraceEvent): (readonly string[])[] {
         ...toolKeys(event),
       ];
     case "approval":
-      return [keys.approvals, keys.runs, keys.overview];
+      return [keys.approvals, keys.runs, keys.overview, keys.goals, keys.goal(event.session_id)];
     case "question":
-      return [keys.questions, keys.overview, keys.goal(event.session_id)];
+      return [keys.questions, keys.overview, keys.goals, keys.goal(event.session_id)];
     case "automation":
       return [keys.automations, keys.overview, keys.timeline];
     case "message":

@@ -147,9 +147,15 @@ async fn list(app: &App, state: Option<GoalStatus>, limit: u32) -> Result<(), Cl
 
 fn row(goal: &GoalSummary, id: String) -> [String; 5] {
     let title = goal.title.as_deref().unwrap_or(&goal.goal);
+    let waits = goal.open_questions > 0 || goal.open_approvals > 0;
+    let state = if waits && goal.state == GoalStatus::Active {
+        "waits for you".to_owned()
+    } else {
+        format_short_state(goal)
+    };
     [
         id,
-        format_short_state(goal),
+        state,
         format!("{}/{}", goal.tasks.done, goal.tasks.total),
         excerpt(&format_usage(goal), 16),
         title.to_owned(),

@@ -158,6 +158,8 @@ fn goal_asks_and_ends_with_notifications() {
         (&json!("active"), &json!(1)),
         "{asked}"
     );
+    let listed = world.run(&["goal", "list"]).expect_success();
+    assert!(listed.contains("waits for you"), "{listed}");
     let id = question["id"].as_str().unwrap();
     world
         .run(&["question", "answer", id, "beginners"])

@@ -25,6 +25,8 @@ describe("stateOfGoal", () => {
     [{ state: "draft" }, "draft", "draft"],
     [{ state: "active", phase: "working" }, "running", "working"],
     [{ state: "active", phase: null }, "running", "active"],
+    [{ state: "active", phase: "working", open_questions: 1 }, "waits", "waits for you"],
+    [{ state: "active", phase: "working", open_approvals: 2 }, "waits", "waits for you"],
     [{ state: "paused", reason: "approve_plan" }, "waits", "its plan waits for you"],
     [{ state: "paused", reason: "stuck", cause: "no verdict" }, "waits", "stuck: no verdict"],
     [{ state: "paused", reason: "stuck" }, "waits", "stuck"],

@@ -9,14 +9,17 @@ export interface State {
   word: string;
 }
 
-type Stated = Pick<GoalSummary, "state" | "reason" | "phase" | "cause">;
+type Stated = Pick<GoalSummary, "state" | "reason" | "phase" | "cause"> &
+  Partial<Pick<GoalSummary, "open_questions" | "open_approvals">>;
 
 /** The state of a goal. A goal that only a person can move waits for that person. */
-export function stateOfGoal({ state, reason, phase, cause }: Stated): State {
+export function stateOfGoal({ state, reason, phase, cause, ...open }: Stated): State {
   switch (state) {
     case "draft":
       return { look: "draft", word: "draft" };
     case "active":
+      // A server of the version before counts neither.
+      if (open.open_questions || open.open_approvals) return { look: "waits", word: "waits for you" };
       return { look: "running", word: phase ?? "active" };
     case "paused":
       if (reason === "approve_plan") return { look: "waits", word: "its plan waits for you" };

@@ -14,8 +14,8 @@ use model::{
     team::TeamDefinition,
 };
 
-use self::causes::LastTurns;
 pub(crate) use self::list::read_task_counts;
+use self::{causes::LastTurns, list::read_count};
 pub use self::{
     details::{GoalReportRows, ReportedTask, TaskDetails, TaskFinding, TaskRunRow},
     list::{GoalFilter, GoalItem, TaskCount},
@@ -130,6 +130,10 @@ pub struct GoalView {
     pub until: Option<Timestamp>,
     /// The usage of all runs.
     pub usage: GoalUsage,
+    /// The number of open questions of its agents.
+    pub open_questions: u32,
+    /// The number of permission requests of its agents that wait for a decision.
+    pub open_approvals: u32,
     /// The deadline at which the goal moves by itself.
     pub check_at: Option<Timestamp>,
     /// The seats, in the order of the team.
@@ -181,6 +185,8 @@ async fn read_view(tx: &mut Tx, scope: Scope, session: SessionId) -> Result<Goal
         check_at: goal.deadline.map(|(_, at)| at),
         seats: seat_views(&goal),
         tasks: views(tx, &goal, scope).await?,
+        open_questions: read_count(&times, "open_questions")?,
+        open_approvals: read_count(&times, "open_approvals")?,
         created_at: times.get("created_at")?,
         updated_at: times.get("updated_at")?,
         ended_at: times.optional("ended_at")?,

@@ -1,7 +1,9 @@
 -- Lists goals in a state, the newest first. A statement of its own, so that both databases use the index on the state.
 -- $1 tenant, $2 session before which the page begins, $3 state, $4 limit
 select g.session_id, g.text, g.state, g.reason, g.cause, g.plan_version, g.team, g.limits, g.progress, g.budget, g.until_at,
-    g.needs_format, g.created_at, g.updated_at, g.ended_at, s.session_key, s.title
+    g.needs_format, g.created_at, g.updated_at, g.ended_at, s.session_key, s.title,
+    (select count(*) from questions q where q.session_id = g.session_id and q.state = 'pending') as open_questions,
+    (select count(*) from approvals a where a.session_id = g.session_id and a.state = 'pending') as open_approvals
 from goals g
 join agent_sessions s on s.id = g.session_id
 where g.tenant_id = $1 and g.session_id < $2 and g.state = $3

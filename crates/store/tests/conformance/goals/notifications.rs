@@ -7,7 +7,7 @@ use model::{
     outcome::FailureKind,
     policy::SessionMode,
 };
-use store::{GoalChange, NewEndpoint, Notice, Scope, TaskCount, params};
+use store::{GoalChange, GoalFilter, NewEndpoint, Notice, Page, Scope, TaskCount, params};
 
 use super::stage::{done, team, work};
 use crate::{fixtures::TestStore, notifications::new_endpoint, stage::Stage};
@@ -159,6 +159,12 @@ pub(crate) async fn question_is_delivered_once_with_its_goal(db: &TestStore) {
     for filtered in [of_automation, of_channel] {
         assert!(!stage.subscription(filtered).await.wants(&notice));
     }
+    // The goal and its list count it, too.
+    let view = stage.store.goal(stage.scope(), session).await.unwrap();
+    assert_eq!((view.open_questions, view.open_approvals), (1, 0));
+    let all = GoalFilter::default();
+    let listed = stage.store.goal_page(stage.tenant, all, Page::first(1));
+    assert_eq!(listed.await.unwrap()[0].open_questions, 1);
     // The answer is no notification.
     stage.succeed(worker.run).await;
     stage.answer_question(asked.id, "blue").await.unwrap();

@@ -65,6 +65,10 @@ pub struct GoalItem {
     pub until: Option<Timestamp>,
     /// The usage of all runs.
     pub usage: GoalUsage,
+    /// The number of open questions of its agents.
+    pub open_questions: u32,
+    /// The number of permission requests of its agents that wait for a decision.
+    pub open_approvals: u32,
     /// The numbers of tasks.
     pub tasks: Vec<TaskCount>,
     /// The instant at which the goal was created.
@@ -126,6 +130,8 @@ fn item(row: &Row) -> Result<GoalItem, Error> {
         budget: GoalBudget::default(),
         until: row.optional("until_at")?,
         usage: GoalUsage::default(),
+        open_questions: read_count(row, "open_questions")?,
+        open_approvals: read_count(row, "open_approvals")?,
         tasks: Vec::new(),
         created_at: row.get("created_at")?,
         updated_at: row.get("updated_at")?,
@@ -141,6 +147,12 @@ fn item(row: &Row) -> Result<GoalItem, Error> {
     Ok(item)
 }
 
+/// Reads a count of a row.
+pub(super) fn read_count(row: &Row, column: &'static str) -> Result<u32, Error> {
+    let number: i64 = row.get(column)?;
+    Ok(u32::try_from(number).unwrap_or(u32::MAX))
+}
+
 /// Counts the tasks of goals, in one statement.
 pub(crate) async fn read_task_counts(
     tx: &mut Tx,
@@ -152,11 +164,10 @@ pub(crate) async fn read_task_counts(
         .await?;
     let mut counts: HashMap<SessionId, Vec<TaskCount>> = HashMap::new();
     for row in &found {
-        let number: i64 = row.get("number")?;
         let count = TaskCount {
             kind: row.parse("kind")?,
             status: row.parse("status")?,
-            number: u32::try_from(number).unwrap_or(u32::MAX),
+            number: read_count(row, "number")?,
         };
         counts
             .entry(row.get("session_id")?)
