@@ -1,6 +1,7 @@
 import type { ComponentProps, ReactNode } from "react";
 import { Link } from "wouter";
 import css from "./kit.module.css";
+import { visible } from "./visible";
 
 type Kind = "ordinary" | "primary" | "danger" | "plain";
 type Size = "small" | "medium" | "large";
@@ -67,6 +68,12 @@ export interface IconButtonProps extends ComponentProps<"button"> {
 export function IconButton({ label, bordered, className, ...rest }: IconButtonProps) {
   const classes = [css.iconButton, bordered && css.bordered, className].filter(Boolean).join(" ");
   return (
-    <button type="button" {...rest} className={classes} aria-label={label} title={rest.title ?? label} />
+    <button
+      type="button"
+      {...rest}
+      className={classes}
+      aria-label={visible(label)}
+      title={visible(rest.title ?? label)}
+    />
   );
 }

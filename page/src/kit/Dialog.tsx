@@ -1,6 +1,7 @@
 import { Dialog as Radix } from "radix-ui";
 import { type ReactNode, useRef } from "react";
 import css from "./kit.module.css";
+import { visible } from "./visible";
 
 export interface DialogProps {
   open: boolean;
@@ -35,7 +36,7 @@ export function Dialog({ open, onClose, title, note, children, foot }: DialogPro
           {...(note === undefined ? { "aria-describedby": undefined } : {})}
         >
           <Radix.Title asChild>
-            <h2>{title}</h2>
+            <h2>{visible(title)}</h2>
           </Radix.Title>
           {note !== undefined && (
             <Radix.Description asChild>

@@ -2,6 +2,7 @@ import { DropdownMenu } from "radix-ui";
 import { type ReactNode, useRef } from "react";
 import { flushSync } from "react-dom";
 import css from "./kit.module.css";
+import { visible } from "./visible";
 
 export interface MenuItem {
   label: string;
@@ -49,14 +50,14 @@ export function Menu({ trigger, items }: { trigger: ReactNode; items: (MenuItem 
               <DropdownMenu.Separator key={index} className={css.menuLine} />
             ) : (
               <DropdownMenu.Item
-                key={item.label}
+                key={visible(item.label)}
                 className={item.danger ? `${css.menuItem} ${css.menuDanger}` : css.menuItem}
                 disabled={item.refusal != null}
                 onSelect={() => choose(item)}
               >
                 {item.icon}
                 <span>
-                  {item.label}
+                  {visible(item.label)}
                   {(item.refusal ?? item.note) && <small>{item.refusal ?? item.note}</small>}
                 </span>
               </DropdownMenu.Item>

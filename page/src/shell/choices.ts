@@ -1,6 +1,7 @@
 /** The choices of the palette: which there are, and which a text finds. */
 import { CornerDownLeft, type LucideIcon, MessageSquare, Pause, Play, Plus, Repeat } from "lucide-react";
 import type { Automation, Permission, SessionItem } from "../api/types";
+import { visible } from "../kit/visible";
 import { addressOfAutomation, addressOfSession } from "../views/addresses";
 import { fireAutomation, pauseAutomation, resumeAutomation } from "../views/automation-actions";
 import { titleOf } from "../views/conversations/names";
@@ -43,17 +44,17 @@ function actionsOf(automation: Automation): Choice[] {
     key: `run ${id}`,
     group: "Do",
     icon: Play,
-    label: `Run ${name} now`,
+    label: `Run ${visible(name)} now`,
     note: "the next runs stay",
     act: () => void fireAutomation(automation),
   };
   if (automation.state === "paused") {
     const act = () => void resumeAutomation(automation);
-    return [run, { key: `resume ${id}`, group: "Do", icon: Play, label: `Resume ${name}`, act }];
+    return [run, { key: `resume ${id}`, group: "Do", icon: Play, label: `Resume ${visible(name)}`, act }];
   }
   const act = () => void pauseAutomation(automation);
   const note = "can be undone";
-  return [run, { key: `pause ${id}`, group: "Do", icon: Pause, label: `Pause ${name}`, note, act }];
+  return [run, { key: `pause ${id}`, group: "Do", icon: Pause, label: `Pause ${visible(name)}`, note, act }];
 }
 
 const goToSession = (session: SessionItem): Choice => ({
@@ -70,7 +71,7 @@ const goToAutomation = ({ id, name }: Automation): Choice => ({
   key: id,
   group: "Go to",
   icon: Repeat,
-  label: name,
+  label: visible(name),
   note: "automation",
   id,
   act: addressOfAutomation(name),

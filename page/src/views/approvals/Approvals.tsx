@@ -14,6 +14,7 @@ import { EmptyState, Skeleton } from "../../kit/layout";
 import listCss from "../../kit/list.module.css";
 import { type Look, StatusGlyph } from "../../kit/Status";
 import { Countdown } from "../../kit/Time";
+import { visible, visibleLines } from "../../kit/visible";
 import { addressOfApproval, addressOfRun, addressOfSession } from "../addresses";
 import { asText, mainField } from "../conversations/tools";
 import { useFilter } from "../filter";
@@ -122,8 +123,10 @@ function lookOf(approval: Approval): Look {
 
 function useNameOf(): (approval: Approval) => string {
   const automations = useAutomations();
-  return (approval) =>
-    automations.data?.items.find((each) => each.id === approval.automation_id)?.name ?? "A conversation";
+  return (approval) => {
+    const name = automations.data?.items.find((each) => each.id === approval.automation_id)?.name;
+    return name === undefined ? "A conversation" : visible(name);
+  };
 }
 
 function ListRow({ approval, current, tab }: { approval: Approval; current: boolean; tab: string }) {
@@ -138,7 +141,7 @@ function ListRow({ approval, current, tab }: { approval: Approval; current: bool
       <StatusGlyph look={lookOf(approval)} title={approval.state} />
       <span>
         <strong className="truncate">{nameOf(approval)}</strong>
-        <code className="truncate">{mainField(approval.input) ?? approval.title}</code>
+        <code className="truncate">{visibleLines(mainField(approval.input) ?? approval.title)}</code>
       </span>
       <small>{pending ? <Countdown until={approval.deadline_at} /> : dayAndTime(approval.created_at)}</small>
     </Link>
@@ -183,7 +186,7 @@ function RequestView({ approval, onDecided }: { approval: Approval; onDecided():
   });
   const pending = approval.state === "pending";
   const refusal = refusalOf("approvals:write");
-  const agent = run.data?.agent_name ?? "The agent";
+  const agent = visible(run.data?.agent_name ?? "The agent");
   const fields = fieldsOf(whole.input);
   const send = async (decision: "allow" | "deny") => {
     if (inert || busy !== null) return;
@@ -207,7 +210,7 @@ function RequestView({ approval, onDecided }: { approval: Approval; onDecided():
           </h2>
           <p>
             <Link href={`${addressOfSession(approval.session_id)}?run=${approval.run_id}`}>
-              {run.data?.session_title ?? "Conversation"}
+              {run.data?.session_title ? visible(run.data.session_title) : "Conversation"}
             </Link>
             , <Link href={addressOfRun(approval.run_id)}>run</Link> of {agent},{" "}
             <time dateTime={approval.created_at} title={longTime(approval.created_at)}>
@@ -222,8 +225,8 @@ function RequestView({ approval, onDecided }: { approval: Approval; onDecided():
         )}
       </header>
       <div className={css.words}>
-        <span>{VERBS[approval.tool_kind] ?? approval.tool_kind}</span>
-        <q>{approval.title}</q>
+        <span>{VERBS[approval.tool_kind] ?? visible(approval.tool_kind)}</span>
+        <q>{visible(approval.title)}</q>
         <small>the agent’s own words</small>
       </div>
       <div className={css.input} data-wrap={wrap}>
@@ -234,15 +237,15 @@ function RequestView({ approval, onDecided }: { approval: Approval; onDecided():
           </label>
         </div>
         {fields.length === 0 ? (
-          <pre tabIndex={0}>{asText(whole.input) || "The agent named no input."}</pre>
+          <pre tabIndex={0}>{visibleLines(asText(whole.input)) || "The agent named no input."}</pre>
         ) : (
           <table>
             <tbody>
               {fields.map(([name, value]) => (
                 <tr key={name}>
-                  <th scope="row">{name}</th>
+                  <th scope="row">{visible(name)}</th>
                   <td>
-                    <pre tabIndex={0}>{value}</pre>
+                    <pre tabIndex={0}>{visibleLines(value)}</pre>
                   </td>
                 </tr>
               ))}

@@ -13,6 +13,7 @@ import { dayAndTime, longTime } from "../../kit/format";
 import { EmptyState, Skeleton } from "../../kit/layout";
 import { StatusGlyph } from "../../kit/Status";
 import { Countdown } from "../../kit/Time";
+import { visible, visibleLines } from "../../kit/visible";
 import { addressOfQuestion, addressOfRun, addressOfSession } from "../addresses";
 import { useRefusal } from "../refusal";
 import { type Answer, answerQuestion, answerText, declineQuestion, endText, lateText } from "./answering";
@@ -27,7 +28,8 @@ export const isQuestion = (id: string): boolean => id.startsWith("que_");
 
 function useNameOf(question: Question): string {
   const automations = useAutomations();
-  return automations.data?.items.find((each) => each.id === question.automation_id)?.name ?? "A conversation";
+  const name = automations.data?.items.find((each) => each.id === question.automation_id)?.name;
+  return name === undefined ? "A conversation" : visible(name);
 }
 
 export function QuestionRow({ question, current }: { question: Question; current: boolean }) {
@@ -40,7 +42,7 @@ export function QuestionRow({ question, current }: { question: Question; current
       <StatusGlyph look="waits" title="waits for an answer" />
       <span>
         <strong className="truncate">{useNameOf(question)}</strong>
-        <span className="truncate">{question.text}</span>
+        <span className="truncate">{visibleLines(question.text)}</span>
       </span>
       <small>
         <Countdown until={question.deadline_at} />
@@ -95,9 +97,10 @@ function QuestionView({ question, onAnswered }: { question: Question; onAnswered
           </h2>
           <p>
             <Link href={`${addressOfSession(question.session_id)}?run=${question.run_id}`}>
-              {run.data?.session_title ?? "Conversation"}
+              {run.data?.session_title ? visible(run.data.session_title) : "Conversation"}
             </Link>
-            , <Link href={addressOfRun(question.run_id)}>run</Link> of {run.data?.agent_name ?? "the agent"},{" "}
+            , <Link href={addressOfRun(question.run_id)}>run</Link> of{" "}
+            {run.data?.agent_name ? visible(run.data.agent_name) : "the agent"},{" "}
             <time dateTime={question.created_at} title={longTime(question.created_at)}>
               {dayAndTime(question.created_at)}
             </time>
@@ -110,7 +113,7 @@ function QuestionView({ question, onAnswered }: { question: Question; onAnswered
         )}
       </header>
       <div className={css.words}>
-        <p className={css.question}>{question.text}</p>
+        <p className={css.question}>{visibleLines(question.text)}</p>
         <small>the agent’s own words</small>
       </div>
       <QuestionAnswer question={question} onAnswered={onAnswered} />
@@ -130,7 +133,9 @@ export function QuestionAnswer({ question, onAnswered = () => {} }: AnswerProps)
   if (question.state !== "pending") {
     const late = lateText(question, text);
     return (
-      <Callout title={endText(question)}>{late !== null && `Your answer was not sent: “${late}”`}</Callout>
+      <Callout title={visibleLines(endText(question))}>
+        {late !== null && `Your answer was not sent: “${late}”`}
+      </Callout>
     );
   }
   const common = { question, onAnswered };
@@ -177,7 +182,7 @@ function AnswerForm(
             busy={busy === index + 1}
             onClick={() => !inert && send(index + 1, { option: index + 1 })}
           >
-            {option}
+            <bdi>{visible(option)}</bdi>
           </Button>
         ))}
       </div>
@@ -204,7 +209,7 @@ function AnswerForm(
       <p className={css.otherwise}>
         {question.default === null || question.default === undefined
           ? `Without an answer until ${dayAndTime(question.deadline_at)} the agent goes on without one.`
-          : `Without an answer until ${dayAndTime(question.deadline_at)}, “${answerText(question.default)}” counts.`}
+          : `Without an answer until ${dayAndTime(question.deadline_at)}, “${visible(answerText(question.default))}” counts.`}
       </p>
     </>
   );
@@ -264,7 +269,7 @@ function Field(props: { field: FormField; value: Value; onChange(value: Value): 
     <div className={css.comment}>
       <label htmlFor={id}>
         <span>
-          {field.title}
+          {visible(field.title)}
           {field.required && " (required)"}
         </span>
       </label>
@@ -289,7 +294,7 @@ function Field(props: { field: FormField; value: Value; onChange(value: Value): 
           {field.kind === "choice" && <option value="">None</option>}
           {field.choices.map((choice) => (
             <option key={choice.value} value={choice.value}>
-              {choice.title}
+              {visible(choice.title)}
             </option>
           ))}
         </select>
@@ -304,7 +309,7 @@ function Field(props: { field: FormField; value: Value; onChange(value: Value): 
           onChange={(event) => onChange(event.target.value)}
         />
       )}
-      {field.description !== null && <small>{field.description}</small>}
+      {field.description !== null && <small>{visibleLines(field.description)}</small>}
     </div>
   );
 }

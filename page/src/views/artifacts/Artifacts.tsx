@@ -13,6 +13,7 @@ import { EmptyState, Panel, Skeleton } from "../../kit/layout";
 import listCss from "../../kit/list.module.css";
 import { TextWithCode } from "../../kit/TextWithCode";
 import { Time } from "../../kit/Time";
+import { visible } from "../../kit/visible";
 import { addressOfArtifacts, addressOfRun, addressOfSession } from "../addresses";
 import css from "./artifacts.module.css";
 import { download } from "./download";
@@ -162,7 +163,7 @@ export function Rows({ groups, run }: { groups: ArtifactVersions[]; run?: string
         <li key={newest.id} className={css.artifact}>
           <Version artifact={newest} run={run}>
             <strong>
-              <bdi>{newest.name}</bdi>
+              <bdi>{visible(newest.name)}</bdi>
             </strong>
             {newest.version > 1 && <small>version {newest.version}</small>}
           </Version>
@@ -193,7 +194,7 @@ function Version(props: { artifact: Artifact; run: string | undefined; children:
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<string | null>(null);
   const host = artifact.uri === null ? null : hostOfLink(artifact.uri);
-  const label = `${artifact.name}, version ${artifact.version}`;
+  const label = `${visible(artifact.name)}, version ${artifact.version}`;
   const save = async () => {
     setBusy(true);
     setError(null);
@@ -222,7 +223,7 @@ function Version(props: { artifact: Artifact; run: string | undefined; children:
       </div>
       {artifact.uri !== null && (
         <code className={css.uri}>
-          <bdi>{artifact.uri}</bdi>
+          <bdi>{visible(artifact.uri)}</bdi>
         </code>
       )}
       <p className={`${listCss.facts} ${css.facts}`}>
@@ -260,7 +261,7 @@ function Version(props: { artifact: Artifact; run: string | undefined; children:
           {artifact.sha256 !== null && (
             <>
               <dt>Media type</dt>
-              <dd>{artifact.media_type}</dd>
+              <dd>{artifact.media_type && visible(artifact.media_type)}</dd>
               <dt>SHA-256</dt>
               <dd>
                 <code>{artifact.sha256}</code> <Copy text={artifact.sha256} />

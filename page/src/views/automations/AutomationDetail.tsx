@@ -26,6 +26,7 @@ import { Menu } from "../../kit/Menu";
 import { OutcomeStrip } from "../../kit/OutcomeStrip";
 import { fileTitle, lookOfListedRun, Status, StatusGlyph, waitsAsFile, wordOf } from "../../kit/Status";
 import { toast } from "../../kit/Toast";
+import { visible } from "../../kit/visible";
 import { useKey } from "../../shell/keys";
 import { addressOfAutomation, addressOfRun, addressOfSession } from "../addresses";
 import {
@@ -67,7 +68,7 @@ export default function AutomationDetail({ params }: { params: { name: string } 
       <div className={css.detail}>
         {hasStatus(found.error, 404) ? (
           <EmptyState
-            text={`No automation is called “${name}”.`}
+            text={`No automation is called “${visible(name)}”.`}
             action={<Link href="/automations">All automations</Link>}
             command="matins automation list"
           />
@@ -112,7 +113,7 @@ function Detail({ automation }: { automation: AutomationView }) {
         <nav aria-label="Path">
           <Link href="/automations">Automations</Link>
           <ChevronRight size={16} aria-hidden />
-          <h1>{automation.name}</h1>
+          <h1>{visible(automation.name)}</h1>
         </nav>
         {paused ? <Status look="paused" /> : <span className={css.summary}>active</span>}
         <span className={css.space} />
@@ -199,12 +200,12 @@ function Detail({ automation }: { automation: AutomationView }) {
       )}
       <p className={css.summary}>
         {scheduleOf(automation)}
-        {zones.length > 0 && ` (${zones.join(", ")})`}, {automation.agent},{" "}
+        {zones.length > 0 && ` (${zones.join(", ")})`}, {visible(automation.agent)},{" "}
         {automation.session_mode === "fresh"
           ? "a new session for each run"
           : automation.session_mode === "continuous"
             ? "one session that remembers"
-            : `in ${session ? `“${titleOf(session)}”` : automation.bound_session_key}`}
+            : `in ${session ? `“${titleOf(session)}”` : visible(automation.bound_session_key ?? "")}`}
         {automation.placed_on != null && `, on ${place}`}
         {automation.made_by != null && (
           <>

@@ -15,6 +15,7 @@ import { Menu } from "../../kit/Menu";
 import { OutcomeStrip } from "../../kit/OutcomeStrip";
 import { lookOfRun, StatusGlyph, wordOf } from "../../kit/Status";
 import { VirtualList } from "../../kit/VirtualList";
+import { visible } from "../../kit/visible";
 import { useKey } from "../../shell/keys";
 import { addressOfAutomation } from "../addresses";
 import { fireAutomation, pauseAutomation, resumeAutomation } from "../automation-actions";
@@ -128,7 +129,7 @@ export default function Automations() {
       )}
       {unreadable.map((broken) => (
         <div key={broken.id} className={listCss.headProblem}>
-          <Callout kind="failed" title={`${broken.name} cannot be read.`}>
+          <Callout kind="failed" title={`${visible(broken.name)} cannot be read.`}>
             {broken.unreadable}
           </Callout>
         </div>
@@ -202,9 +203,9 @@ function Row({ automation, waitsForYou }: { automation: Automation; waitsForYou:
       <Link href={address} className={`${listCss.rowLink} ${css.rowLink}`}>
         {look ? <StatusGlyph look={look} title={wordOf(look)} /> : <span className={css.noGlyph} />}
         <span className={css.name}>
-          <strong className="truncate">{automation.name}</strong>
+          <strong className="truncate">{visible(automation.name)}</strong>
           <small className="truncate">
-            {scheduleOf(automation)}, {automation.agent}
+            {scheduleOf(automation)}, {visible(automation.agent)}
             {place !== null && `, on ${place}`}
           </small>
         </span>

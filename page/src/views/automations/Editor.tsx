@@ -13,6 +13,7 @@ import { Callout, ErrorState, errorText } from "../../kit/ErrorState";
 import { plural } from "../../kit/format";
 import { EmptyState, Skeleton } from "../../kit/layout";
 import { toast } from "../../kit/Toast";
+import { visible } from "../../kit/visible";
 import { type LeaveGuard, useLeaveGuard } from "../../shell/leaving";
 import { addressOfAutomation } from "../addresses";
 import { useRefusal } from "../refusal";
@@ -49,7 +50,7 @@ export default function Editor({ params }: { params: { name?: string } }) {
       <div className={css.detail}>
         {hasStatus(stored.error, 404) ? (
           <EmptyState
-            text={`No automation is called “${name}”.`}
+            text={`No automation is called “${visible(name)}”.`}
             action={<Link href="/automations">All automations</Link>}
           />
         ) : stored.error ? (
@@ -144,7 +145,7 @@ function EditorForm({ stored }: { stored: Stored | null }) {
       <header className={css.editorHead}>
         <nav aria-label="Path">
           <Link href={name === null ? "/automations" : addressOfAutomation(name)}>
-            {name ?? "Automations"}
+            {visible(name ?? "Automations")}
           </Link>
           <ChevronRight size={16} aria-hidden />
           <h1>{name === null ? "New" : "Edit"}</h1>

@@ -8,6 +8,7 @@ import { Button, IconButton } from "../../kit/Button";
 import { longTime } from "../../kit/format";
 import { StatusGlyph } from "../../kit/Status";
 import { Countdown } from "../../kit/Time";
+import { visible, visibleLines } from "../../kit/visible";
 import { decide, fieldsOf, outcomeText, useInert, useWholeInput, VERBS } from "../approvals/decision";
 import { useRefusal } from "../refusal";
 import css from "./conversation.module.css";
@@ -62,7 +63,7 @@ export function ApprovalDock({ approvals, nameOf, agent, disabled }: ApprovalDoc
       <header>
         <StatusGlyph look="waits" />
         <strong>
-          {nameOf(approval)} asks<span className={css.desktopWords}> for permission</span>
+          {visible(nameOf(approval))} asks<span className={css.desktopWords}> for permission</span>
         </strong>
         {approvals.length > 1 && !isOver && (
           <span className={css.dockPages}>
@@ -90,18 +91,20 @@ export function ApprovalDock({ approvals, nameOf, agent, disabled }: ApprovalDoc
         </span>
       </header>
       <div className={css.dockInput}>
-        <span>{VERBS[approval.tool_kind] ?? approval.tool_kind}</span>
+        <span>{VERBS[approval.tool_kind] ?? visible(approval.tool_kind)}</span>
         <pre tabIndex={0}>
-          {main ?? (fields.length === 0 ? asText(whole.input) || approval.title : approval.title)}
+          {visibleLines(
+            main ?? (fields.length === 0 && asText(whole.input) ? asText(whole.input) : approval.title),
+          )}
         </pre>
       </div>
       {rest.length > 0 && (
         <dl className={css.dockFields}>
           {rest.map(([name, value]) => (
             <div key={name}>
-              <dt>{name}</dt>
+              <dt>{visible(name)}</dt>
               <dd>
-                <pre>{value}</pre>
+                <pre>{visibleLines(value)}</pre>
               </dd>
             </div>
           ))}
@@ -119,7 +122,7 @@ export function ApprovalDock({ approvals, nameOf, agent, disabled }: ApprovalDoc
       )}
       <footer ref={buttons}>
         <span className={css.dockWords}>
-          {agent} says: “{approval.title}”
+          {visible(agent)} says: “{visible(approval.title)}”
         </span>
         <Button refusal={refusal} aria-disabled={inert} busy={busy === "deny"} onClick={() => send("deny")}>
           Deny
@@ -151,7 +154,7 @@ function Decided({ approval, more, onLeave }: { approval: Approval; more: number
     <section className={css.dock} aria-label="Permission request" role="status">
       <header>
         <StatusGlyph look={state === "allowed" ? "succeeded" : "cancelled"} />
-        <strong>{mainField(approval.input) ?? approval.title}</strong>
+        <strong>{visibleLines(mainField(approval.input) ?? approval.title)}</strong>
       </header>
       <footer>
         <span className={css.dockWords}>{word}</span>

@@ -11,6 +11,7 @@ import { Button, IconButton } from "../../kit/Button";
 import { errorText } from "../../kit/ErrorState";
 import { clock, dayAndTime } from "../../kit/format";
 import { toast } from "../../kit/Toast";
+import { visible } from "../../kit/visible";
 import { useConnection } from "../../shell/connection";
 import { isTyping } from "../../shell/keys";
 import { sendMessage } from "../send-message";
@@ -257,7 +258,7 @@ function Waiting(props: {
       <span className="truncate" title={run.content}>
         {run.automation_id ? (
           <>
-            <strong>{automation?.name ?? "automation"}</strong> {source}
+            <strong>{visible(automation?.name ?? "automation")}</strong> {source}
           </>
         ) : (
           run.content

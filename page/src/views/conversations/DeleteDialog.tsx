@@ -5,6 +5,7 @@ import { Dialog } from "../../kit/Dialog";
 import { errorText, FailureLine } from "../../kit/ErrorState";
 import { dayAndTime, plural } from "../../kit/format";
 import { StatusGlyph } from "../../kit/Status";
+import { visible } from "../../kit/visible";
 import { deleteSession } from "./actions";
 import css from "./conversation.module.css";
 import { titleOf } from "./names";
@@ -120,7 +121,7 @@ function BoundRow(props: { bound: BoundAutomation; automation: Automation | unde
   return (
     <li>
       <StatusGlyph look={look} />
-      <strong>{bound.name}</strong>
+      <strong>{visible(bound.name)}</strong>
       <span>{state}</span>
       <span>
         {bound.enabled && next ? `next ${dayAndTime(next.at)}` : bound.enabled ? "" : "no next run"}

@@ -18,6 +18,7 @@ import { Button } from "../../kit/Button";
 import { count, dayAndTime, longTime, plural, readerZone } from "../../kit/format";
 import { OutcomeStrip } from "../../kit/OutcomeStrip";
 import { type Look, lookOfRun, Status, StatusGlyph, wordOf } from "../../kit/Status";
+import { visible } from "../../kit/visible";
 import { useConnection } from "../../shell/connection";
 import { addressOfAutomation, addressOfGoal } from "../addresses";
 import { fireAutomation, pauseAutomation, resumeAutomation } from "../automation-actions";
@@ -146,9 +147,11 @@ function AutomationRow(props: { automation: Automation; openRuns: OpenRun[]; wai
         {look ? <StatusGlyph look={look} title={wordOf(look)} /> : <span className={css.noGlyph} />}
         <strong className="truncate">
           {hasView ? (
-            <Link href={`/automations/${encodeURIComponent(automation.name)}`}>{automation.name}</Link>
+            <Link href={`/automations/${encodeURIComponent(automation.name)}`}>
+              {visible(automation.name)}
+            </Link>
           ) : (
-            automation.name
+            visible(automation.name)
           )}
         </strong>
         <span title={next?.display}>
@@ -176,7 +179,7 @@ function AutomationRow(props: { automation: Automation; openRuns: OpenRun[]; wai
             size="small"
             refusal={refusal}
             onClick={() => pauseAutomation(automation)}
-            aria-label={`Pause ${automation.name}`}
+            aria-label={`Pause ${visible(automation.name)}`}
           >
             Pause
           </Button>
@@ -203,7 +206,7 @@ function OtherMemory({ view, automations }: Pick<SidePanelProps, "view" | "autom
       {others.map(({ id, name, address }, index) => (
         <span key={id}>
           {index > 0 && ", "}
-          <Link href={`${address}?tab=memory`}>{name}</Link>
+          <Link href={`${address}?tab=memory`}>{visible(name)}</Link>
         </span>
       ))}
     </p>
@@ -320,7 +323,7 @@ export const SideLine = memo(function SideLine(props: SidePanelProps & { onOpen(
         return (
           <span key={automation.id}>
             {look && <StatusGlyph look={look} title={wordOf(look)} />}
-            <strong>{automation.name}</strong>{" "}
+            <strong>{visible(automation.name)}</strong>{" "}
             {automation.state === "paused" ? "paused" : next ? `next ${dayAndTime(next.at)}` : ""}
           </span>
         );

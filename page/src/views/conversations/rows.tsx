@@ -21,6 +21,7 @@ import { sentence } from "../../kit/ErrorState";
 import { clock, dayAndTime, dayHeading, duration, longTime, plural, shortId } from "../../kit/format";
 import { lookOfRun, StatusGlyph, wordOf } from "../../kit/Status";
 import { Duration } from "../../kit/Time";
+import { visible, visibleLines } from "../../kit/visible";
 import { views } from "../registry";
 import css from "./conversation.module.css";
 import { deniedCalls, type Item, type Work } from "./items";
@@ -160,7 +161,7 @@ function Trigger({ item, automations }: { item: Of<"trigger">; automations: Auto
       <div className={css.triggerLine}>
         <button type="button" aria-expanded={open} onClick={() => setOpen(!open)} title="Show what was sent">
           <Icon size={16} aria-hidden />
-          <strong>{name}</strong> <span>{word}</span>
+          <strong>{visible(name)}</strong> <span>{word}</span>
           {run && run.status !== "running" && (
             <StatusGlyph look={lookOfRun(run)} title={wordOf(lookOfRun(run))} />
           )}
@@ -366,7 +367,7 @@ function ToolRow({ row, denied }: { row: Message; denied: boolean }) {
       <button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>
         <ChevronRight size={14} aria-hidden />
         <StatusGlyph look={look} title={wordOf(look)} />
-        <code className="truncate">{title}</code>
+        <code className="truncate">{visibleLines(title)}</code>
         {word && <small data-failed={tool.status === "failed"}>{word}</small>}
       </button>
       {open && (

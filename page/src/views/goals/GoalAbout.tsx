@@ -3,6 +3,7 @@ import type { Goal } from "../../api/types";
 import { longTime } from "../../kit/format";
 import { Panel } from "../../kit/layout";
 import { StatusGlyph } from "../../kit/Status";
+import { visible, visibleLines } from "../../kit/visible";
 import { addressOfSession } from "../addresses";
 import { limitLabel } from "./form";
 import css from "./goals.module.css";
@@ -25,14 +26,14 @@ export function About({ goal }: { goal: Goal }) {
         <h2>Goal</h2>
       </header>
       <div className={css.taskBody}>
-        <p className={css.prose}>{goal.goal}</p>
+        <p className={css.prose}>{visibleLines(goal.goal)}</p>
         <dl className={css.about}>
           {rows
             .filter(([, value]) => value !== null)
             .map(([label, value]) => (
               <div key={label}>
                 <dt>{label}</dt>
-                <dd>{value}</dd>
+                <dd>{visible(value ?? "")}</dd>
               </div>
             ))}
         </dl>
@@ -43,9 +44,9 @@ export function About({ goal }: { goal: Goal }) {
               {checks.map(([name, command]) => (
                 <li key={name}>
                   <span>
-                    {name}
+                    {visible(name)}
                     <small>
-                      <code>{command}</code>
+                      <code>{visible(command)}</code>
                     </small>
                   </span>
                 </li>
@@ -71,7 +72,7 @@ export function About({ goal }: { goal: Goal }) {
 
 export function Team({ goal, onChoose }: { goal: Goal; onChoose(key: string): void }) {
   return (
-    <Panel title={`Team ${goal.team}`}>
+    <Panel title={`Team ${visible(goal.team)}`}>
       <ul className={css.seats} aria-label="Seats">
         {goal.seats.map((seat) => {
           const { look, word } = stateOfSeat(seat);
@@ -79,8 +80,8 @@ export function Team({ goal, onChoose }: { goal: Goal; onChoose(key: string): vo
             <li key={seat.id}>
               <StatusGlyph look={look} />
               <span className={css.what}>
-                <strong className="truncate">{seat.name}</strong>
-                <small className="truncate">{seat.agent}</small>
+                <strong className="truncate">{visible(seat.name)}</strong>
+                <small className="truncate">{visible(seat.agent)}</small>
               </span>
               <span>
                 {word}
@@ -88,14 +89,14 @@ export function Team({ goal, onChoose }: { goal: Goal; onChoose(key: string): vo
                   <>
                     {", "}
                     <button type="button" className={css.link} onClick={() => onChoose(seat.task ?? "")}>
-                      {seat.task}
+                      {visible(seat.task)}
                     </button>
                   </>
                 )}
               </span>
               <Link
                 href={`${addressOfSession(goal.id)}?seat=${encodeURIComponent(seat.name)}`}
-                aria-label={`Message ${seat.name} in the conversation`}
+                aria-label={`Message ${visible(seat.name)} in the conversation`}
               >
                 Message
               </Link>

@@ -11,6 +11,7 @@ import { EmptyState, Skeleton } from "../../kit/layout";
 import listCss from "../../kit/list.module.css";
 import { Status } from "../../kit/Status";
 import { VirtualList } from "../../kit/VirtualList";
+import { visible, visibleLines } from "../../kit/visible";
 import { useKey } from "../../shell/keys";
 import { addressOfGoal } from "../addresses";
 import { useFilter } from "../filter";
@@ -111,6 +112,7 @@ export default function Goals() {
 function GoalRow({ goal }: { goal: GoalSummary }) {
   const { look, word } = stateOfGoal(goal);
   const title = titleOfGoal(goal);
+  const text = visibleLines(goal.goal);
   const limit = costLimit(goal);
   const cost = costText(goal.usage);
   const { done, total, failed } = goal.tasks;
@@ -121,7 +123,7 @@ function GoalRow({ goal }: { goal: GoalSummary }) {
         <span className={css.what}>
           <strong className="truncate">{title}</strong>
           <small className="truncate">
-            {goal.goal.startsWith(title.replace(/…$/, "")) ? `team ${goal.team}` : goal.goal}
+            {text.startsWith(title.replace(/…$/, "")) ? `team ${visible(goal.team)}` : text}
           </small>
         </span>
         <span>

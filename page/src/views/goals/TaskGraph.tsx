@@ -1,6 +1,7 @@
 import { type KeyboardEvent, useEffect, useMemo, useRef } from "react";
 import type { Task } from "../../api/types";
 import { StatusGlyph } from "../../kit/Status";
+import { visible } from "../../kit/visible";
 import css from "./goals.module.css";
 import { type Direction, layoutOf, NODE_HEIGHT, NODE_WIDTH, neighbour } from "./layout";
 import { seatAndRound, stateOfTask } from "./words";
@@ -70,6 +71,7 @@ export function TaskGraph({ tasks, chosen, onChoose }: TaskGraphProps) {
         </g>
         {graph.nodes.map(({ task, x, y }) => {
           const { look, word } = stateOfTask(task);
+          const key = visible(task.key);
           const detail = [word, seatAndRound(task)].filter(Boolean).join(", ");
           const waits = task.waits_for ? `, waits for ${task.waits_for}` : "";
           return (
@@ -81,7 +83,7 @@ export function TaskGraph({ tasks, chosen, onChoose }: TaskGraphProps) {
                 }}
                 role="button"
                 tabIndex={task.key === tabStop ? 0 : -1}
-                aria-label={`${task.key}, ${detail}${waits}`}
+                aria-label={`${key}, ${detail}${waits}`}
                 aria-pressed={task.key === chosen}
                 className={css.node}
                 data-task={task.key}
@@ -98,7 +100,7 @@ export function TaskGraph({ tasks, chosen, onChoose }: TaskGraphProps) {
                   <StatusGlyph look={look} />
                 </g>
                 <text x={34} y={18} className={css.nodeKey}>
-                  {shortened(task.key, KEY_CHARS)}
+                  {shortened(key, KEY_CHARS)}
                 </text>
                 <text x={34} y={35} className={css.nodeDetail}>
                   {shortened(detail, DETAIL_CHARS)}

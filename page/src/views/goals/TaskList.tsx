@@ -1,6 +1,7 @@
 import type { Task } from "../../api/types";
 import { Status } from "../../kit/Status";
 import { Duration } from "../../kit/Time";
+import { visible } from "../../kit/visible";
 import css from "./goals.module.css";
 import type { TaskGraphProps } from "./TaskGraph";
 import { kindText, seatAndRound, stateOfTask } from "./words";
@@ -19,11 +20,11 @@ export function TaskList({ tasks, chosen, onChoose }: TaskGraphProps) {
           >
             <Status {...stateOfTask(task)} />
             <span className={css.what}>
-              <strong className="truncate">{task.key}</strong>
-              <small className="truncate">{kindText(task) ?? task.title}</small>
+              <strong className="truncate">{visible(task.key)}</strong>
+              <small className="truncate">{kindText(task) ?? visible(task.title)}</small>
             </span>
             <small className={css.aside}>
-              {detailOf(task)}
+              {visible(detailOf(task))}
               {task.started_at && (
                 <>
                   {detailOf(task) !== "" && ", "}

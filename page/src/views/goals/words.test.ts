@@ -62,6 +62,11 @@ test("goal_without_title_has_the_beginning_of_its_text", () => {
   expect(titleOfGoal({ title: null, goal: "Draft it.\nPublish nothing." })).toBe("Draft it.");
 });
 
+test("title_with_hidden_characters_shows_them", () => {
+  expect(titleOfGoal({ title: "a\u202eb", goal: "Draft it." })).toBe("a\\u{202e}b");
+  expect(titleOfGoal({ title: null, goal: "a\u200bb" })).toBe("a\\u{200b}b");
+});
+
 describe("stateOfTask", () => {
   it.each<[Partial<Task>, string, string]>([
     [{ status: "PENDING", waits_for: "mail-2" }, "queued", "pending"],

@@ -2,6 +2,7 @@
 import type { Goal, GoalSeat, GoalSummary, GoalUsage, Money, Task, TaskDetails } from "../../api/types";
 import { money, plural } from "../../kit/format";
 import type { Look } from "../../kit/Status";
+import { visible } from "../../kit/visible";
 import { titleFrom } from "../conversations/names";
 
 export interface State {
@@ -36,7 +37,7 @@ export function stateOfGoal({ state, reason, phase, cause, ...open }: Stated): S
 
 /** The name of a goal in lists: its title, else the beginning of its text. */
 export function titleOfGoal({ title, goal }: Pick<GoalSummary, "title" | "goal">): string {
-  return title || titleFrom(goal);
+  return visible(title || titleFrom(goal));
 }
 
 export const isOver = ({ state }: Pick<GoalSummary, "state">): boolean =>

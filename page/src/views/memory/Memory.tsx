@@ -13,6 +13,7 @@ import { EmptyState, Panel, Skeleton } from "../../kit/layout";
 import listCss from "../../kit/list.module.css";
 import { Menu } from "../../kit/Menu";
 import { Time } from "../../kit/Time";
+import { visible } from "../../kit/visible";
 import { useKey } from "../../shell/keys";
 import { addressOfRun } from "../addresses";
 import { useFilter, useSettled } from "../filter";
@@ -200,7 +201,7 @@ function Entry(props: {
     <li className={css.entry}>
       <div className={css.head}>
         <strong>
-          <bdi>{entry.key}</bdi>
+          <bdi>{visible(entry.key)}</bdi>
         </strong>
         {entry.unconfirmed && (
           <span className={css.mark} title="The run that wrote it has not succeeded, or not yet">
@@ -239,7 +240,7 @@ function Entry(props: {
       <p className={`${listCss.facts} ${css.facts}`}>
         <span>confidence {entry.confidence}</span>
         <span>
-          by {entry.author}
+          by {visible(entry.author)}
           {entry.run_id !== null && (
             <>
               {" in "}

@@ -13,6 +13,7 @@ import { EmptyState, Panel, Skeleton } from "../../kit/layout";
 import listCss from "../../kit/list.module.css";
 import { fileTitle, lookOfRun, Status, StatusGlyph, waitsAsFile, wordOf } from "../../kit/Status";
 import { useNow } from "../../kit/Time";
+import { visible } from "../../kit/visible";
 import { addressOfAutomation, addressOfRun, addressOfSession } from "../addresses";
 import { Markdown } from "../conversations/Markdown";
 import { usageText } from "../conversations/usage";
@@ -78,7 +79,7 @@ function Detail({ run }: { run: RunView }) {
           <Link href="/runs">Runs</Link>
           <ChevronRight size={16} aria-hidden />
           {run.automation_name ? (
-            <Link href={addressOfAutomation(run.automation_name)}>{run.automation_name}</Link>
+            <Link href={addressOfAutomation(run.automation_name)}>{visible(run.automation_name)}</Link>
           ) : (
             <span>{name}</span>
           )}
@@ -138,7 +139,7 @@ function Facts({ run }: { run: RunView }) {
     ["Due until", run.missed_until ? `${longTime(run.missed_until)}, ${run.occurrences} instants` : null],
     ["Arrived", longTime(run.input_at)],
     ["Came from", originOf(run)],
-    ["Agent", run.agent_name],
+    ["Agent", run.agent_name && visible(run.agent_name)],
     // A run that waits shows the cause of its wait.
     ["Reason", isOpen(run.status) ? null : run.reason?.replaceAll("_", " ")],
     ["Instance", instance],
@@ -277,7 +278,7 @@ function Requests({ run }: { run: RunView }) {
               }
             />
             <span className="truncate">
-              asked: <code>{approval.title}</code>
+              asked: <code>{visible(approval.title)}</code>
             </span>
             <span>
               {approval.state === "pending" ? "waits for you" : approval.state}

@@ -16,6 +16,7 @@ import { Menu } from "../../kit/Menu";
 import { fileTitle, lookOfListedRun, Status, waitsAsFile } from "../../kit/Status";
 import { useNow } from "../../kit/Time";
 import { VirtualList } from "../../kit/VirtualList";
+import { visible } from "../../kit/visible";
 import { addressOfRun, addressOfSession } from "../addresses";
 import { usageText } from "../conversations/usage";
 import { useFilter } from "../filter";
@@ -100,7 +101,7 @@ function Ledger() {
           )}
           {automations.data?.items.map((each) => (
             <option key={each.id} value={each.name}>
-              {each.name}
+              {visible(each.name)}
             </option>
           ))}
         </select>

@@ -2,13 +2,14 @@
 import type { BlockedOn, Run, RunDelivery, RunItem, RunStatus } from "../../api/types";
 import { sentence } from "../../kit/ErrorState";
 import { dayAndTime, duration, longTime, plural, shortId } from "../../kit/format";
+import { visible } from "../../kit/visible";
 
 export type Named = Pick<RunItem, "automation_name" | "session_title" | "automation_id" | "session_id">;
 
 /** The name of what ran: the automation, else the conversation. */
 export function subjectOf(run: Named): string {
-  if (run.automation_name) return run.automation_name;
-  if (run.session_title) return run.session_title;
+  if (run.automation_name) return visible(run.automation_name);
+  if (run.session_title) return visible(run.session_title);
   if (run.automation_id) return `Automation ${shortId(run.automation_id)}`;
   return run.session_id ? `Conversation ${shortId(run.session_id)}` : "Run";
 }
