@@ -126,6 +126,7 @@ describe("money", () => {
 describe("callerName", () => {
   it("caller_over_socket_is_shown_as_person", () => {
     expect([callerName("socket"), callerName("laptop")]).toEqual(["a person at the server", "laptop"]);
+    expect(callerName("signed in from this machine")).toBe("a person at the server");
   });
 });
 

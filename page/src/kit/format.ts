@@ -1,3 +1,5 @@
+import { visible } from "./visible";
+
 /** Formats times, durations and amounts. All instants come from the server; the browser computes no schedule. */
 
 const ZONE_LASTS_MS = 60_000;
@@ -138,14 +140,17 @@ export function plural(number: number, one: string, many = `${one}s`): string {
   return `${number} ${number === 1 ? one : many}`;
 }
 
-/** Returns the name of a caller of the API for a text. A caller over the private socket has no name of its own. */
+/** The names of callers that have none of their own: over the private socket, and in a browser that a command signed in. */
+const AT_THE_SERVER = ["socket", "signed in from this machine"];
+
+/** Returns the name of a caller of the API for a text. */
 export function callerName(name: string): string {
-  return name === "socket" ? "a person at the server" : name;
+  return AT_THE_SERVER.includes(name) ? "a person at the server" : visible(name);
 }
 
 /** Returns the name of a caller of the API for the beginning of a sentence. */
 export function callerNameAtStart(name: string): string {
-  return name === "socket" ? "A person at the server" : name;
+  return AT_THE_SERVER.includes(name) ? "A person at the server" : visible(name);
 }
 
 /** Returns a short form of an ID: the last eight digits tell IDs of one instant apart. */

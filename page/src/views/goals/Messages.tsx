@@ -8,7 +8,9 @@ import { callerName } from "../../kit/format";
 import { MorePages, NoLines } from "../../kit/List";
 import { Skeleton } from "../../kit/layout";
 import { Time } from "../../kit/Time";
+import { visible } from "../../kit/visible";
 import { sendDraft, setTyped, useDraft } from "../conversations/drafts";
+import { Value } from "../memory/Value";
 import { useRefusal } from "../refusal";
 import { sendMessage } from "../send-message";
 import { refetchGoal } from "./actions";
@@ -40,14 +42,15 @@ export function Messages({ goal }: { goal: Goal }) {
             <li key={message.id}>
               <p>
                 <strong>
-                  {message.from_seat_id == null ? callerName(message.from) : message.from} → {message.to}
+                  {message.from_seat_id == null ? callerName(message.from) : visible(message.from)} →{" "}
+                  {visible(message.to)}
                 </strong>
                 <small>
                   <Time at={message.created_at} withTime />
                   {message.state !== "delivered" && `, ${message.state}`}
                 </small>
               </p>
-              <p className={css.prose}>{message.text}</p>
+              <Value value={message.text} />
             </li>
           ))}
         </ul>

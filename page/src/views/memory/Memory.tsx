@@ -1,6 +1,6 @@
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { Ellipsis } from "lucide-react";
-import { type ReactNode, useId, useRef, useState } from "react";
+import { type ReactNode, useRef, useState } from "react";
 import { Link } from "wouter";
 import { get } from "../../api/client";
 import { keys } from "../../api/queries";
@@ -21,8 +21,9 @@ import { useRefusal } from "../refusal";
 import { confirmEntry, deleteEntry } from "./actions";
 import { DeleteEntry } from "./DeleteEntry";
 import { EntryDialog } from "./EntryDialog";
-import { addressProblem, foldedValue, type MemoryOwner, memoryPath, setCommand } from "./entries";
+import { addressProblem, type MemoryOwner, memoryPath, setCommand } from "./entries";
 import css from "./memory.module.css";
+import { Value } from "./Value";
 
 const PAGE = 50;
 /** The entries that a side panel shows without a click. */
@@ -259,31 +260,5 @@ function Entry(props: {
         )}
       </p>
     </li>
-  );
-}
-
-/** A value as plain text. A long one is folded until a person asks for the whole. */
-function Value({ value }: { value: string }) {
-  const [open, setOpen] = useState(false);
-  const id = useId();
-  const folded = foldedValue(value);
-  if (value === "") return <p className={css.note}>empty</p>;
-  return (
-    <>
-      <p id={id} className={css.value} dir="auto">
-        {folded === null || open ? value : `${folded.beginning}…`}
-      </p>
-      {folded !== null && (
-        <button
-          type="button"
-          className={css.unfold}
-          aria-expanded={open}
-          aria-controls={id}
-          onClick={() => setOpen(!open)}
-        >
-          {open ? "Show less" : `Show all, ${folded.size}`}
-        </button>
-      )}
-    </>
   );
 }
