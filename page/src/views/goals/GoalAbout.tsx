@@ -7,7 +7,7 @@ import { visible, visibleLines } from "../../kit/visible";
 import { addressOfSession } from "../addresses";
 import { limitLabel } from "./form";
 import css from "./goals.module.css";
-import { stateOfSeat } from "./words";
+import { givenKey, isOver, stateOfSeat } from "./words";
 
 /** The goal itself, while no task is chosen. */
 export function About({ goal }: { goal: Goal }) {
@@ -17,7 +17,7 @@ export function About({ goal }: { goal: Goal }) {
     ["Further plans", `${goal.replans} of ${goal.replan_limit}`],
     ["Begun", longTime(goal.created_at)],
     ["Ended", goal.ended_at ? longTime(goal.ended_at) : null],
-    ["Key", goal.key ?? null],
+    ["Key", givenKey(goal)],
   ];
   const checks = Object.entries(goal.checks);
   return (
@@ -71,6 +71,8 @@ export function About({ goal }: { goal: Goal }) {
 }
 
 export function Team({ goal, onChoose }: { goal: Goal; onChoose(key: string): void }) {
+  // The conversation takes no message then.
+  const over = isOver(goal);
   return (
     <Panel title={`Team ${visible(goal.team)}`}>
       <ul className={css.seats} aria-label="Seats">
@@ -94,12 +96,14 @@ export function Team({ goal, onChoose }: { goal: Goal; onChoose(key: string): vo
                   </>
                 )}
               </span>
-              <Link
-                href={`${addressOfSession(goal.id)}?seat=${encodeURIComponent(seat.name)}`}
-                aria-label={`Message ${visible(seat.name)} in the conversation`}
-              >
-                Message
-              </Link>
+              {!over && (
+                <Link
+                  href={`${addressOfSession(goal.id)}?seat=${encodeURIComponent(seat.name)}`}
+                  aria-label={`Message ${visible(seat.name)} in the conversation`}
+                >
+                  Message
+                </Link>
+              )}
             </li>
           );
         })}

@@ -6,6 +6,7 @@ import { hasStatus } from "../../api/problem";
 import { keys } from "../../api/queries";
 import type { Goal, GoalReport, Task, TaskList as Tasks } from "../../api/types";
 import { Button } from "../../kit/Button";
+import { Copy } from "../../kit/Copy";
 import { ErrorState, sentence } from "../../kit/ErrorState";
 import { NoLines } from "../../kit/List";
 import { EmptyState, Panel, Skeleton, Tabs } from "../../kit/layout";
@@ -174,11 +175,15 @@ function Report({ goal }: { goal: Goal }) {
     <Panel
       title={over ? "Report" : "Report so far"}
       aside={
-        !over && (
-          <Button size="small" onClick={() => setOpened(!opened)}>
-            {opened ? "Hide" : "Show"}
-          </Button>
-        )
+        <>
+          <span className={css.space} />
+          {open && report.data !== undefined && <Copy text={report.data.text} />}
+          {!over && (
+            <Button size="small" onClick={() => setOpened(!opened)}>
+              {opened ? "Hide" : "Show"}
+            </Button>
+          )}
+        </>
       }
     >
       {open && (

@@ -57,7 +57,7 @@ export default function Goals() {
   const none = chosen === "" && list.data !== undefined && goals.length === 0;
   return (
     <div className={listCss.listView}>
-      <header className={listCss.head}>
+      <header className={`${listCss.head} ${css.listHead}`}>
         <h1>Goals</h1>
         <Chips label="State" value={chosen} options={STATES} onChange={setState} />
         <span className={css.space} />

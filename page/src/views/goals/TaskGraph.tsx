@@ -1,4 +1,4 @@
-import { type KeyboardEvent, useEffect, useMemo, useRef } from "react";
+import { type KeyboardEvent, useEffect, useId, useMemo, useRef } from "react";
 import type { Task } from "../../api/types";
 import { StatusGlyph } from "../../kit/Status";
 import { visible } from "../../kit/visible";
@@ -26,6 +26,7 @@ export interface TaskGraphProps {
  */
 export function TaskGraph({ tasks, chosen, onChoose }: TaskGraphProps) {
   const graph = useMemo(() => layoutOf(tasks), [tasks]);
+  const clip = useId();
   const nodes = useRef(new Map<string, SVGRectElement>());
   const reached = useRef<string | null>(null);
   const first = graph.nodes[0]?.task.key ?? null;
@@ -58,6 +59,9 @@ export function TaskGraph({ tasks, chosen, onChoose }: TaskGraphProps) {
         height={graph.height}
         viewBox={`0 0 ${graph.width} ${graph.height}`}
       >
+        <clipPath id={clip}>
+          <rect x={TEXT_X} width={NODE_WIDTH - TEXT_X - 4} height={NODE_HEIGHT} />
+        </clipPath>
         <g>
           {graph.edges.map((edge) => (
             <path
@@ -73,7 +77,7 @@ export function TaskGraph({ tasks, chosen, onChoose }: TaskGraphProps) {
           const { look, word } = stateOfTask(task);
           const key = visible(task.key);
           const detail = [word, seatAndRound(task)].filter(Boolean).join(", ");
-          const waits = task.waits_for ? `, waits for ${task.waits_for}` : "";
+          const waits = task.waits_for ? `, waits for ${visible(task.waits_for)}` : "";
           return (
             <g key={task.key} transform={`translate(${x} ${y})`}>
               <rect
@@ -93,18 +97,22 @@ export function TaskGraph({ tasks, chosen, onChoose }: TaskGraphProps) {
                 rx={6}
                 onClick={() => onChoose(task.key)}
                 onKeyDown={(event) => onKeyDown(event, task.key)}
-              />
+              >
+                <title>{`${key}, ${detail}${waits}`}</title>
+              </rect>
               {/* biome-ignore lint/a11y/noAriaHiddenOnFocusable: only the button takes the focus, and its name is not cut. */}
               <g className={css.nodeText} aria-hidden="true">
                 <g transform="translate(10 6)">
                   <StatusGlyph look={look} />
                 </g>
-                <text x={34} y={18} className={css.nodeKey}>
-                  {shortened(key, KEY_CHARS)}
-                </text>
-                <text x={34} y={35} className={css.nodeDetail}>
-                  {shortened(detail, DETAIL_CHARS)}
-                </text>
+                <g clipPath={`url(#${clip})`}>
+                  <text x={TEXT_X} y={18} className={css.nodeKey}>
+                    {shortened(key, KEY_CHARS)}
+                  </text>
+                  <text x={TEXT_X} y={35} className={css.nodeDetail}>
+                    {shortened(detail, DETAIL_CHARS)}
+                  </text>
+                </g>
               </g>
             </g>
           );
@@ -114,7 +122,9 @@ export function TaskGraph({ tasks, chosen, onChoose }: TaskGraphProps) {
   );
 }
 
-/** The characters that surely have room. */
+const TEXT_X = 34;
+
+/** The characters that usually have room. Wider ones are clipped. */
 const KEY_CHARS = 19;
 const DETAIL_CHARS = 22;
 

@@ -4,7 +4,7 @@ import { Duration } from "../../kit/Time";
 import { visible } from "../../kit/visible";
 import css from "./goals.module.css";
 import type { TaskGraphProps } from "./TaskGraph";
-import { kindText, seatAndRound, stateOfTask } from "./words";
+import { kindText, reasonText, seatAndRound, stateOfTask } from "./words";
 
 /** The tasks as a list, in the order in which they were made. */
 export function TaskList({ tasks, chosen, onChoose }: TaskGraphProps) {
@@ -40,7 +40,8 @@ export function TaskList({ tasks, chosen, onChoose }: TaskGraphProps) {
 }
 
 function detailOf(task: Task): string {
-  if (task.status === "FAILED" && task.reason) return task.reason;
+  const reason = reasonText(task);
+  if (task.status === "FAILED" && reason) return reason;
   if (task.waits_for) return `waits for ${task.waits_for}`;
   return seatAndRound(task);
 }

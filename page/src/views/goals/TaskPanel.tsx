@@ -8,11 +8,13 @@ import type { Goal, Task, TaskDetails, TaskRun } from "../../api/types";
 import { ActionDialog } from "../../kit/ActionDialog";
 import { Button, ButtonLink, IconButton } from "../../kit/Button";
 import { ErrorState, sentence } from "../../kit/ErrorState";
-import { plural } from "../../kit/format";
+import { callerName, plural } from "../../kit/format";
 import { Skeleton, TextField } from "../../kit/layout";
 import { lookOfRun, Status, StatusGlyph } from "../../kit/Status";
 import { Duration } from "../../kit/Time";
 import { toast } from "../../kit/Toast";
+import { visible, visibleLines } from "../../kit/visible";
+import { useKey } from "../../shell/keys";
 import { addressOfArtifacts, addressOfRun, addressOfSession } from "../addresses";
 import { useRefusal } from "../refusal";
 import { moveTask } from "./actions";
@@ -21,6 +23,7 @@ import {
   kindText,
   mayBeInvented,
   movesOfTask,
+  reasonText,
   resultOf,
   seatAndRound,
   stateOfTask,
@@ -49,13 +52,15 @@ export function TaskPanel({ goal, task, onChoose, onClose }: TaskPanelProps) {
     // The panel lies below the tasks then.
     if (matchMedia("(max-width: 1100px)").matches) panel.current?.scrollIntoView({ block: "start" });
   }, []);
+  useKey("Escape", onClose);
   const state = stateOfTask(task);
+  const reason = reasonText(task);
   const lastRun = details.data?.runs.at(-1);
   const moves = movesOfTask(goal, task);
   return (
-    <section ref={panel} className={css.taskPanel} aria-label={`Task ${task.key}`}>
+    <section ref={panel} className={css.taskPanel} aria-label={`Task ${visible(task.key)}`}>
       <header>
-        <h2>{task.key}</h2>
+        <h2>{visible(task.key)}</h2>
         <Status {...state} />
         <span className={css.space} />
         <IconButton label="Close the task" onClick={onClose}>
@@ -63,9 +68,9 @@ export function TaskPanel({ goal, task, onChoose, onClose }: TaskPanelProps) {
         </IconButton>
       </header>
       <div className={css.taskBody}>
-        <p className={css.taskTitle}>{task.title}</p>
+        <p className={css.taskTitle}>{visible(task.title)}</p>
         <p className={css.note}>{factsOf(task).join(", ")}</p>
-        {task.waits_for && <p>Waits for {task.waits_for}.</p>}
+        {task.waits_for && <p>Waits for {visible(task.waits_for)}.</p>}
         {task.depends_on.length > 0 && (
           <p className={css.note}>
             After{" "}
@@ -73,19 +78,19 @@ export function TaskPanel({ goal, task, onChoose, onClose }: TaskPanelProps) {
               <span key={key}>
                 {index > 0 && ", "}
                 <button type="button" className={css.link} onClick={() => onChoose(key)}>
-                  {key}
+                  {visible(key)}
                 </button>
               </span>
             ))}
           </p>
         )}
-        {task.reason && task.status !== "DONE" && (
-          <p className={task.status === "FAILED" ? css.failed : css.note}>{sentence(task.reason)}</p>
+        {reason && task.status !== "DONE" && (
+          <p className={task.status === "FAILED" ? css.failed : css.note}>{sentence(reason)}</p>
         )}
         {task.cause && (
           <>
             <h3>Why it failed</h3>
-            <p className={css.prose}>{task.cause}</p>
+            <p className={css.prose}>{visibleLines(task.cause)}</p>
           </>
         )}
         {details.error ? (
@@ -131,20 +136,25 @@ function Details({ goal, task }: { goal: Goal; task: TaskDetails }) {
   const result = resultOf(task);
   return (
     <>
-      {task.description !== "" && <p className={css.prose}>{task.description}</p>}
+      {task.description !== "" && (
+        <>
+          <h3>What it asks for</h3>
+          <p className={css.prose}>{visibleLines(task.description)}</p>
+        </>
+      )}
       <Lines title="Must hold" lines={task.acceptance}>
         {(line) => (
           <>
             <StatusGlyph look={isDone ? "succeeded" : "queued"} />
-            <span>{line}</span>
+            <span>{visibleLines(line)}</span>
           </>
         )}
       </Lines>
       <Lines title="Checks by command" lines={task.checks}>
         {(name) => (
           <>
-            <code>{name}</code>
-            <small>{goal.checks[name]}</small>
+            <code>{visible(name)}</code>
+            <small>{visible(goal.checks[name] ?? "")}</small>
           </>
         )}
       </Lines>
@@ -153,34 +163,36 @@ function Details({ goal, task }: { goal: Goal; task: TaskDetails }) {
           <>
             <StatusGlyph look={finding.severity === "blocker" ? "failed" : "skipped"} />
             <span>
-              {finding.text}
+              {visibleLines(finding.text)}
               <small>
-                {finding.severity}, from {finding.from}
+                {finding.severity}, from {callerName(finding.from)}
               </small>
             </span>
           </>
         )}
       </Lines>
       <Lines title="Evidence" lines={task.evidence}>
-        {(line) => <span>{line}</span>}
+        {(line) => <span>{visibleLines(line)}</span>}
       </Lines>
       <Lines title="Output of the checks" lines={task.check_output ?? []}>
-        {(lines) => <pre className={css.output}>{lines}</pre>}
+        {(lines) => <pre className={css.output}>{visibleLines(lines)}</pre>}
       </Lines>
       {result && (
         <>
           <h3>Result</h3>
-          <p className={css.prose}>{result}</p>
+          <p className={css.prose}>{visibleLines(result)}</p>
         </>
       )}
       {mayBeInvented(task) && (
-        <p className={css.note}>The agent called no tool: the result may be invented.</p>
+        <p className={css.note}>
+          The agent called no tool: {result ? "the result" : "this cause of the failure"} may be invented.
+        </p>
       )}
       <Lines title="Artifacts" lines={task.artifacts}>
-        {(name) => <Link href={addressOfArtifacts(goal.id)}>{name}</Link>}
+        {(name) => <Link href={addressOfArtifacts(goal.id)}>{visible(name)}</Link>}
       </Lines>
       <Lines title="Writes" lines={task.writes}>
-        {(path) => <code>{path}</code>}
+        {(path) => <code>{visible(path)}</code>}
       </Lines>
       <Lines title="Runs" lines={task.runs}>
         {(run) => <RunLine run={run} />}

@@ -4,11 +4,13 @@ import {
   costLimit,
   costShare,
   costText,
+  givenKey,
   lookOfPhase,
   mayBeInvented,
   movesOf,
   movesOfTask,
   reachedText,
+  reasonText,
   replanRefusal,
   resultOf,
   seatAndRound,
@@ -67,6 +69,18 @@ test("title_with_hidden_characters_shows_them", () => {
   expect(titleOfGoal({ title: null, goal: "a\u200bb" })).toBe("a\\u{200b}b");
 });
 
+test("reason_does_not_name_the_ids_of_findings", () => {
+  expect(reasonText({ reason: "not accepted: person" })).toBe("not accepted");
+  expect(reasonText({ reason: "attempts used up" })).toBe("attempts used up");
+  expect(reasonText({ reason: null })).toBeNull();
+});
+
+test("key_that_the_server_made_is_not_shown", () => {
+  expect(givenKey({ key: "cli:01a2242bb81c700080bae67b07e0702e" })).toBeNull();
+  expect(givenKey({ key: "spring" })).toBe("spring");
+  expect(givenKey({ key: null })).toBeNull();
+});
+
 describe("stateOfTask", () => {
   it.each<[Partial<Task>, string, string]>([
     [{ status: "PENDING", waits_for: "mail-2" }, "queued", "pending"],
@@ -108,9 +122,12 @@ describe("lookOfPhase", () => {
   it.each<[Task["status"][], string]>([
     [[], "queued"],
     [["PENDING", "DONE"], "queued"],
-    [["RUNNING", "FAILED"], "running"],
+    [["PENDING", "FAILED"], "failed"],
+    [["RUNNING", "FAILED"], "failed"],
+    [["RUNNING", "DONE"], "running"],
     [["DONE", "FAILED"], "failed"],
-    [["DONE", "CANCELLED"], "succeeded"],
+    [["DONE", "CANCELLED"], "cancelled"],
+    [["DONE", "DONE"], "succeeded"],
     [["CANCELLED"], "cancelled"],
   ])("phase_with_tasks_%j_is_%s", (statuses, look) => {
     expect(lookOfPhase(statuses.map((status) => ({ status })))).toBe(look);

@@ -40,6 +40,10 @@ export function titleOfGoal({ title, goal }: Pick<GoalSummary, "title" | "goal">
   return visible(title || titleFrom(goal));
 }
 
+/** The key that a person gave to a goal. Null for one that the server made from the ID. */
+export const givenKey = ({ key }: Partial<Pick<Goal, "key">>): string | null =>
+  key == null || /^cli:[0-9a-f]{32}$/.test(key) ? null : key;
+
 export const isOver = ({ state }: Pick<GoalSummary, "state">): boolean =>
   state === "done" || state === "failed";
 
@@ -96,14 +100,18 @@ export const PHASES: { kind: Task["kind"]; phase: GoalSummary["phase"]; label: s
   { kind: "report", phase: "reporting", label: "Report" },
 ];
 
-/** The state of a phase, which follows from its tasks. */
+/** The state of a phase, which follows from its tasks. It has succeeded only if all of them are done. */
 export function lookOfPhase(tasks: readonly Pick<Task, "status">[]): Look {
-  if (tasks.some(({ status }) => status === "RUNNING")) return "running";
-  if (tasks.length === 0 || tasks.some(({ status }) => status === "PENDING" || status === "READY"))
-    return "queued";
-  if (tasks.some(({ status }) => status === "FAILED")) return "failed";
-  return tasks.some(({ status }) => status === "DONE") ? "succeeded" : "cancelled";
+  const has = (...wanted: Task["status"][]) => tasks.some(({ status }) => wanted.includes(status));
+  if (has("FAILED")) return "failed";
+  if (has("RUNNING")) return "running";
+  if (tasks.length === 0 || has("PENDING", "READY")) return "queued";
+  return has("CANCELLED") ? "cancelled" : "succeeded";
 }
+
+/** Why a task has failed or was cancelled. The server names findings by their IDs, whose texts the panel shows. */
+export const reasonText = ({ reason }: Pick<Task, "reason">): string | null =>
+  reason?.startsWith("not accepted") ? "not accepted" : (reason ?? null);
 
 /** The seat of a task and the round of its work, such as `worker-2, round 2 of 3`. */
 export function seatAndRound({
