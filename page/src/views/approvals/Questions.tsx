@@ -182,7 +182,7 @@ function AnswerForm(
             busy={busy === index + 1}
             onClick={() => !inert && send(index + 1, { option: index + 1 })}
           >
-            <bdi>{visible(option)}</bdi>
+            {visible(option)}
           </Button>
         ))}
       </div>

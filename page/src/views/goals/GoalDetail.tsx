@@ -10,6 +10,7 @@ import { Copy } from "../../kit/Copy";
 import { ErrorState, sentence } from "../../kit/ErrorState";
 import { NoLines } from "../../kit/List";
 import { EmptyState, Panel, Skeleton, Tabs } from "../../kit/layout";
+import { visibleLines } from "../../kit/visible";
 import { addressOfGoal } from "../addresses";
 import { Markdown } from "../conversations/Markdown";
 import { useFilter } from "../filter";
@@ -194,7 +195,7 @@ function Report({ goal }: { goal: Goal }) {
             <Skeleton rows={5} />
           ) : (
             // The head of the page has the title already.
-            <Markdown text={report.data.text.replace(/^# .*\n+/, "")} />
+            <Markdown text={visibleLines(report.data.text.replace(/^# .*\n+/, ""))} />
           )}
         </div>
       )}
