@@ -8,9 +8,18 @@ import { Callout, errorText, FailureLine } from "../../kit/ErrorState";
 import { Field, TextField } from "../../kit/layout";
 import { toast } from "../../kit/Toast";
 import { refetchGoal } from "./actions";
-import { type EditForm, editFieldOfProblem, formOfGoal, limitLabel, patchOfForm, rebased } from "./form";
+import {
+  type EditForm,
+  editFieldOfProblem,
+  faultOfEdit,
+  formOfGoal,
+  limitLabel,
+  limitsInOrder,
+  patchOfForm,
+  rebased,
+} from "./form";
 import css from "./goals.module.css";
-import { type Failure, LimitFields, useFailureFocus } from "./LimitFields";
+import { type Failure, LimitFields, unreadFault, useFailureFocus } from "./LimitFields";
 import { titleOfGoal } from "./words";
 
 /** Edits the text of a goal, its budget, its end and its limits. It sends only what the person has changed. */
@@ -32,16 +41,21 @@ export function EditGoal(props: { goal: Goal; etag: string | null; onClose(): vo
     setFailure(null);
   };
   const errorOf = (field: string) => (failure?.field === field ? failure.text : null);
+  const refuse = (refusal: Failure<string>) => {
+    // A failure goes away at the next key, but the limits must not fold under the cursor.
+    if (refusal.field?.startsWith("limits.")) setShowsLimits(true);
+    setFailure(refusal);
+  };
   const save = async () => {
+    const fault = faultOfEdit(form) ?? unreadFault(fields.current);
+    if (fault !== null) return refuse(fault);
     if (busy || !isChanged) return;
     setBusy(true);
     setFailure(null);
     const path = `/goals/${base.goal.id}`;
     const fail = (error: unknown) => {
       const field = error instanceof ApiProblem ? editFieldOfProblem(error.problem.field) : null;
-      // A failure goes away at the next key, but the limits must not fold under the cursor.
-      if (field?.startsWith("limits.")) setShowsLimits(true);
-      setFailure({ field, text: errorText(error) });
+      refuse({ field, text: errorText(error) });
     };
     // Somebody else has changed the goal: show the differences, and keep what was typed.
     const takeTheirs = async () => {
@@ -112,7 +126,7 @@ export function EditGoal(props: { goal: Goal; etag: string | null; onClose(): vo
         >
           <summary>Limits</summary>
           <div>
-            {Object.keys(form.limits).map((name) => (
+            {limitsInOrder(form.limits).map((name) => (
               <Field
                 key={name}
                 label={limitLabel(name)}

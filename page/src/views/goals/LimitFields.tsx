@@ -2,7 +2,8 @@
 import { type RefObject, useEffect } from "react";
 import { readerZone } from "../../kit/format";
 import { Field } from "../../kit/layout";
-import type { NewGoalForm } from "./form";
+import { unreadField } from "../../kit/unread-field";
+import type { Fault, NewGoalForm } from "./form";
 import css from "./goals.module.css";
 
 /** The refusal of a form: of one of its fields, or of the whole if `field` is null. */
@@ -22,6 +23,10 @@ export function useFailureFocus(
     named.find((each) => each.getAttribute("name") === failure.field)?.focus();
   }, [form, failure]);
 }
+
+/** Refuses a part of a date, which would mean no date. */
+export const unreadFault = (form: HTMLFormElement | null): Fault<"until"> | null =>
+  unreadField(form) === "until" ? { field: "until", text: "The date or the time is incomplete." } : null;
 
 type Limits = Pick<NewGoalForm, "cost" | "currency" | "tokens" | "until">;
 

@@ -18,12 +18,13 @@ import {
   commandOf,
   EMPTY,
   FROM_FILE,
+  faultOf,
   fieldOfProblem,
   type NewGoalForm,
   requestOfForm,
 } from "./form";
 import css from "./goals.module.css";
-import { type Failure, LimitFields, useFailureFocus } from "./LimitFields";
+import { type Failure, LimitFields, unreadFault, useFailureFocus } from "./LimitFields";
 import { bringsAgents, seatsText, TEAMS } from "./teams";
 import { titleOfGoal } from "./words";
 
@@ -82,6 +83,8 @@ export default function NewGoal() {
     event.preventDefault();
     if (busy || refusal !== null) return;
     if (form.goal.trim() === "") return setFailure({ field: "goal", text: "A goal needs a text." });
+    const fault = faultOf(form) ?? unreadFault(fields.current);
+    if (fault !== null) return setFailure(fault);
     setBusy(true);
     setFailure(null);
     try {

@@ -7,8 +7,11 @@ import {
   EMPTY,
   editFieldOfProblem,
   FROM_FILE,
+  faultOf,
+  faultOfEdit,
   fieldOfProblem,
   formOfGoal,
+  limitsInOrder,
   patchOfForm,
   rebased,
   requestOfForm,
@@ -117,6 +120,49 @@ describe("commandOf", () => {
     expect(requestOfForm(form, null).until).toBe("99999-01-01T00:00");
     expect(commandOf(form, null)).toContain("--until 99999-01-01T00:00");
   });
+});
+
+describe("faultOf", () => {
+  it.each(["200k", "abc", "1e5", "0x10", "1.5", "-3", "40,000", "99999999999999999999"])(
+    "tokens_of_%s_are_refused",
+    (tokens) => {
+      const fault = faultOf({ tokens });
+      expect(fault?.field).toBe("tokens");
+      expect(fault?.text).toContain(`“${tokens}” is no whole number. Accepted are digits`);
+      expect(faultOfEdit({ ...formOfGoal(GOAL), tokens })).toEqual(fault);
+      expect(commandOf({ ...EMPTY, tokens }, null)).toContain(`'${tokens} tokens'`);
+    },
+  );
+
+  it("whole_numbers_and_no_limit_are_accepted", () => {
+    for (const tokens of ["", " ", "0", "200000", "40 000", "40_000"]) expect(faultOf({ tokens })).toBeNull();
+    expect(faultOfEdit(formOfGoal(GOAL))).toBeNull();
+  });
+
+  it("each_limit_needs_a_whole_number", () => {
+    const form = formOfGoal(GOAL);
+    const fault = (turns: string) => faultOfEdit({ ...form, limits: { ...form.limits, turns } });
+    expect(fault("abc")).toEqual({
+      field: "limits.turns",
+      text: "“abc” is no whole number. Accepted are digits, such as 200000.",
+    });
+    expect(fault(" ")?.text).toMatch(/^A limit needs a number\./);
+    expect(fault("300")).toBeNull();
+  });
+});
+
+test("edit_has_the_limits_that_can_change_in_the_order_of_their_use", () => {
+  const limits = {
+    plan: 1,
+    turns: 200,
+    hours: 24,
+    question_hours: 12,
+    give_up_after_hours: 24,
+    new_one: 3,
+    parallel: 2,
+  };
+  const form = formOfGoal({ ...GOAL, limits });
+  expect(limitsInOrder(form.limits)).toEqual(["turns", "parallel", "plan", "new_one"]);
 });
 
 describe("fieldOfProblem", () => {

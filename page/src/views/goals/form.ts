@@ -40,8 +40,41 @@ export const EMPTY: NewGoalForm = {
   draft: false,
 };
 
-/** A limit that is written as a number. The server refuses what is none, and names the field. */
-const numberOf = (text: string): number => Number(text.trim().replaceAll(/[\s_]/g, ""));
+/** A limit that is written as a whole number; `NaN` for another text, which no request may have. See `faultOf`. */
+function numberOf(text: string): number {
+  const digits = text.replaceAll(/[\s_]/g, "");
+  const number = /^\d+$/.test(digits) ? Number(digits) : Number.NaN;
+  return Number.isSafeInteger(number) ? number : Number.NaN;
+}
+
+/** A field of a form that no request can express, and why. */
+export interface Fault<F extends string = string> {
+  field: F;
+  text: string;
+}
+
+function faultOfNumber<F extends string>(field: F, text: string): Fault<F> | null {
+  if (!Number.isNaN(numberOf(text))) return null;
+  const problem = text.trim() === "" ? "A limit needs a number" : `“${text.trim()}” is no whole number`;
+  return { field, text: `${problem}. Accepted are digits, such as 200000.` };
+}
+
+/** Returns the first field of a form that no request can express; null if there is none. The server checks the rest. */
+export function faultOf({ tokens }: Pick<NewGoalForm, "tokens">): Fault<"tokens"> | null {
+  return tokens.trim() === "" ? null : faultOfNumber("tokens", tokens);
+}
+
+/** As `faultOf`, for the form of an edit. Limits are `limits.NAME`. */
+export function faultOfEdit(form: EditForm): Fault | null {
+  const limits = limitsInOrder(form.limits);
+  return (
+    faultOf(form) ??
+    limits.reduce<Fault | null>(
+      (found, name) => found ?? faultOfNumber(`limits.${name}`, form.limits[name] ?? ""),
+      null,
+    )
+  );
+}
 
 function budgetOf(form: Pick<NewGoalForm, "cost" | "currency" | "tokens">) {
   const cost = form.cost.trim();
@@ -110,7 +143,7 @@ export function commandOf(form: NewGoalForm, agent: string | null): string {
     ...option("agent", agent === "" ? null : agent),
     ...option("dir", cwd),
     ...option("budget", cost && `${cost.amount} ${cost.currency}`.trim()),
-    ...option("budget", budget?.tokens == null ? null : `${budget.tokens} tokens`),
+    ...option("budget", budget?.tokens == null ? null : `${budget.tokens || form.tokens.trim()} tokens`),
     ...option("until", until?.replace(".000Z", "Z")),
     ...(verify ?? []).flatMap((command) => option("verify", command)),
     ...(approve_plan ? ["--approve-plan"] : []),
@@ -139,8 +172,12 @@ export interface EditForm {
   currency: string;
   tokens: string;
   until: string;
+  /** The limits that an edit can change, by their names. */
   limits: Record<string, string>;
 }
+
+/** The limits that a goal keeps from its start on. */
+const FIXED = ["hours", "question_hours", "give_up_after_hours"];
 
 export function formOfGoal(goal: Goal): EditForm {
   return {
@@ -149,7 +186,11 @@ export function formOfGoal(goal: Goal): EditForm {
     currency: goal.budget?.cost?.currency ?? "USD",
     tokens: goal.budget?.tokens == null ? "" : String(goal.budget.tokens),
     until: localInput(goal.until ?? null),
-    limits: Object.fromEntries(Object.entries(goal.limits).map(([name, value]) => [name, String(value)])),
+    limits: Object.fromEntries(
+      Object.entries(goal.limits)
+        .filter(([name]) => !FIXED.includes(name))
+        .map(([name, value]) => [name, String(value)]),
+    ),
   };
 }
 
@@ -210,23 +251,29 @@ export function editFieldOfProblem(field: string | null | undefined): string | n
     : null;
 }
 
-/** The names of limits as labels. A limit of a later server has its name. */
+/** The names of limits as labels, those first that people change most. A limit of a later server has its name. */
 const LIMIT_LABELS: Record<string, string> = {
-  plan: "Tasks of one plan",
-  tasks: "Tasks in all",
-  replans: "Plans after the first",
-  rounds: "Rounds of a review",
-  equal_rounds: "Equal rounds",
-  failed_checks: "Failed checks of the whole",
-  idle_turns: "Turns without progress",
-  alternating_turns: "Alternating message turns",
-  messages: "Messages",
-  message_turns: "Message turns",
   turns: "Turns",
   parallel: "Turns at a time",
+  replans: "Plans after the first",
+  idle_turns: "Turns without progress",
+  failed_checks: "Failed checks of the whole",
+  rounds: "Rounds of a review",
+  equal_rounds: "Equal rounds",
+  tasks: "Tasks in all",
+  plan: "Tasks of one plan",
+  messages: "Messages",
+  message_turns: "Message turns",
+  alternating_turns: "Alternating message turns",
   hours: "Hours",
   question_hours: "Hours to answer",
   give_up_after_hours: "Hours until a stuck goal fails",
 };
 
 export const limitLabel = (name: string): string => LIMIT_LABELS[name] ?? name.replaceAll("_", " ");
+
+/** Returns the names of limits, those first that people change most. */
+export function limitsInOrder(limits: Record<string, unknown>): string[] {
+  const known = Object.keys(LIMIT_LABELS).filter((name) => name in limits);
+  return [...known, ...Object.keys(limits).filter((name) => !(name in LIMIT_LABELS))];
+}

@@ -7,6 +7,7 @@ import { errorText, FailureLine, sentence } from "../../kit/ErrorState";
 import { dayAndTime, readerZone } from "../../kit/format";
 import { Field, TextField } from "../../kit/layout";
 import { toast } from "../../kit/Toast";
+import { unreadField } from "../../kit/unread-field";
 import { EntryChanged, writeEntry } from "./actions";
 import {
   addressProblem,
@@ -62,6 +63,10 @@ export function EntryDialog(props: { owner: MemoryOwner; entry: MemoryEntry | nu
     const key = form.key.trim();
     const problem = key === "" ? "An entry needs a key" : addressProblem(key);
     if (problem !== null) return setFailure({ field: "key", text: sentence(problem) });
+    const unread = unreadField(fields.current);
+    if (unread === "confidence") return setFailure({ field: unread, text: "It is a number from 0 to 1." });
+    if (unread === "expires")
+      return setFailure({ field: unread, text: "The date or the time is incomplete." });
     setBusy(true);
     setFailure(null);
     try {
