@@ -294,6 +294,15 @@ test("draft_is_edited_and_started", async ({ page, stack, signIn }) => {
   await turns.fill("0");
   await dialog.getByRole("button", { name: "Save" }).click();
   await expect(dialog).toContainText(/accepted are 1 to/);
+  await turns.fill("12o");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await expect(dialog).toContainText("“12o” is no whole number.");
+  await expect(turns).toBeFocused();
+  await turns.press("Escape");
+  await page
+    .getByRole("dialog", { name: "Discard your changes?" })
+    .getByRole("button", { name: "Keep editing" })
+    .click();
   await turns.fill("120");
   await dialog.getByRole("button", { name: "Save" }).click();
   await expect(dialog).toHaveCount(0);
@@ -329,6 +338,7 @@ test("viewer_sees_a_goal_and_cannot_move_it", async ({ page, stack, signIn }) =>
   await expect(begin).toHaveAttribute("title", /needs sessions:write/);
   await expect(page.getByRole("button", { name: "Cancel…" })).toBeDisabled();
   await page.goto("/goals/new");
+  await expect(page.getByText("You cannot start a goal.")).toBeVisible();
   await expect(page.getByRole("button", { name: "Start" })).toBeDisabled();
 });
 

@@ -16,6 +16,8 @@ export interface ActionDialogProps {
   onClose(): void;
   /** Shows an error in another way than as its text. */
   renderFailure?(error: unknown): ReactNode;
+  /** Says why a failed action can never succeed; null if it may. The dialog has Close alone then. */
+  ended?(error: unknown): string | null;
   children?: ReactNode;
 }
 
@@ -27,6 +29,7 @@ export function ActionDialog(props: ActionDialogProps) {
   const { action, kind = "danger", dismiss = "Keep", disabled, onClose, renderFailure = errorText } = props;
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
+  const ended = error === null ? null : (props.ended?.(error) ?? null);
   const [shown] = useState({ title: props.title, note: props.note });
   const act = async () => {
     setBusy(true);
@@ -46,16 +49,20 @@ export function ActionDialog(props: ActionDialogProps) {
       title={shown.title}
       note={shown.note}
       foot={
-        <>
-          <Button onClick={onClose}>{dismiss}</Button>
-          <Button kind={kind} busy={busy} disabled={disabled} onClick={act}>
-            {action}
-          </Button>
-        </>
+        ended !== null ? (
+          <Button onClick={onClose}>Close</Button>
+        ) : (
+          <>
+            <Button onClick={onClose}>{dismiss}</Button>
+            <Button kind={kind} busy={busy} disabled={disabled} onClick={act}>
+              {action}
+            </Button>
+          </>
+        )
       }
     >
       {props.children}
-      {error !== null && <FailureLine>{renderFailure(error)}</FailureLine>}
+      {error !== null && <FailureLine>{ended ?? renderFailure(error)}</FailureLine>}
     </Dialog>
   );
 }

@@ -11,13 +11,15 @@ export interface DialogProps {
   children?: ReactNode;
   /** The buttons. */
   foot?: ReactNode;
+  /** The `name` of the control that gets the focus; the first one without. */
+  firstField?: string | null;
 }
 
 /**
  * A dialog. It shows what it got when it opened, so that no live refresh moves a button under the pointer: give it
  * another `key` to show something else.
  */
-export function Dialog({ open, onClose, title, note, children, foot }: DialogProps) {
+export function Dialog({ open, onClose, title, note, children, foot, firstField }: DialogProps) {
   const focused = useRef<Element | null>(null);
   return (
     <Radix.Root open={open} onOpenChange={(next) => !next && onClose()}>
@@ -25,8 +27,14 @@ export function Dialog({ open, onClose, title, note, children, foot }: DialogPro
         <Radix.Overlay className={css.overlay} />
         <Radix.Content
           className={css.dialog}
-          onOpenAutoFocus={() => {
+          onOpenAutoFocus={(event) => {
             focused.current = document.activeElement;
+            if (firstField == null) return;
+            const content = event.currentTarget as HTMLElement;
+            const field = content.querySelector<HTMLElement>(`[name="${CSS.escape(firstField)}"]`);
+            if (field === null) return;
+            event.preventDefault();
+            field.focus();
           }}
           onCloseAutoFocus={(event) => {
             // Radix would give the focus to a trigger of its own, which these dialogs do not have.

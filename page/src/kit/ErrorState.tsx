@@ -7,15 +7,19 @@ import { StatusGlyph } from "./Status";
 /** Returns an error as one text for people. */
 export function errorText(error: unknown): string {
   if (error instanceof ApiProblem) {
-    return [error.problem.detail, error.problem.hint].filter(Boolean).map(sentence).join(" ");
+    const { detail, hint } = error.problem;
+    const parts = [detail, hint].filter(Boolean).map(sentence);
+    return parts.join(detail.includes("\n") ? "\n" : " ");
   }
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The texts of the API begin with a small letter and have no full stop. */
+/** The texts of the API begin with a small letter and have no full stop. A name such as `team.toml` stays as it is. */
 export function sentence(text: string | null | undefined): string {
   if (text == null || text === "") return "";
-  const first = /^[a-z]/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
+  const first = /^[a-z][a-z'’-]*[,;:.!?]?(\s|$)/i.test(text)
+    ? text.charAt(0).toUpperCase() + text.slice(1)
+    : text;
   return /[.!?]$/.test(first) ? first : `${first}.`;
 }
 

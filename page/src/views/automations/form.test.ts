@@ -105,3 +105,12 @@ test("changed fields are counted", () => {
   const before = formOf(view);
   expect(changed({ ...before, name: "other", triggers: [] }, before)).toEqual(["name", "triggers"]);
 });
+
+test("a count that is no whole number is refused and not rounded", () => {
+  for (const field of ["attempts", "pauseAfter", "dayTurns"] as const) {
+    for (const text of ["2.5", "0,4", "200k"]) {
+      expect(() => requestOf({ ...EMPTY, [field]: text }, null), `${field} ${text}`).toThrow(FieldError);
+    }
+  }
+  expect(requestOf({ ...EMPTY, timeoutMinutes: "1,5" }, null).policies?.timeout_seconds).toBe(90);
+});

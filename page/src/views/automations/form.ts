@@ -147,6 +147,10 @@ function number(form: Form, field: keyof Form, factor = 1): number {
   if (text === "" || !Number.isFinite(value) || value < 0) {
     throw new FieldError(field, `“${text}” is not a number`);
   }
+  // What has no unit is a count.
+  if (factor === 1 && !Number.isInteger(value)) {
+    throw new FieldError(field, `“${text}” is not a whole number`);
+  }
   return Math.round(value * factor);
 }
 

@@ -2,6 +2,7 @@ import { useRef, useState } from "react";
 import { request } from "../../api/client";
 import { ApiProblem, hasStatus } from "../../api/problem";
 import type { Goal } from "../../api/types";
+import { ActionDialog } from "../../kit/ActionDialog";
 import { Button } from "../../kit/Button";
 import { Dialog } from "../../kit/Dialog";
 import { Callout, errorText, FailureLine } from "../../kit/ErrorState";
@@ -23,19 +24,27 @@ import { type Failure, LimitFields, unreadFault, useFailureFocus } from "./Limit
 import { titleOfGoal } from "./words";
 
 /** Edits the text of a goal, its budget, its end and its limits. It sends only what the person has changed. */
-export function EditGoal(props: { goal: Goal; etag: string | null; onClose(): void }) {
-  const { onClose } = props;
+export function EditGoal(props: {
+  goal: Goal;
+  etag: string | null;
+  /** The field that gets the focus; null for the first one. */
+  firstField: string | null;
+  onClose(): void;
+}) {
+  const { firstField, onClose } = props;
   // A refetch must not change the form under a person's hands.
   const [base, setBase] = useState({ goal: props.goal, etag: props.etag });
   const [form, setForm] = useState(() => formOfGoal(props.goal));
   const [theirs, setTheirs] = useState<string[] | null>(null);
   const [failure, setFailure] = useState<Failure<string> | null>(null);
-  const [showsLimits, setShowsLimits] = useState(false);
+  const [showsLimits, setShowsLimits] = useState(firstField?.startsWith("limits.") ?? false);
+  const [leaves, setLeaves] = useState(false);
   const [busy, setBusy] = useState(false);
   const fields = useRef<HTMLFormElement>(null);
   useFailureFocus(fields, failure);
   const patch = patchOfForm(form, base.goal);
   const isChanged = Object.keys(patch).length > 0;
+  const leave = () => (isChanged ? setLeaves(true) : onClose());
   const set = (change: Partial<EditForm>) => {
     setForm((now) => ({ ...now, ...change }));
     setFailure(null);
@@ -83,12 +92,13 @@ export function EditGoal(props: { goal: Goal; etag: string | null; onClose(): vo
   return (
     <Dialog
       open
-      onClose={onClose}
+      onClose={leave}
+      firstField={firstField}
       title="Edit the goal"
       note="Another text makes the planner plan again. What is done stays done."
       foot={
         <>
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={leave}>Cancel</Button>
           <Button kind="primary" busy={busy} disabled={!isChanged} onClick={save}>
             {theirs === null ? "Save" : "Save mine"}
           </Button>
@@ -144,6 +154,16 @@ export function EditGoal(props: { goal: Goal; etag: string | null; onClose(): vo
           Save
         </button>
       </form>
+      {leaves && (
+        <ActionDialog
+          title="Discard your changes?"
+          note="The goal stays as it is stored."
+          action="Discard"
+          dismiss="Keep editing"
+          act={async () => onClose()}
+          onClose={() => setLeaves(false)}
+        />
+      )}
     </Dialog>
   );
 }

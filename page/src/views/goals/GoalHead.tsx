@@ -1,11 +1,11 @@
 /** The head of a goal with its actions, and what needs a person. */
 import { useQuery } from "@tanstack/react-query";
 import { ChevronRight, Ellipsis } from "lucide-react";
-import { useState } from "react";
+import { Fragment, useState } from "react";
 import { Link } from "wouter";
 import { get } from "../../api/client";
 import { keys, useApprovals, usePermission } from "../../api/queries";
-import type { Goal, Page, Question } from "../../api/types";
+import type { Goal, Page, Question, Task } from "../../api/types";
 import { ActionDialog } from "../../kit/ActionDialog";
 import { Button, ButtonLink, IconButton } from "../../kit/Button";
 import { copyText } from "../../kit/clipboard";
@@ -13,7 +13,7 @@ import { Callout } from "../../kit/ErrorState";
 import { dayAndTime, plural } from "../../kit/format";
 import { Menu } from "../../kit/Menu";
 import { Status, StatusGlyph } from "../../kit/Status";
-import { Countdown, Duration } from "../../kit/Time";
+import { Countdown, Duration, Time } from "../../kit/Time";
 import { toast } from "../../kit/Toast";
 import { addressOfApproval, addressOfSession } from "../addresses";
 import { QuestionAnswer } from "../approvals/Questions";
@@ -21,6 +21,7 @@ import { useRefusal } from "../refusal";
 import { moveGoal, postMove } from "./actions";
 import { EditGoal } from "./EditGoal";
 import css from "./goals.module.css";
+import { adviceOf, endedText, reachedField, replanText } from "./moves";
 import { isOver, type Move, movesOf, reachedText, replanRefusal, stateOfGoal, titleOfGoal } from "./words";
 
 const MOVE_WORDS: Record<Move, string> = {
@@ -33,12 +34,16 @@ const MOVE_WORDS: Record<Move, string> = {
 
 export function Head({ goal, etag }: { goal: Goal; etag: string | null }) {
   const refusal = useRefusal()("sessions:write");
-  const [dialog, setDialog] = useState<"cancel" | "replan" | "edit" | null>(null);
+  const [dialog, setDialog] = useState<"cancel" | "replan" | "edit" | "raise" | null>(null);
   const onClose = () => setDialog(null);
   const state = stateOfGoal(goal);
   const waitsForPlan = goal.state === "paused" && goal.reason === "approve_plan";
   const moves = movesOf(goal);
-  const direct = moves.filter((move) => move !== "cancel" && move !== "replan");
+  // A limit that is used up must be raised first.
+  const needsLimit = goal.state === "paused" && goal.reason === "budget";
+  const direct = moves.filter(
+    (move) => move !== "cancel" && move !== "replan" && !(move === "resume" && needsLimit),
+  );
   const over = isOver(goal);
   return (
     <header className={css.head}>
@@ -50,13 +55,25 @@ export function Head({ goal, etag }: { goal: Goal; etag: string | null }) {
         <h1>{titleOfGoal(goal)}</h1>
         <Status {...state} />
         <small className={css.age}>
-          {over ? "took " : "for "}
-          <Duration from={goal.created_at} to={goal.ended_at ?? null} />
+          {over ? (
+            <>
+              took <Duration from={goal.created_at} to={goal.ended_at ?? null} />
+            </>
+          ) : (
+            <>
+              {goal.state === "draft" ? "created" : "begun"} <Time at={goal.created_at} />
+            </>
+          )}
         </small>
         <span className={css.space} />
         <ButtonLink size="large" href={addressOfSession(goal.id)}>
           Conversation
         </ButtonLink>
+        {needsLimit && (
+          <Button size="large" kind="primary" refusal={refusal} onClick={() => setDialog("raise")}>
+            Raise the limit…
+          </Button>
+        )}
         {direct.map((move) => (
           <Button
             key={move}
@@ -81,6 +98,9 @@ export function Head({ goal, etag }: { goal: Goal; etag: string | null }) {
           }
           items={[
             ...(over ? [] : [{ label: "Edit…", refusal, onSelect: () => setDialog("edit") }]),
+            ...(needsLimit
+              ? [{ label: MOVE_WORDS.resume, refusal, onSelect: () => void moveGoal(goal, "resume") }]
+              : []),
             ...(moves.includes("replan")
               ? [
                   {
@@ -103,24 +123,31 @@ export function Head({ goal, etag }: { goal: Goal; etag: string | null }) {
             await postMove(goal, "cancel");
             toast(`${titleOfGoal(goal)} is cancelled`);
           }}
+          ended={endedText}
           onClose={onClose}
         />
       )}
       {dialog === "replan" && (
         <ActionDialog
           title="Plan again?"
-          note={`The planner takes one more turn and may add, replace and cancel tasks. ${goal.replans} of ${plural(goal.replan_limit, "further plan")} ${goal.replans === 1 ? "was" : "were"} made.`}
+          note={`The planner takes one more turn and may add, replace and cancel tasks. ${goal.replans} of ${plural(goal.replan_limit, "further plan")} ${goal.replans === 1 ? "was" : "were"} made.${goal.state === "paused" && goal.reason !== "stuck" ? ` It is paused. ${replanText(goal)}.` : ""}`}
           action="Plan again"
           kind="primary"
           dismiss="Back"
           act={async () => {
-            await postMove(goal, "replan");
-            toast("The planner plans again");
+            toast(replanText(await postMove(goal, "replan")));
           }}
           onClose={onClose}
         />
       )}
-      {dialog === "edit" && <EditGoal goal={goal} etag={etag} onClose={onClose} />}
+      {(dialog === "edit" || dialog === "raise") && (
+        <EditGoal
+          goal={goal}
+          etag={etag}
+          firstField={dialog === "raise" ? reachedField(goal) : null}
+          onClose={onClose}
+        />
+      )}
     </header>
   );
 }
@@ -128,7 +155,8 @@ export function Head({ goal, etag }: { goal: Goal; etag: string | null }) {
 const openTasks = ({ tasks }: Goal): number => tasks.pending + tasks.ready + tasks.running;
 
 /** What needs a person: questions, permissions, and the cause of a pause. */
-export function Notices({ goal }: { goal: Goal }) {
+export function Notices(props: { goal: Goal; tasks: readonly Task[]; onChoose(key: string): void }) {
+  const { goal, tasks, onChoose } = props;
   const may = usePermission();
   const reached = reachedText(goal);
   const permitted = may("approvals:read");
@@ -157,14 +185,14 @@ export function Notices({ goal }: { goal: Goal }) {
       )}
       {goal.state === "paused" && goal.reason === "stuck" && (
         <Callout kind="waits" title={goal.cause ? `It is stuck: ${goal.cause}.` : "It is stuck."}>
-          Retry or accept a task, or let the planner plan again; then resume.
+          <StuckText goal={goal} tasks={tasks} onChoose={onChoose} />
           {goal.check_at && ` Otherwise it fails at ${dayAndTime(goal.check_at)}.`}
         </Callout>
       )}
       {goal.state === "paused" && goal.reason === "budget" && (
         <Callout kind="waits" title="A limit is reached.">
           {reached && `${reached}. `}
-          Raise the limit under “Edit…”, and it goes on.
+          Raise the limit, and it goes on.
         </Callout>
       )}
       {approvals.map((approval) => (
@@ -187,6 +215,24 @@ export function Notices({ goal }: { goal: Goal }) {
           onDone={() => setAnswering((now) => (now?.id === question.id ? null : now))}
         />
       ))}
+    </>
+  );
+}
+
+function StuckText({ goal, tasks, onChoose }: Parameters<typeof Notices>[0]) {
+  const advice = adviceOf(goal, tasks);
+  return (
+    <>
+      {advice.tasks.map(({ id, key }, index) => (
+        <Fragment key={id}>
+          {index > 0 && ", "}
+          <button type="button" className={css.link} onClick={() => onChoose(key)}>
+            {key}
+          </button>
+        </Fragment>
+      ))}
+      {advice.tasks.length > 0 && ": "}
+      {advice.text}
     </>
   );
 }

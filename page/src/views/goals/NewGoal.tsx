@@ -4,7 +4,7 @@ import { Link, useLocation } from "wouter";
 import { post } from "../../api/client";
 import { forgetKeys, sendKeyed } from "../../api/keyed";
 import { ApiProblem } from "../../api/problem";
-import { keys, queryClient, useAgents } from "../../api/queries";
+import { keys, queryClient, useAgents, usePermission, useWhoami } from "../../api/queries";
 import type { Goal } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { Callout, ErrorState, errorText } from "../../kit/ErrorState";
@@ -57,6 +57,8 @@ export default function NewGoal() {
   const [busy, setBusy] = useState(false);
   const [, navigate] = useLocation();
   const refusal = useRefusal()("sessions:write");
+  const isKnown = useWhoami().data !== undefined;
+  const isRefused = !usePermission()("sessions:write") && isKnown;
   const agents = useAgents();
   const fields = useRef<HTMLFormElement>(null);
   useEffect(() => {
@@ -109,6 +111,11 @@ export default function NewGoal() {
         <ChevronRight size={16} aria-hidden />
         <h1>New goal</h1>
       </nav>
+      {isRefused && (
+        <Callout title="You cannot start a goal.">
+          Your role does not permit this: it needs sessions:write.
+        </Callout>
+      )}
       {agents.error && <ErrorState error={agents.error} onRetry={() => agents.refetch()} />}
       <Panel>
         <form ref={fields} className={css.fields} onSubmit={submit} noValidate>

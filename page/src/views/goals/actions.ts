@@ -4,41 +4,38 @@ import { keys, queryClient } from "../../api/queries";
 import type { Goal, GoalSummary, Task } from "../../api/types";
 import { errorText } from "../../kit/ErrorState";
 import { toast } from "../../kit/Toast";
-import { type Move, type TaskMove, titleOfGoal } from "./words";
+import { outcomeText, staysPaused } from "./moves";
+import type { Move, TaskMove } from "./words";
 
-type Named = Pick<GoalSummary, "id" | "title" | "goal">;
+type Named = Pick<GoalSummary, "id">;
 
 export function refetchGoal(id: string): void {
   queryClient.invalidateQueries({ queryKey: keys.goals });
   queryClient.invalidateQueries({ queryKey: keys.goal(id) });
 }
 
-/** Moves a goal. Throws the refusal of the server. */
-export async function postMove(goal: Named, move: Move): Promise<void> {
+/** Moves a goal, and returns it. Throws the refusal of the server. */
+export async function postMove(goal: Named, move: Move): Promise<Goal> {
   try {
-    await post<Goal>(`/goals/${goal.id}/${move}`);
+    return await post<Goal>(`/goals/${goal.id}/${move}`);
   } finally {
     // Also after a refusal, because another person may have been faster.
     refetchGoal(goal.id);
   }
 }
 
-const DONE: Record<Move, string> = {
-  start: "is started",
-  pause: "is paused",
-  resume: "is resumed",
-  cancel: "is cancelled",
-  replan: "gets another plan",
-};
-
 const INVERSE: Partial<Record<Move, Move>> = { pause: "resume", resume: "pause" };
 
 /** Moves a goal at once. What can be undone gets Undo. */
 export async function moveGoal(goal: Named, move: Move): Promise<void> {
   try {
-    await postMove(goal, move);
-    const inverse = INVERSE[move];
-    toast(`${titleOfGoal(goal)} ${DONE[move]}`, inverse ? () => postMove(goal, inverse) : null);
+    const moved = await postMove(goal, move);
+    const inverse = staysPaused(moved, move) ? undefined : INVERSE[move];
+    const undo = async (back: Move) => {
+      const undone = await postMove(goal, back);
+      if (staysPaused(undone, back)) toast(outcomeText(undone, back));
+    };
+    toast(outcomeText(moved, move), inverse ? () => undo(inverse) : null);
   } catch (error) {
     toast(errorText(error));
   }
