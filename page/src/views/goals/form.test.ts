@@ -144,7 +144,7 @@ describe("faultOf", () => {
     const fault = (turns: string) => faultOfEdit({ ...form, limits: { ...form.limits, turns } });
     expect(fault("abc")).toEqual({
       field: "limits.turns",
-      text: "“abc” is no whole number. Accepted are digits, such as 200000.",
+      text: "“abc” is no whole number. Accepted are digits, such as 20.",
     });
     expect(fault(" ")?.text).toMatch(/^A limit needs a number\./);
     expect(fault("300")).toBeNull();

@@ -53,15 +53,15 @@ export interface Fault<F extends string = string> {
   text: string;
 }
 
-function faultOfNumber<F extends string>(field: F, text: string): Fault<F> | null {
+function faultOfNumber<F extends string>(field: F, text: string, example: number): Fault<F> | null {
   if (!Number.isNaN(numberOf(text))) return null;
   const problem = text.trim() === "" ? "A limit needs a number" : `“${text.trim()}” is no whole number`;
-  return { field, text: `${problem}. Accepted are digits, such as 200000.` };
+  return { field, text: `${problem}. Accepted are digits, such as ${example}.` };
 }
 
 /** Returns the first field of a form that no request can express; null if there is none. The server checks the rest. */
 export function faultOf({ tokens }: Pick<NewGoalForm, "tokens">): Fault<"tokens"> | null {
-  return tokens.trim() === "" ? null : faultOfNumber("tokens", tokens);
+  return tokens.trim() === "" ? null : faultOfNumber("tokens", tokens, 200_000);
 }
 
 /** As `faultOf`, for the form of an edit. Limits are `limits.NAME`. */
@@ -70,7 +70,7 @@ export function faultOfEdit(form: EditForm): Fault | null {
   return (
     faultOf(form) ??
     limits.reduce<Fault | null>(
-      (found, name) => found ?? faultOfNumber(`limits.${name}`, form.limits[name] ?? ""),
+      (found, name) => found ?? faultOfNumber(`limits.${name}`, form.limits[name] ?? "", 20),
       null,
     )
   );
