@@ -15,6 +15,7 @@ import { Menu } from "../../kit/Menu";
 import { Status, StatusGlyph } from "../../kit/Status";
 import { Countdown, Duration, Time } from "../../kit/Time";
 import { toast } from "../../kit/Toast";
+import { visible, visibleLines } from "../../kit/visible";
 import { addressOfApproval, addressOfSession } from "../addresses";
 import { QuestionAnswer } from "../approvals/Questions";
 import { useRefusal } from "../refusal";
@@ -202,7 +203,7 @@ export function Notices(props: { goal: Goal; tasks: readonly Task[]; onChoose(ke
           title="An agent asks for a permission."
           action={<ButtonLink href={addressOfApproval(approval.id)}>Review</ButtonLink>}
         >
-          {approval.title}
+          {visible(approval.title)}
         </Callout>
       ))}
       {shown.map((question) => (
@@ -227,7 +228,7 @@ function StuckText({ goal, tasks, onChoose }: Parameters<typeof Notices>[0]) {
         <Fragment key={id}>
           {index > 0 && ", "}
           <button type="button" className={css.link} onClick={() => onChoose(key)}>
-            {key}
+            {visible(key)}
           </button>
         </Fragment>
       ))}
@@ -261,7 +262,7 @@ function QuestionBox(props: {
           </small>
         )}
       </h2>
-      <p className={css.prose}>{question.text}</p>
+      <p className={css.prose}>{visibleLines(question.text)}</p>
       <QuestionAnswer question={isPending ? question : (ended.data ?? question)} onAnswered={props.onDone} />
       {!isPending && (
         <div>

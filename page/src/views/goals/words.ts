@@ -24,7 +24,7 @@ export function stateOfGoal({ state, reason, phase, cause, ...open }: Stated): S
       return { look: "running", word: phase ?? "active" };
     case "paused":
       if (reason === "approve_plan") return { look: "waits", word: "its plan waits for you" };
-      if (reason === "stuck") return { look: "waits", word: cause ? `stuck: ${cause}` : "stuck" };
+      if (reason === "stuck") return { look: "waits", word: cause ? `stuck: ${visible(cause)}` : "stuck" };
       if (reason === "budget") return { look: "paused", word: "paused: a limit is reached" };
       return { look: "paused", word: "paused" };
     case "done":

@@ -13,6 +13,7 @@ import { briefReason, clock, dayAndTime, localTimes, plural } from "../../kit/fo
 import listCss from "../../kit/list.module.css";
 import { type Look, lookOfRun, StatusGlyph, wordOf } from "../../kit/Status";
 import { Countdown } from "../../kit/Time";
+import { visible } from "../../kit/visible";
 import {
   addressOfApproval,
   addressOfAutomation,
@@ -131,7 +132,7 @@ function ApprovalRow({ approvals }: { approvals: WaitingApproval[] }) {
       look="waits"
       title={
         <>
-          <strong>{name}</strong> asks: <code>{main}</code>
+          <strong>{visible(name)}</strong> asks: <code>{visible(main)}</code>
         </>
       }
       note={`${more > 0 ? `and ${plural(more, "more request")}${where}. ` : ""}Denied at ${clock(first.deadline_at)} if nobody answers.`}
@@ -154,7 +155,7 @@ function QuestionRow({ question }: { question: WaitingQuestion }) {
       look="waits"
       title={
         <>
-          <strong>{name}</strong> has a question: {question.text}
+          <strong>{visible(name)}</strong> has a question: {visible(question.text)}
         </>
       }
       note={question.default == null ? `Until ${at}.` : `“${answerText(question.default)}” counts at ${at}.`}

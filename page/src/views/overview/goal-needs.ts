@@ -1,5 +1,6 @@
 /** The words of the overview for a goal that waits for a person. */
 import type { WaitingGoal } from "../../api/types";
+import { visible } from "../../kit/visible";
 
 /** Returns the state of a goal, as the rest of a sentence about it, and what a person can do. */
 export function needOfGoal({ reason, cause }: Pick<WaitingGoal, "reason" | "cause">): {
@@ -11,7 +12,7 @@ export function needOfGoal({ reason, cause }: Pick<WaitingGoal, "reason" | "caus
       return { state: "has a plan", wanted: "Work begins when you approve it." };
     case "stuck":
       return {
-        state: cause ? `is stuck: ${cause}` : "is stuck",
+        state: cause ? `is stuck: ${visible(cause)}` : "is stuck",
         wanted: "Retry, accept or cancel a task, or replan or resume the goal.",
       };
     case "budget":

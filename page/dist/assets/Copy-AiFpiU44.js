@@ -1,1 +1,0 @@
-import{T as e,ar as t,cr as n,ir as r,mn as i}from"./index-BbUD2FIh.js";var a=n(t(),1),o=r();function s({text:t}){let[n,r]=(0,a.useState)(!1);return(0,o.jsx)(i,{size:`small`,onClick:async()=>{await e(t)&&r(!0)},children:n?`Copied`:`Copy`})}export{s as t};
