@@ -83,7 +83,7 @@ pub enum Error {
     Policies(#[from] InvalidPolicy),
     /// Another error, with the path of the field that caused it.
     #[error(transparent)]
-    AtField(Box<FieldError>),
+    AtField(Box<FieldError<Self>>),
     /// The object does not exist.
     #[error("{what} {} not found{}", quoted(.given), did_you_mean(.nearest.as_deref()))]
     NotFound {

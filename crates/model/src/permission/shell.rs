@@ -8,7 +8,7 @@ mod pieces;
 
 use std::collections::HashSet;
 
-use pieces::{Piece, Start, cut};
+use pieces::{KEYWORDS, Piece, Start, cut};
 
 /// The most shells inside shells that are unwrapped.
 const MAX_NESTED_SHELLS: usize = 8;
@@ -30,9 +30,6 @@ const OTHER_SHELLS: [&str; 6] = ["fish", "csh", "tcsh", "pwsh", "nu", "busybox"]
 
 /// The folders of the system's own shells. A shell elsewhere may be a program of the agent.
 const SHELL_FOLDERS: [&str; 4] = ["", "/bin/", "/usr/bin/", "/usr/local/bin/"];
-
-/// Keywords of a shell in front of another command.
-const KEYWORDS: [&str; 8] = ["!", "do", "elif", "else", "if", "then", "until", "while"];
 
 /// Programs in front of another command, and keywords with words of their own before it.
 const WRAPPERS: [&str; 27] = [

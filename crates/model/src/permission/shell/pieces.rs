@@ -2,7 +2,8 @@
 
 use std::{iter::Peekable, str::CharIndices};
 
-use super::KEYWORDS;
+/// Keywords of a shell in front of another command.
+pub(super) const KEYWORDS: [&str; 8] = ["!", "do", "elif", "else", "if", "then", "until", "while"];
 
 /// The words between two characters at which a shell may begin another command.
 #[derive(Debug)]
