@@ -60,6 +60,7 @@ struct TaskMemory {
     acp_session: Option<AcpSessionId>,
     turns: i64,
     usage: Option<Value>,
+    updated_at: Timestamp,
 }
 
 /// The memories of turns of tasks.
@@ -80,6 +81,7 @@ impl TaskMemories {
                 acp_session: row.optional("acp_session_id")?,
                 turns: row.get("turns")?,
                 usage: row.optional("usage")?,
+                updated_at: row.get("updated_at")?,
             };
             found.insert(MemoryKey::read(row)?, memory);
         }
@@ -104,6 +106,7 @@ impl TaskMemories {
             acp_session_id: memory.acp_session.clone(),
             turns: memory.turns,
             usage: memory.usage.clone(),
+            updated_at: memory.updated_at,
             ..seat
         }
     }
@@ -126,7 +129,6 @@ pub(super) async fn pin_memories(
 #[derive(Default)]
 pub(super) struct MemoryEnds {
     remembered: Vec<Vec<Param>>,
-    seats: Vec<Vec<Param>>,
     readings: Vec<Vec<Param>>,
     unpinned: Vec<Vec<Param>>,
 }
@@ -140,10 +142,7 @@ impl MemoryEnds {
         usage: Option<&Value>,
     ) {
         match acp_session {
-            Some(session) => {
-                self.remembered.push(key.params_with(session.as_str()));
-                self.seats.push(params![key.seat]);
-            }
+            Some(session) => self.remembered.push(key.params_with(session.as_str())),
             None => self.unpinned.push(key.params()),
         }
         let reading = usage.map(usage_reading);
@@ -158,8 +157,6 @@ impl MemoryEnds {
             params![now],
         )
         .await?;
-        tx.execute_rows(sql!("seats/count_turns"), self.seats, params![])
-            .await?;
         tx.execute_rows(sql!("task_memories/set_usage"), self.readings, params![])
             .await?;
         tx.execute_rows(sql!("task_memories/unpin"), self.unpinned, params![now])

@@ -80,6 +80,8 @@ pub(crate) async fn each_task_has_memory_that_its_later_turns_resume(db: &TestSt
         stage.report(&worker, &done("Draft")).await.unwrap();
         stage.end(worker.run, &in_session(memory)).await;
     }
+    let worked_at = stage.now();
+    stage.advance_seconds(30);
     // 2. The judge has a memory of each task, and the rework resumes that of the worker.
     let (judge, assignment) = stage.begin_turn(db, session, "judge").await;
     assert_eq!(resumed(&assignment), None);
@@ -88,7 +90,9 @@ pub(crate) async fn each_task_has_memory_that_its_later_turns_resume(db: &TestSt
     stage.end(judge.run, &in_session("judge-a")).await;
     let (worker, assignment) = stage.begin_turn(db, session, "worker").await;
     assert_eq!(resumed(&assignment), Some("work-a"));
+    // An agent that restores no young session waits from the end of the memory's own turn on.
     assert_eq!(assignment.seat.turns, 1);
+    assert_eq!(assignment.seat.updated_at, worked_at);
     let text = &assignment.prompt.text;
     assert!(!text.contains("Source every claim."), "{text}");
     stage.report(&worker, &done("Mended")).await.unwrap();
