@@ -393,15 +393,27 @@ async fn goals_needing_person(
         .fetch_all(sql!("goals/needing_person"), params![tenant, limit])
         .await?;
     let read = |row: &Row| {
-        Ok(PausedGoal {
-            session: row.get("session_id")?,
+        let session = row.get("session_id")?;
+        let state = match goals::goal_state(row) {
+            // A goal of a later version must not hide the rest of the overview.
+            Err(error) if error.is_corrupt() => {
+                tracing::warn!(%error, goal = %session, "cannot show goal {session} in the overview");
+                return Ok(None);
+            }
+            state => state?,
+        };
+        Ok(Some(PausedGoal {
+            session,
             title: row.optional("title")?,
             text: row.get("text")?,
-            state: goals::goal_state(row)?,
+            state,
             updated_at: row.get("updated_at")?,
-        })
+        }))
     };
-    found.iter().map(read).collect()
+    found
+        .iter()
+        .filter_map(|row| read(row).transpose())
+        .collect()
 }
 
 /// Lists the automations whose triggers fire before an instant, the earliest first.

@@ -195,8 +195,16 @@ pub(super) async fn move_goal(
         }
     }
     let state = goal.graph.goal();
-    if state_before == GoalState::Draft && state != GoalState::Draft && !state.is_over() {
-        leave_draft(tx, log, goal, &mut found.freed, now).await?;
+    if state != GoalState::Draft && !state.is_over() {
+        if state_before == GoalState::Draft {
+            // The hours of the team count from the start, because a draft may wait longer than they last.
+            let hours = u64::from(goal.definition.limits.hours);
+            goal.until = goal.until.or(Some(now + Duration::from_hours(hours)));
+        }
+        // Drafts of earlier versions have an active session, and a server of such a version starts a goal without its session.
+        if goal.session_status == SessionStatus::Draft {
+            enable_session(tx, log, goal, &mut found.freed, now).await?;
+        }
     }
     // 2. Write the tasks and the goal, and log the move of the goal. This is its only place, so that each move has one event.
     write_goal(store, tx, log, goal, &tasks_before, &found.texts, now).await?;
@@ -223,22 +231,14 @@ pub(super) async fn move_goal(
     Ok(found.delayed)
 }
 
-/// Sets the time of a draft that starts, and enables its session. Adds its seats to `freed`, because their inputs waited for
-/// the start.
-async fn leave_draft(
+/// Enables the session of a goal that was a draft. Adds its seats to `freed`, because their inputs waited for that.
+async fn enable_session(
     tx: &mut Tx,
     log: &mut SessionLogWriter,
     goal: &mut Goal,
     freed: &mut BTreeSet<SeatId>,
     now: Timestamp,
 ) -> Result<(), Error> {
-    // The hours of the team count from the start, because a draft may wait longer than they last.
-    let hours = u64::from(goal.definition.limits.hours);
-    goal.until = goal.until.or(Some(now + Duration::from_hours(hours)));
-    // Drafts of earlier versions have an active session.
-    if goal.session_status != SessionStatus::Draft {
-        return Ok(());
-    }
     let (session_id, before) = (goal.session, goal.session_status);
     let state = SessionStatus::Active;
     let moved = tx
