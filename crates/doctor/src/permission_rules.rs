@@ -1,4 +1,4 @@
-//! Lists the rules that allow by a pattern, because such a rule allows a command only if it holds for all of it.
+//! Lists the rules that allow commands by a pattern, because such a rule allows a command only if it holds for all of it.
 
 use model::{
     agent::Agent,
@@ -14,7 +14,7 @@ const MAX_EXCERPT_CHARS: usize = 80;
 /// The maximum number of rules in the finding.
 const MAX_LISTED_RULES: usize = 20;
 
-/// Returns a finding with all rules that allow by a pattern. Returns `None` if there is none.
+/// Returns a finding with all rules that allow commands by a pattern. Returns `None` if there is none.
 pub(crate) fn allow_patterns_finding(
     automations: &[Automation],
     agents: &[Agent],
@@ -48,7 +48,10 @@ pub(crate) fn allow_patterns_finding(
 
 fn describe_rules(owner: &str, name: &str, rules: &PermissionRules) -> Vec<String> {
     let name = excerpt(name, MAX_EXCERPT_CHARS);
-    let patterns = rules.0.iter().filter(|rule| rule.allows_by_pattern());
+    let patterns = rules
+        .0
+        .iter()
+        .filter(|rule| rule.allows_commands_by_pattern());
     patterns
         .map(|PermissionRule { tool, title, .. }| {
             let pattern = format!("{tool}:{}", title.as_deref().unwrap_or_default());

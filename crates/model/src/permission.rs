@@ -83,10 +83,13 @@ impl PermissionRules {
 }
 
 impl PermissionRule {
-    /// `true` if the rule allows by a pattern. The pattern must hold for the whole command if a request has one,
-    /// whatever the kind of the tool is, because the raw input of any kind may have a command.
-    pub fn allows_by_pattern(&self) -> bool {
-        self.verdict == Verdict::Allow && self.title.is_some()
+    /// `true` if the rule allows commands by a pattern, which must hold for the whole command. Commands come as `execute` or,
+    /// from the tools of MCP servers, as `other`. The raw input of another kind seldom has one.
+    pub fn allows_commands_by_pattern(&self) -> bool {
+        let is_of_commands = [EXECUTE, "other"]
+            .iter()
+            .any(|kind| matches(&self.tool, kind));
+        self.verdict == Verdict::Allow && self.title.is_some() && is_of_commands
     }
 
     fn covers(&self, request: &PermissionRequest) -> bool {

@@ -195,7 +195,7 @@ fn doctor_reports_each_fault_and_continues_other_checks() {
 }
 
 #[test]
-fn doctor_lists_rules_of_any_kind_that_allow_by_pattern() {
+fn doctor_lists_rules_that_allow_commands_by_pattern() {
     let world = TestInstallation::new();
     let rules = [
         "--allow",
@@ -204,6 +204,8 @@ fn doctor_lists_rules_of_any_kind_that_allow_by_pattern() {
         "execute",
         "--allow",
         "read:*.md",
+        "--allow",
+        "other:git*",
         "--deny",
         "execute:rm*",
     ];
@@ -237,7 +239,7 @@ fn doctor_lists_rules_of_any_kind_that_allow_by_pattern() {
     assert_eq!(level, "ok");
     assert!(
         found.ends_with(
-            ": automation tidy `*:ls*`, agent mine `execute:git log*`, agent mine `read:*.md`"
+            ": automation tidy `*:ls*`, agent mine `execute:git log*`, agent mine `other:git*`"
         ),
         "{found}"
     );
