@@ -165,7 +165,7 @@ fn print_over_budget(app: &App, run: &Run, reason: &str) -> Result<Exit, CliErro
     if app.output.json {
         app.output.document(&FollowedRun { run, answer: None })?;
     }
-    let message = format!("the run waits, and its automation is paused: {reason}");
+    let message = format!("the run waits: {reason}");
     let hint = format!(
         "change the budget and resume the automation, or cancel the run: `matins run cancel {}`",
         run.id

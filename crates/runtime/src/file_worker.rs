@@ -232,11 +232,15 @@ impl FileWorker {
         let Some(registration) = self.running.register(run) else {
             // Files that meet are delayed equally, so they would meet at each try, and each minute would remove one.
             drop(slot);
-            let released = timeout(RELEASE_TIMEOUT, self.running.released(run)).await;
-            return Ok(RunFile::Kept(match released {
-                Ok(()) => FileEnd::Again,
-                Err(_) => FileEnd::Later,
-            }));
+            let released = timeout(RELEASE_TIMEOUT, self.running.released(run));
+            return tokio::select! {
+                biased;
+                () = self.stop.cancelled() => stopped,
+                released = released => match released {
+                    Ok(()) => Ok(RunFile::Kept(FileEnd::Again)),
+                    Err(_) => later,
+                },
+            };
         };
         let Some(slot) = slot else {
             return later;

@@ -117,8 +117,10 @@ impl TracePrinter {
     async fn print_event(&mut self, app: &App, received: &ReceivedEvent) -> Result<(), CliError> {
         match &received.event {
             Some(TraceEvent::Delta(delta)) => {
-                if let Entry::Vacant(head) = self.heads.entry(delta.run_id) {
-                    head.insert(delta_head(app, delta.run_id).await);
+                if let Entry::Vacant(head) = self.heads.entry(delta.run_id)
+                    && let Some(text) = delta_head(app, delta.run_id).await
+                {
+                    head.insert(text);
                 }
                 self.print_delta(app, delta)
             }
@@ -127,8 +129,10 @@ impl TracePrinter {
                 message: Some(message),
                 ..
             })) => {
-                if let Entry::Vacant(seats) = self.seats.entry(*session_id) {
-                    seats.insert(read_seat_names(app, *session_id).await);
+                if let Entry::Vacant(seats) = self.seats.entry(*session_id)
+                    && let Some(names) = read_seat_names(app, *session_id).await
+                {
+                    seats.insert(names);
                 }
                 self.print_message(app, *session_id, message)
             }
@@ -140,7 +144,8 @@ impl TracePrinter {
     fn print_delta(&mut self, app: &App, delta: &TraceDelta) -> Result<(), CliError> {
         if self.open_line_run != Some(delta.run_id) {
             let head = self.heads.get(&delta.run_id).cloned();
-            self.print_line(app, &paint(DIM, &head.unwrap_or_default()))?;
+            let head = head.unwrap_or_else(|| format!("{} writes:", delta.run_id));
+            self.print_line(app, &paint(DIM, &head))?;
             self.open_line_run = Some(delta.run_id);
         }
         let written = self.printed_bytes.entry(delta.run_id).or_default();
@@ -201,29 +206,29 @@ impl TracePrinter {
     }
 }
 
-/// Reads the names of the seats of a session. Returns none if the session cannot be read, because it may be deleted.
-async fn read_seat_names(app: &App, session: SessionId) -> SeatNames {
+/// Reads the names of the seats of a session. Returns `None` if the session cannot be read now.
+async fn read_seat_names(app: &App, session: SessionId) -> Option<SeatNames> {
     match app.client.session(&session.to_string()).await {
-        Ok(view) => SeatNames::of(&view.value.seats),
+        Ok(view) => Some(SeatNames::of(&view.value.seats)),
         Err(error) => {
             tracing::debug!(%error, "the seats of a session were not read");
-            SeatNames::default()
+            None
         }
     }
 }
 
-/// Returns the line before the text that a running turn writes. It names the seat if the session has several.
-async fn delta_head(app: &App, run: RunId) -> String {
-    let seat = match app.client.run(&run.to_string()).await {
-        Ok(view) => view.names.seat_name,
+/// Returns the line before the text that a running turn writes. It names the seat if the session has several. Returns `None` if
+/// the run cannot be read now.
+async fn delta_head(app: &App, run: RunId) -> Option<String> {
+    match app.client.run(&run.to_string()).await {
+        Ok(view) => Some(match view.names.seat_name {
+            Some(seat) => format!("{run} of {} writes:", one_line(&seat)),
+            None => format!("{run} writes:"),
+        }),
         Err(error) => {
             tracing::debug!(%error, "the seat of a run was not read");
             None
         }
-    };
-    match seat {
-        Some(seat) => format!("{run} of {} writes:", one_line(&seat)),
-        None => format!("{run} writes:"),
     }
 }
 

@@ -161,13 +161,18 @@ fn field_of(faults: &[PlanError], request: &PlanRequest) -> String {
     if field == Some("drops") {
         return "cancel".to_owned();
     }
-    // The second task with a key is at fault. A task of `each` has the key of all of them and a number.
+    // The second task with a key is at fault. A task of `each` has the key of all of them and a number. The fault of an
+    // invalid key, which may have a slash, too, has only its beginning.
     let key = fault.and_then(PlanError::key);
-    let key = key.map(|key| key.split_once('/').map_or(key, |(all, _)| all));
-    let index = request
-        .tasks
-        .iter()
-        .rposition(|task| Some(task.key.as_str()) == key);
+    let place = |key: &str| request.tasks.iter().rposition(|task| task.key == key);
+    let index = match (fault, key) {
+        (Some(PlanError::Key(_)), Some(key)) => place(key).or_else(|| {
+            let mut tasks = request.tasks.iter();
+            tasks.position(|task| task.key.starts_with(key))
+        }),
+        (_, Some(key)) => place(key).or_else(|| place(key.split_once('/')?.0)),
+        (_, None) => None,
+    };
     match (index, field) {
         (Some(index), Some(field)) => format!("tasks[{index}].{field}"),
         (Some(index), None) => format!("tasks[{index}]"),
@@ -218,7 +223,13 @@ mod tests {
             ..NewTaskRequest::default()
         };
         let request = PlanRequest {
-            tasks: vec![task("a"), task("b"), task("a")],
+            tasks: vec![
+                task("a"),
+                task("b"),
+                task("a"),
+                task("a/b"),
+                task(&"k".repeat(99)),
+            ],
             ..PlanRequest::default()
         };
         let unknown = |field, key: &str| PlanError::UnknownKey {
@@ -235,6 +246,8 @@ mod tests {
             (vec![unknown("depends_on", "b")], "tasks[1].depends_on"),
             (vec![PlanError::RepeatedKey("a".into())], "tasks[2].key"),
             (vec![duplicate], "tasks[1]"),
+            (vec![PlanError::Key("a/b".into())], "tasks[3].key"),
+            (vec![PlanError::Key("k".repeat(80))], "tasks[4].key"),
             (vec![unknown("drops", "plan")], "cancel"),
             (vec![PlanError::Cycle(Vec::new())], "tasks"),
             (

@@ -177,7 +177,7 @@ async fn export_of_goal_tells_matins_and_seats_apart() {
     let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
     let lines: Vec<Value> = lines.collect();
     let seats = lines[0]["session"]["seats"].as_array().unwrap();
-    assert_eq!(seats.len(), 2, "{seats:?}");
+    assert_eq!(seats.len(), 3, "{seats:?}");
     let prompt = lines.iter().find(|row| row["role"] == "user").unwrap();
     assert_eq!(prompt["metadata"]["_to_name"], "planner");
     assert_eq!(prompt["metadata"]["_task_key"], "plan#1");
