@@ -24,3 +24,32 @@ describe("visible", () => {
 test("newlines_and_tabs_of_several_lines_stay", () => {
   expect(visibleLines("a\r\nb\n\tc\u202e\rd")).toBe("a\nb\n\tc\\u{202e}\\rd");
 });
+
+describe("visibleLines", () => {
+  it.each([
+    "می\u200cخواهم",
+    "क्\u200dष and क्\u200cष",
+    "👩\u200d💻 👩🏽\u200d🚀 ❤\ufe0f\u200d🔥",
+    "葛\u{e0100}城 晴\ufe00",
+    "ᠠ\u180b",
+    "\u{1f3f4}\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f}",
+  ])("characters_that_shape_%s_stay", (text) => {
+    expect(visibleLines(text)).toBe(text);
+  });
+
+  it.each([
+    ["rm\u200ca \u200d", "rm\\u{200c}a \\u{200d}"],
+    ["می\u200c\u200cخ می\u200c", "می\\u{200c}\\u{200c}خ می\\u{200c}"],
+    ["👩\u200dx", "👩\\u{200d}x"],
+    ["葛\u{e0100}\u{e0101}", "葛\u{e0100}\\u{e0101}"],
+    ["👩\u{e0061}\u{e0062}", "👩\\u{e0061}\\u{e0062}"],
+    ["\u{1f3f4}\u{e0061}\u{e007f}", "\u{1f3f4}\\u{e0061}\\u{e007f}"],
+    ["می\u202eخ", "می\\u{202e}خ"],
+  ])("characters_that_shape_nothing_in_%j_are_escaped", (text, shown) => {
+    expect(visibleLines(text)).toBe(shown);
+  });
+});
+
+test("joiners_in_names_are_escaped", () => {
+  expect(visible("می\u200cخواهم")).toBe("می\\u{200c}خواهم");
+});
