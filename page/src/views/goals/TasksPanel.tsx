@@ -74,7 +74,7 @@ function Phases(props: {
         const own = tasks.filter((task) => task.kind === kind);
         // Earlier plans are over.
         const last = own.at(-1);
-        const look = lookOfPhase(kind === "work" ? own : own.slice(-1));
+        const look = lookOfPhase(goal, kind === "work" ? own : own.slice(-1));
         const current = !isOver(goal) && goal.phase === phase;
         return (
           <li key={kind} aria-current={current ? "step" : undefined}>

@@ -119,18 +119,39 @@ describe("stateOfTask", () => {
 });
 
 describe("lookOfPhase", () => {
+  const look = (state: Goal["state"], ...tasks: [Task["status"], optional?: boolean][]) =>
+    lookOfPhase(
+      { state },
+      tasks.map(([status, optional = false]) => ({ status, optional })),
+    );
+
   it.each<[Task["status"][], string]>([
     [[], "queued"],
     [["PENDING", "DONE"], "queued"],
     [["PENDING", "FAILED"], "failed"],
-    [["RUNNING", "FAILED"], "failed"],
+    [["RUNNING", "FAILED"], "running"],
     [["RUNNING", "DONE"], "running"],
     [["DONE", "FAILED"], "failed"],
-    [["DONE", "CANCELLED"], "cancelled"],
+    [["DONE", "CANCELLED"], "succeeded"],
     [["DONE", "DONE"], "succeeded"],
     [["CANCELLED"], "cancelled"],
-  ])("phase_with_tasks_%j_is_%s", (statuses, look) => {
-    expect(lookOfPhase(statuses.map((status) => ({ status })))).toBe(look);
+  ])("phase_with_tasks_%j_is_%s", (statuses, expected) => {
+    expect(look("active", ...statuses.map((status): [Task["status"]] => [status]))).toBe(expected);
+  });
+
+  it("optional_task_that_failed_leaves_the_work_of_a_done_goal_succeeded", () => {
+    expect(look("done", ["DONE"], ["FAILED", true])).toBe("succeeded");
+    expect(look("done", ["DONE"], ["CANCELLED"], ["FAILED", true])).toBe("succeeded");
+    expect(look("done", ["FAILED", true])).toBe("failed");
+  });
+
+  it("task_that_runs_counts_before_a_failed_one_only_while_the_goal_is_active", () => {
+    expect(look("paused", ["RUNNING"], ["FAILED"])).toBe("failed");
+    expect(look("paused", ["RUNNING"], ["FAILED", true])).toBe("running");
+  });
+
+  it("tasks_that_the_end_of_a_goal_cancelled_have_not_succeeded", () => {
+    expect(look("failed", ["DONE"], ["CANCELLED"])).toBe("cancelled");
   });
 });
 

@@ -100,13 +100,21 @@ export const PHASES: { kind: Task["kind"]; phase: GoalSummary["phase"]; label: s
   { kind: "report", phase: "reporting", label: "Report" },
 ];
 
-/** The state of a phase, which follows from its tasks. It has succeeded only if all of them are done. */
-export function lookOfPhase(tasks: readonly Pick<Task, "status">[]): Look {
+/**
+ * The state of a phase, which follows from its tasks. An optional task that failed, and one that a plan or a person has
+ * cancelled, keep a phase from success only if no task is done. The end of a failed goal cancels tasks that it needed.
+ */
+export function lookOfPhase(
+  { state }: Pick<Goal, "state">,
+  tasks: readonly Pick<Task, "status" | "optional">[],
+): Look {
   const has = (...wanted: Task["status"][]) => tasks.some(({ status }) => wanted.includes(status));
-  if (has("FAILED")) return "failed";
+  if (state === "active" && has("RUNNING")) return "running";
+  if (tasks.some(({ status, optional }) => status === "FAILED" && !optional)) return "failed";
   if (has("RUNNING")) return "running";
   if (tasks.length === 0 || has("PENDING", "READY")) return "queued";
-  return has("CANCELLED") ? "cancelled" : "succeeded";
+  if (has("DONE") && !(state === "failed" && has("CANCELLED"))) return "succeeded";
+  return has("CANCELLED") ? "cancelled" : "failed";
 }
 
 /** Why a task has failed or was cancelled. The server names findings by their IDs, whose texts the panel shows. */
