@@ -89,7 +89,7 @@ function Detail({ goal, etag }: { goal: Goal; etag: string | null }) {
   return (
     <div className={css.detail}>
       <Head goal={goal} etag={etag} />
-      <Notices goal={goal} tasks={tasks} onChoose={choose} />
+      <Notices goal={goal} tasks={list.data?.tasks ?? null} onChoose={choose} />
       <Facts goal={goal} />
       <div ref={work} className={css.work}>
         <TasksPanel goal={goal} tasks={tasks} chosen={chosen?.key ?? null} onChoose={onChoose}>

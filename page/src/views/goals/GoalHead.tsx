@@ -156,7 +156,12 @@ export function Head({ goal, etag }: { goal: Goal; etag: string | null }) {
 const openTasks = ({ tasks }: Goal): number => tasks.pending + tasks.ready + tasks.running;
 
 /** What needs a person: questions, permissions, and the cause of a pause. */
-export function Notices(props: { goal: Goal; tasks: readonly Task[]; onChoose(key: string): void }) {
+export function Notices(props: {
+  goal: Goal;
+  /** Null until the list of tasks is there. */
+  tasks: readonly Task[] | null;
+  onChoose(key: string): void;
+}) {
   const { goal, tasks, onChoose } = props;
   const may = usePermission();
   const reached = reachedText(goal);
@@ -180,14 +185,15 @@ export function Notices(props: { goal: Goal; tasks: readonly Task[]; onChoose(ke
     <>
       {goal.state === "paused" && goal.reason === "approve_plan" && (
         <Callout kind="waits" title="The plan waits for you.">
-          {plural(goal.tasks.total, "task")} so far. No work begins until you approve it. “Plan again” asks
-          for another one.
+          {plural(goal.tasks.total, "task")} so far. No work begins until you approve it. Cancel the tasks
+          that you do not want. Messages to the planner, and “Plan again…”, wait until you approve it, too.
         </Callout>
       )}
       {goal.state === "paused" && goal.reason === "stuck" && (
         <Callout kind="waits" title={goal.cause ? `It is stuck: ${goal.cause}.` : "It is stuck."}>
-          <StuckText goal={goal} tasks={tasks} onChoose={onChoose} />
-          {goal.check_at && ` Otherwise it fails at ${dayAndTime(goal.check_at)}.`}
+          {tasks !== null && <StuckText goal={goal} tasks={tasks} onChoose={onChoose} />}
+          {goal.check_at &&
+            ` ${tasks === null ? "It" : "Otherwise it"} fails at ${dayAndTime(goal.check_at)}.`}
         </Callout>
       )}
       {goal.state === "paused" && goal.reason === "budget" && (
@@ -220,7 +226,8 @@ export function Notices(props: { goal: Goal; tasks: readonly Task[]; onChoose(ke
   );
 }
 
-function StuckText({ goal, tasks, onChoose }: Parameters<typeof Notices>[0]) {
+function StuckText(props: { goal: Goal; tasks: readonly Task[]; onChoose(key: string): void }) {
+  const { goal, tasks, onChoose } = props;
   const advice = adviceOf(goal, tasks);
   return (
     <>

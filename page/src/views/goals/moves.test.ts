@@ -61,6 +61,9 @@ test("paused_goal_gets_another_plan_only_when_it_goes_on", () => {
   expect(replanText(goalOf({ state: "paused", reason: "budget" }))).toBe(
     "The planner plans again once the limit is raised",
   );
+  expect(replanText(goalOf({ state: "paused", reason: "approve_plan" }))).toBe(
+    "The planner plans again once you approve the present plan",
+  );
 });
 
 test("conflict_of_a_cancel_says_that_the_goal_has_ended", () => {
@@ -141,6 +144,7 @@ describe("adviceOf", () => {
   it("no_progress_permits_a_resume", () => {
     const { keys, text } = advice("no progress", [task("rye")]);
     expect(keys).toEqual(["rye"]);
+    expect(text).toContain("Message a seat, then resume.");
     expect(text).toContain("“Resume” permits as many turns again.");
   });
 });

@@ -28,7 +28,13 @@ export function outcomeText(goal: Answered, move: Move): string {
 /** Says when the planner plans again. A paused goal starts no turn. */
 export function replanText({ state, reason }: Pick<GoalSummary, "state" | "reason">): string {
   if (state !== "paused") return "The planner plans again";
-  return `The planner plans again once ${reason === "budget" ? "the limit is raised" : "the goal is resumed"}`;
+  const then =
+    reason === "budget"
+      ? "the limit is raised"
+      : reason === "approve_plan"
+        ? "you approve the present plan"
+        : "the goal is resumed";
+  return `The planner plans again once ${then}`;
 }
 
 /** Returns why a goal cannot be cancelled any more; null if the failure may be another one. */
@@ -65,7 +71,7 @@ export function adviceOf(goal: StuckGoal, tasks: readonly Task[]): Advice {
     case "no plan":
       return {
         tasks: last("plan"),
-        text: "The planner made no plan. Message the planner, or change the text under “Edit…”, if it lacks something. “Resume” lets it plan again.",
+        text: "The planner made no plan. If it lacks something, change the text under “Edit…”, or message it, then resume. “Resume” lets it plan again.",
       };
     case "no verdict":
       return {
@@ -80,7 +86,7 @@ export function adviceOf(goal: StuckGoal, tasks: readonly Task[]): Advice {
     case "no progress":
       return {
         tasks: work,
-        text: `Its last turns, as many as its limits permit, brought no finished task, no new artifact and no new plan. Message a seat, retry, accept or cancel a task${planAgain}. “Resume” permits as many turns again.`,
+        text: `Its last turns, as many as its limits permit, brought no finished task, no new artifact and no new plan. Message a seat, then resume. Or retry, accept or cancel a task${planAgain}. “Resume” permits as many turns again.`,
       };
   }
   const offline = goal.seats.filter(({ state }) => state === "offline").map(({ name }) => name);

@@ -5,6 +5,9 @@ import { needOfGoal } from "./goal-needs";
 it.each<[Partial<WaitingGoal>, string, RegExp]>([
   [{ reason: "approve_plan" }, "has a plan", /approve/],
   [{ reason: "stuck", cause: "no verdict" }, "is stuck: no verdict", /^Retry/],
+  [{ reason: "stuck", cause: "no plan" }, "is stuck: no plan", /^Change its text.*then resume/],
+  [{ reason: "stuck", cause: "goal sent back" }, "is stuck: goal sent back", /^Accept the check/],
+  [{ reason: "stuck", cause: "nothing can run" }, "is stuck: nothing can run", /^Retry, accept or cancel/],
   [{ reason: "stuck", cause: null }, "is stuck", /^Retry/],
   [{ reason: "budget" }, "is paused: a limit is reached", /^Raise/],
   // A later server may have further reasons.

@@ -2,6 +2,20 @@
 import type { WaitingGoal } from "../../api/types";
 import { visible } from "../../kit/visible";
 
+/** Returns what a person can do about a goal that is stuck. Only some causes leave a task to retry. */
+function wantedBy(cause: string | null | undefined): string {
+  switch (cause) {
+    case "no plan":
+      return "Change its text, or message the planner, then resume it.";
+    case "no verdict":
+      return "Retry or accept a task, or resume the goal.";
+    case "goal sent back":
+      return "Accept the check, plan again, or resume the goal.";
+    default:
+      return "Retry, accept or cancel a task, or plan again or resume the goal.";
+  }
+}
+
 /** Returns the state of a goal, as the rest of a sentence about it, and what a person can do. */
 export function needOfGoal({ reason, cause }: Pick<WaitingGoal, "reason" | "cause">): {
   state: string;
@@ -13,7 +27,7 @@ export function needOfGoal({ reason, cause }: Pick<WaitingGoal, "reason" | "caus
     case "stuck":
       return {
         state: cause ? `is stuck: ${visible(cause)}` : "is stuck",
-        wanted: "Retry, accept or cancel a task, or replan or resume the goal.",
+        wanted: wantedBy(cause),
       };
     case "budget":
       return { state: "is paused: a limit is reached", wanted: "Raise the limit, or cancel the goal." };
