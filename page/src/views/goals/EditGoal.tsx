@@ -8,12 +8,15 @@ import { Dialog } from "../../kit/Dialog";
 import { Callout, errorText, FailureLine } from "../../kit/ErrorState";
 import { Field, TextField } from "../../kit/layout";
 import { toast } from "../../kit/Toast";
+import { unreadField } from "../../kit/unread-field";
 import { refetchGoal } from "./actions";
 import {
   type EditForm,
   editFieldOfProblem,
   faultOfEdit,
+  faultOfEnd,
   formOfGoal,
+  isEdited,
   limitLabel,
   limitsInOrder,
   patchOfForm,
@@ -21,6 +24,7 @@ import {
 } from "./form";
 import css from "./goals.module.css";
 import { type Failure, LimitFields, unreadFault, useFailureFocus } from "./LimitFields";
+import { reachedField, stillReachedText } from "./moves";
 import { titleOfGoal } from "./words";
 
 /** Edits the text of a goal, its budget, its end and its limits. It sends only what the person has changed. */
@@ -29,9 +33,11 @@ export function EditGoal(props: {
   etag: string | null;
   /** The field that gets the focus; null for the first one. */
   firstField: string | null;
+  /** `true` if the goal waits for a higher limit: the form stays until it goes on. */
+  raises: boolean;
   onClose(): void;
 }) {
-  const { firstField, onClose } = props;
+  const { firstField, raises, onClose } = props;
   // A refetch must not change the form under a person's hands.
   const [base, setBase] = useState({ goal: props.goal, etag: props.etag });
   const [form, setForm] = useState(() => formOfGoal(props.goal));
@@ -43,8 +49,15 @@ export function EditGoal(props: {
   const fields = useRef<HTMLFormElement>(null);
   useFailureFocus(fields, failure);
   const patch = patchOfForm(form, base.goal);
-  const isChanged = Object.keys(patch).length > 0;
-  const leave = () => (isChanged ? setLeaves(true) : onClose());
+  // The value of half a date is empty, so that React sees no change.
+  const [unread, setUnread] = useState<string | null>(null);
+  const noteUnread = () => setUnread(unreadField(fields.current));
+  const isChanged = isEdited(form, base.goal, unread);
+  const leave = () => {
+    if (busy) return;
+    if (isEdited(form, base.goal, unreadField(fields.current))) setLeaves(true);
+    else onClose();
+  };
   const set = (change: Partial<EditForm>) => {
     setForm((now) => ({ ...now, ...change }));
     setFailure(null);
@@ -56,9 +69,10 @@ export function EditGoal(props: {
     setFailure(refusal);
   };
   const save = async () => {
-    const fault = faultOfEdit(form) ?? unreadFault(fields.current);
+    if (busy) return;
+    const fault = faultOfEdit(form) ?? unreadFault(fields.current) ?? faultOfEnd(form, base.goal);
     if (fault !== null) return refuse(fault);
-    if (busy || !isChanged) return;
+    if (!isChanged) return;
     setBusy(true);
     setFailure(null);
     const path = `/goals/${base.goal.id}`;
@@ -74,10 +88,19 @@ export function EditGoal(props: {
       setBase({ goal: data, etag });
     };
     try {
-      await request<Goal>("PATCH", path, {
+      const { data, etag } = await request<Goal>("PATCH", path, {
         body: patch,
         ...(base.etag === null ? {} : { ifMatch: base.etag }),
       });
+      const reached = raises ? stillReachedText(data) : null;
+      if (reached !== null) {
+        setTheirs(null);
+        setForm(formOfGoal(data));
+        setBase({ goal: data, etag });
+        refuse({ field: reachedField(data), text: reached });
+        setBusy(false);
+        return;
+      }
       toast(`${titleOfGoal(base.goal)} is saved`);
       onClose();
       return;
@@ -98,7 +121,9 @@ export function EditGoal(props: {
       note="Another text makes the planner plan again. What is done stays done."
       foot={
         <>
-          <Button onClick={leave}>Cancel</Button>
+          <Button disabled={busy} onClick={leave}>
+            Cancel
+          </Button>
           <Button kind="primary" busy={busy} disabled={!isChanged} onClick={save}>
             {theirs === null ? "Save" : "Save mine"}
           </Button>
@@ -109,6 +134,8 @@ export function EditGoal(props: {
         ref={fields}
         className={css.editForm}
         noValidate
+        onInput={noteUnread}
+        onKeyUp={noteUnread}
         onSubmit={(event) => {
           event.preventDefault();
           void save();

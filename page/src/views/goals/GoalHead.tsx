@@ -146,6 +146,7 @@ export function Head({ goal, etag }: { goal: Goal; etag: string | null }) {
           goal={goal}
           etag={etag}
           firstField={dialog === "raise" ? reachedField(goal) : null}
+          raises={dialog === "raise"}
           onClose={onClose}
         />
       )}

@@ -9,8 +9,10 @@ import {
   FROM_FILE,
   faultOf,
   faultOfEdit,
+  faultOfEnd,
   fieldOfProblem,
   formOfGoal,
+  isEdited,
   limitsInOrder,
   patchOfForm,
   rebased,
@@ -234,5 +236,27 @@ test("conflict_keeps_what_the_person_changed_and_takes_the_rest", () => {
   expect(patchOfForm(next, stored)).toEqual({
     budget: { cost: { amount: "9", currency: "USD" } },
     limits: { turns: 300 },
+  });
+});
+
+describe("end of an edited goal", () => {
+  const goal = { ...GOAL, until: "2026-11-29T08:00:00Z" };
+  const form = formOfGoal(goal);
+
+  it("unread_or_emptied_end_is_a_change", () => {
+    expect(isEdited(form, goal, null)).toBe(false);
+    expect(isEdited(form, goal, "until")).toBe(true);
+    expect(isEdited({ ...form, until: "" }, goal, null)).toBe(true);
+    expect(isEdited({ ...form, goal: "Another." }, goal, null)).toBe(true);
+  });
+
+  it("emptied_end_is_refused_unless_the_goal_has_none", () => {
+    expect(faultOfEnd(form, goal)).toBeNull();
+    expect(faultOfEnd({ ...form, until: "" }, goal)).toEqual({
+      field: "until",
+      text: "A goal always has an end. Write another one.",
+    });
+    const draft = { ...GOAL, until: null } as Goal;
+    expect(faultOfEnd(formOfGoal(draft), draft)).toBeNull();
   });
 });

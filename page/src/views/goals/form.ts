@@ -212,10 +212,25 @@ export function patchOfForm(form: EditForm, goal: Goal): GoalPatch {
   return {
     ...(form.goal.trim() !== before.goal.trim() && { goal: form.goal.trim() }),
     ...(Object.keys(budget).length > 0 && { budget }),
-    // A goal always has an end, so that an empty field changes nothing.
+    // A goal always has an end. See `faultOfEnd`.
     ...(form.until !== before.until && form.until !== "" && { until: isoOf(form.until) }),
     ...(Object.keys(limits).length > 0 && { limits }),
   };
+}
+
+/** `true` if a form changes a goal, or has a text that a save would refuse. `unread` is a field that the browser cannot read. */
+export function isEdited(form: EditForm, goal: Goal, unread: string | null): boolean {
+  return (
+    unread !== null ||
+    form.until !== formOfGoal(goal).until ||
+    Object.keys(patchOfForm(form, goal)).length > 0
+  );
+}
+
+/** Refuses to take the end of a goal away. */
+export function faultOfEnd(form: EditForm, goal: Goal): Fault<"until"> | null {
+  if (form.until !== "" || formOfGoal(goal).until === "") return null;
+  return { field: "until", text: "A goal always has an end. Write another one." };
 }
 
 /** Returns the form after another person has changed the goal: what the person has not changed gets the stored values. */

@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from "vitest";
 import { ApiProblem } from "../../api/problem";
 import type { Goal, Task } from "../../api/types";
-import { adviceOf, endedText, outcomeText, reachedField, replanText } from "./moves";
+import { adviceOf, endedText, outcomeText, reachedField, replanText, stillReachedText } from "./moves";
 
 const goalOf = (more: object) =>
   ({
@@ -42,6 +42,15 @@ describe("outcomeText", () => {
     const goal = goalOf({ state: "paused", reason: "stuck", cause: "no plan" });
     expect(outcomeText(goal, "resume")).toBe("Tea cannot go on: stuck: no plan");
   });
+});
+
+test("raised_limit_that_is_still_reached_says_which_and_how_far", () => {
+  const limit_usage = [{ limit: "tokens", level: "low", text: "950 of 1000, 50 left", note: null }];
+  expect(stillReachedText(goalOf({ state: "paused", reason: "budget", limit_usage }))).toBe(
+    "It is saved. Tea cannot go on: tokens: 950 of 1000, 50 left. A goal goes on below 90 % of each limit.",
+  );
+  expect(stillReachedText(goalOf({}))).toBeNull();
+  expect(stillReachedText(goalOf({ state: "paused", reason: "person" }))).toBeNull();
 });
 
 test("first_reached_limit_names_the_field_that_raises_it", () => {

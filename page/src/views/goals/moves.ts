@@ -25,6 +25,12 @@ export function outcomeText(goal: Answered, move: Move): string {
   return `${title} cannot go on: ${why ?? stateOfGoal(goal).word}`;
 }
 
+/** Returns why a goal does not go on although its limits were raised; null if it does. `goal` is the answer to the edit. */
+export function stillReachedText(goal: Answered): string | null {
+  if (goal.state !== "paused" || goal.reason !== "budget") return null;
+  return `It is saved. ${outcomeText(goal, "resume")}. A goal goes on below 90 % of each limit.`;
+}
+
 /** Says when the planner plans again. A paused goal starts no turn. */
 export function replanText({ state, reason }: Pick<GoalSummary, "state" | "reason">): string {
   if (state !== "paused") return "The planner plans again";
