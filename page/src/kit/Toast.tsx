@@ -1,7 +1,7 @@
 import { useEffect, useState, useSyncExternalStore } from "react";
 import { errorText } from "./ErrorState";
 import css from "./kit.module.css";
-import { visible } from "./visible";
+import { visibleLines } from "./visible";
 
 const UNDO_MS = 8_000;
 
@@ -25,7 +25,7 @@ function change(next: Toast[]): void {
 export function toast(text: string, undo: (() => Promise<unknown>) | null = null): void {
   const id = nextId;
   nextId += 1;
-  change([...toasts.slice(-2), { id, text: visible(text), undo, endsAt: Date.now() + UNDO_MS }]);
+  change([...toasts.slice(-2), { id, text: visibleLines(text), undo, endsAt: Date.now() + UNDO_MS }]);
   setTimeout(() => dismiss(id), UNDO_MS);
 }
 

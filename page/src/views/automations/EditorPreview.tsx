@@ -5,6 +5,7 @@ import { keys } from "../../api/queries";
 import type { AutomationRequest, AutomationView, DryRun, Preview } from "../../api/types";
 import { Callout, errorText, FailureLine } from "../../kit/ErrorState";
 import { dayAndTime, readerZone } from "../../kit/format";
+import { visible, visibleLines } from "../../kit/visible";
 import { ruleText } from "../approvals/rules";
 import { titleOf } from "../conversations/names";
 import { useRefusal } from "../refusal";
@@ -120,14 +121,14 @@ function WillSend({ form, before }: { form: Form; before: AutomationView | null 
       data-stale={dry.isPlaceholderData || dry.isError || undefined}
     >
       <header>
-        <h2>What {data.agent} will read</h2>
+        <h2>What {visible(data.agent)} will read</h2>
         <span>{dayAndTime(data.scheduled_for)}</span>
       </header>
-      <pre tabIndex={0}>{data.prompt}</pre>
+      <pre tabIndex={0}>{visibleLines(data.prompt)}</pre>
       <ul>
         <li>
           {data.session ? `in “${titleOf(data.session)}”` : "a new session"}
-          {data.cwd ? ` in ${data.cwd}` : " in a folder of its own"}
+          {data.cwd ? ` in ${visible(data.cwd)}` : " in a folder of its own"}
         </li>
         <li>
           {rules.length > 0 && `${rules.join(", ")}; `}

@@ -9,6 +9,7 @@ import type { Agent, Session } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { Callout, ErrorState, errorText } from "../../kit/ErrorState";
 import { Field, Panel, SelectField, Skeleton } from "../../kit/layout";
+import { visible } from "../../kit/visible";
 import { useConnection } from "../../shell/connection";
 import { isTyping } from "../../shell/keys";
 import { sendMessage } from "../send-message";
@@ -97,7 +98,7 @@ export function NewConversation() {
             >
               {sorted.map((each) => (
                 <option key={each.id} value={each.name}>
-                  {each.name}, {stateOf(each)}
+                  {visible(each.name)}, {stateOf(each)}
                 </option>
               ))}
             </SelectField>
@@ -111,7 +112,7 @@ export function NewConversation() {
                 <option value="">any</option>
                 {instances.map((each) => (
                   <option key={each.id} value={each.name}>
-                    {each.name}, {each.state}
+                    {visible(each.name)}, {each.state}
                   </option>
                 ))}
               </SelectField>

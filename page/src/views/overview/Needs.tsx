@@ -13,7 +13,7 @@ import { briefReason, clock, dayAndTime, localTimes, plural } from "../../kit/fo
 import listCss from "../../kit/list.module.css";
 import { type Look, lookOfRun, StatusGlyph, wordOf } from "../../kit/Status";
 import { Countdown } from "../../kit/Time";
-import { visible } from "../../kit/visible";
+import { visible, visibleLines } from "../../kit/visible";
 import {
   addressOfApproval,
   addressOfAutomation,
@@ -126,13 +126,13 @@ function ApprovalRow({ approvals }: { approvals: WaitingApproval[] }) {
   const name = first.automation_name ?? first.session_title ?? "A conversation";
   const main = mainField(first.input) ?? (asText(first.input) || first.title);
   const more = approvals.length - 1;
-  const where = first.automation_name && first.session_title ? `, in “${first.session_title}”` : "";
+  const where = first.automation_name && first.session_title ? `, in “${visible(first.session_title)}”` : "";
   return (
     <Row
       look="waits"
       title={
         <>
-          <strong>{visible(name)}</strong> asks: <code>{visible(main)}</code>
+          <strong>{visible(name)}</strong> asks: <code>{visibleLines(main)}</code>
         </>
       }
       note={`${more > 0 ? `and ${plural(more, "more request")}${where}. ` : ""}Denied at ${clock(first.deadline_at)} if nobody answers.`}
@@ -155,10 +155,14 @@ function QuestionRow({ question }: { question: WaitingQuestion }) {
       look="waits"
       title={
         <>
-          <strong>{visible(name)}</strong> has a question: {visible(question.text)}
+          <strong>{visible(name)}</strong> has a question: {visibleLines(question.text)}
         </>
       }
-      note={question.default == null ? `Until ${at}.` : `“${answerText(question.default)}” counts at ${at}.`}
+      note={
+        question.default == null
+          ? `Until ${at}.`
+          : `“${visibleLines(answerText(question.default))}” counts at ${at}.`
+      }
     >
       <span className={css.left}>
         <Countdown until={question.deadline_at} /> left
@@ -194,7 +198,7 @@ function FailureRow({ group }: { group: FailureGroup }) {
   const refusal = useRefusal();
   const [busy, setBusy] = useState(false);
   const look = lookOfRun(group);
-  const name = group.automation_name ?? group.session_title ?? "A conversation";
+  const name = visible(group.automation_name ?? group.session_title ?? "A conversation");
   const reason = briefReason(group.last.message ?? group.reason);
   const [first, last] = [dayAndTime(group.first_at), dayAndTime(group.last.at)];
   const when =
@@ -216,7 +220,7 @@ function FailureRow({ group }: { group: FailureGroup }) {
           {when}
         </>
       }
-      note={localTimes(sentence(reason))}
+      note={visibleLines(localTimes(sentence(reason)))}
     >
       {look === "missed" ? (
         id !== null &&
@@ -247,6 +251,7 @@ function FailureRow({ group }: { group: FailureGroup }) {
 
 function StoppedRow({ automation }: { automation: Automation }) {
   const refusal = useRefusal();
+  const name = visible(automation.name);
   const paused = automation.state === "paused";
   const budget = addressOfReachedBudget(automation);
   const reason = budget === null ? automation.pause_reason : "its budget is used up";
@@ -255,15 +260,15 @@ function StoppedRow({ automation }: { automation: Automation }) {
       look={paused ? "paused" : "failed"}
       title={
         <>
-          <strong>{automation.name}</strong>{" "}
+          <strong>{name}</strong>{" "}
           {isProposed(automation)
             ? "is proposed by an agent"
             : paused
-              ? `is paused: ${reason ?? ""}`
+              ? `is paused: ${visibleLines(reason ?? "")}`
               : "needs attention"}
         </>
       }
-      note={localTimes(sentence(automation.attention?.replace(/^paused itself: /, "")))}
+      note={visibleLines(localTimes(sentence(automation.attention?.replace(/^paused itself: /, ""))))}
     >
       {/* Resumed with the same budget, it would pause itself again. */}
       {budget !== null && <ButtonLink href={budget}>Raise budget</ButtonLink>}
@@ -272,7 +277,7 @@ function StoppedRow({ automation }: { automation: Automation }) {
           {isProposed(automation) ? "Accept" : "Resume"}
         </Button>
       )}
-      <ButtonLink href={addressOfAutomation(automation.name)} aria-label={`Open ${automation.name}`}>
+      <ButtonLink href={addressOfAutomation(automation.name)} aria-label={`Open ${name}`}>
         Open
       </ButtonLink>
     </Row>

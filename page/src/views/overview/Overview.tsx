@@ -10,6 +10,7 @@ import { Skeleton } from "../../kit/layout";
 import listCss from "../../kit/list.module.css";
 import { type Look, StatusGlyph, wordOf } from "../../kit/Status";
 import { useNow } from "../../kit/Time";
+import { visible } from "../../kit/visible";
 import { addressOfAutomation } from "../addresses";
 import { FirstSteps } from "./FirstSteps";
 import { useLastLook } from "./last-look";
@@ -212,7 +213,7 @@ function NextRuns({ runs, now }: { runs: NextRun[]; now: string }) {
               {sameDay(run.at, now) ? clock(run.at) : dayAndTime(run.at)}
             </time>
             <Link className="truncate" href={addressOfAutomation(run.automation_name)}>
-              {run.automation_name}
+              {visible(run.automation_name)}
             </Link>
             <span title={run.display}>{run.in_quiet_hours ? "quiet hours" : until(run.at, present)}</span>
           </li>

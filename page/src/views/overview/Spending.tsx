@@ -1,5 +1,6 @@
 import type { Budget, Money, Overview } from "../../api/types";
 import { count, money, plural } from "../../kit/format";
+import { visible } from "../../kit/visible";
 import css from "./overview.module.css";
 
 const text = ({ amount, currency }: Money): string => money(Number(amount), currency);
@@ -58,7 +59,7 @@ export function Spending({ overview }: { overview: Overview }) {
         <ul>
           {spenders.map((spender) => (
             <li key={`${spender.automation_id} ${spender.cost?.currency}`}>
-              <span className="truncate">{spender.automation_name ?? "conversations"}</span>
+              <span className="truncate">{visible(spender.automation_name ?? "conversations")}</span>
               <span>
                 {spender.cost
                   ? text(spender.cost)

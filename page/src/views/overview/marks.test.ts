@@ -1,6 +1,17 @@
 import { expect, test } from "vitest";
 import type { Lane, RunOutcome } from "../../api/types";
-import { comingMarks, GLYPH, INSET, layerOf, type Mark, numbered, pastMarks, place, tally } from "./marks";
+import {
+  comingMarks,
+  GLYPH,
+  INSET,
+  layerOf,
+  type Mark,
+  nameOfLane,
+  numbered,
+  pastMarks,
+  place,
+  tally,
+} from "./marks";
 
 const from = Date.parse("2026-11-18T08:00:00Z");
 const to = Date.parse("2026-11-20T08:00:00Z");
@@ -154,6 +165,10 @@ test("a row of several lanes names the automation of each run", () => {
   const marks = past([lane([run("a", "succeeded", "2026-11-18T09:00:00Z")]), other]);
   expect(marks.map((mark) => mark.text.split(":")[0])).toEqual(["tidy", "standup"]);
   expect(past([other])[0]?.text).not.toContain("standup");
+});
+
+test("hidden characters of an automation's name are shown", () => {
+  expect(nameOfLane({ ...lane([]), automation_name: "ti\u202edy" })).toBe("ti\\u{202e}dy");
 });
 
 test("a run that ended before the scale has no mark, and an unfinished one stands at the edge", () => {

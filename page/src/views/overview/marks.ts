@@ -5,6 +5,7 @@
 import type { Lane, RunOutcome, TimelineBucket } from "../../api/types";
 import { clock, dayAndTime, duration } from "../../kit/format";
 import { type Look, lookOfRun, wordOf } from "../../kit/Status";
+import { visible } from "../../kit/visible";
 
 export type MarkLook = Look | "due" | "would-run";
 
@@ -88,7 +89,7 @@ interface Single {
 const prefixOf = (lane: Lane, lanes: readonly Lane[]): string =>
   lanes.length > 1 ? `${nameOfLane(lane)}: ` : "";
 
-export const nameOfLane = (lane: Lane): string => lane.automation_name ?? "Conversations";
+export const nameOfLane = (lane: Lane): string => visible(lane.automation_name ?? "Conversations");
 
 function textOf(run: RunOutcome, look: Look): string {
   const began = run.started_at ?? run.at;
