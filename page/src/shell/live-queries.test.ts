@@ -42,6 +42,11 @@ describe("staleKeys", () => {
     expect(keys({ kind: "message", role: "tool", session_id: "s" })).toEqual([]);
   });
 
+  it("session_refetches_the_goals_that_wait_for_a_person", () => {
+    const stale = ["sessions", "session/s", "goals", "goal/s", "waiting-goals"];
+    expect(keys({ kind: "session", session_id: "s" })).toEqual(stale);
+  });
+
   it("task_refetches_its_goal_and_the_lists_of_goals", () => {
     expect(keys({ kind: "task", session_id: "s", key: "a", status: "DONE" })).toEqual(["goals", "goal/s"]);
     expect(keys({ kind: "task" })).toEqual([]);

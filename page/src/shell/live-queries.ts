@@ -34,7 +34,13 @@ function toolKeys(event: Extract<TraceEvent, { kind: "run" }>): (readonly string
 export function staleKeys(event: TraceEvent): (readonly string[])[] {
   switch (event.kind) {
     case "session":
-      return [keys.sessions, keys.session(event.session_id), keys.goals, keys.goal(event.session_id)];
+      return [
+        keys.sessions,
+        keys.session(event.session_id),
+        keys.goals,
+        keys.goal(event.session_id),
+        keys.waitingGoals,
+      ];
     case "goal":
       return [
         ...(event.session_id ? [keys.goals, keys.goal(event.session_id)] : []),

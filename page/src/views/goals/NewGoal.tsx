@@ -53,6 +53,8 @@ function writeDraft(form: NewGoalForm): void {
 /** The route `/goals/new`. */
 export default function NewGoal() {
   const [form, setForm] = useState(readDraft);
+  // Another key makes the fields anew, because half of a date has no value that React could clear.
+  const [discards, setDiscards] = useState(0);
   const [failure, setFailure] = useState<Failure<keyof NewGoalForm> | null>(null);
   const [busy, setBusy] = useState(false);
   const [, navigate] = useLocation();
@@ -205,6 +207,7 @@ export default function NewGoal() {
             onChange={(event) => set("cwd", event.target.value)}
           />
           <LimitFields
+            key={discards}
             form={form}
             emptyUntil="Empty: the hours of the team."
             errorOf={errorOf}
@@ -252,6 +255,7 @@ export default function NewGoal() {
               disabled={isEmpty(form)}
               onClick={() => {
                 setForm(EMPTY);
+                setDiscards((count) => count + 1);
                 setFailure(null);
               }}
             >
