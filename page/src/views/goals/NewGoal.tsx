@@ -10,6 +10,7 @@ import { Button } from "../../kit/Button";
 import { Callout, ErrorState, errorText } from "../../kit/ErrorState";
 import { Field, Panel, SelectField, TextField } from "../../kit/layout";
 import { toast } from "../../kit/Toast";
+import { unreadField } from "../../kit/unread-field";
 import { addressOfGoal } from "../addresses";
 import { useRefusal } from "../refusal";
 import {
@@ -55,6 +56,7 @@ export default function NewGoal() {
   const [form, setForm] = useState(readDraft);
   // Another key makes the fields anew, because half of a date has no value that React could clear.
   const [discards, setDiscards] = useState(0);
+  const [unread, setUnread] = useState<string | null>(null);
   const [failure, setFailure] = useState<Failure<keyof NewGoalForm> | null>(null);
   const [busy, setBusy] = useState(false);
   const [, navigate] = useLocation();
@@ -73,6 +75,7 @@ export default function NewGoal() {
     setForm((now) => ({ ...now, [field]: value }));
     if (failure?.field === field) setFailure(null);
   };
+  const noteUnread = () => setUnread(unreadField(fields.current));
   const errorOf = (field: keyof NewGoalForm) => (failure?.field === field ? failure.text : null);
   const team = TEAMS.find((each) => each.name === form.team);
   // An agent that is not installed here is the last choice.
@@ -120,7 +123,14 @@ export default function NewGoal() {
       )}
       {agents.error && <ErrorState error={agents.error} onRetry={() => agents.refetch()} />}
       <Panel>
-        <form ref={fields} className={css.fields} onSubmit={submit} noValidate>
+        <form
+          ref={fields}
+          className={css.fields}
+          onInput={noteUnread}
+          onKeyUp={noteUnread}
+          onSubmit={submit}
+          noValidate
+        >
           <TextField
             label="Goal"
             name="goal"
@@ -252,10 +262,11 @@ export default function NewGoal() {
             <code tabIndex={0}>{commandOf(form, agent)}</code>
             <Button
               size="large"
-              disabled={isEmpty(form)}
+              disabled={isEmpty(form) && unread === null}
               onClick={() => {
                 setForm(EMPTY);
                 setDiscards((count) => count + 1);
+                setUnread(null);
                 setFailure(null);
               }}
             >
