@@ -18,6 +18,6 @@ export default defineConfig({
     viewport: { width: 1280, height: 800 },
     timezoneId: "Europe/Prague",
     locale: "en-GB",
-    launchOptions: { executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium" },
+    launchOptions: { executablePath: process.env.CHROMIUM },
   },
 });

@@ -1,10 +1,10 @@
 //! Real pages in a real browser (Chromium): ours sign in, those of others get nothing.
 
 use std::{
-    io::{BufRead, BufReader, Write},
+    io::{self, BufRead, BufReader, Write},
     net::TcpListener,
     path::Path,
-    process::{Command, Stdio},
+    process::{Command, Output, Stdio},
     thread,
     time::{Duration, Instant},
 };
@@ -90,14 +90,17 @@ struct Browser<'a> {
 impl Browser<'_> {
     /// Opens a page, waits until it has nothing more to do, and gives it as it is then.
     fn open(&self, url: &str) -> String {
-        let mut browser = Command::new("chromium");
-        browser
-            .args([
-                "--headless=new",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--dump-dom",
-            ])
+        // The headless shell, which `scripts/test` installs, or the whole browser, which a developer may have.
+        let shown = self
+            .show("chromium-headless-shell", url)
+            .or_else(|_| self.show("chromium", url));
+        let shown = shown.unwrap_or_else(|error| panic!("chromium is not there: {error}"));
+        String::from_utf8_lossy(&shown.stdout).into_owned()
+    }
+
+    fn show(&self, program: &str, url: &str) -> io::Result<Output> {
+        Command::new(program)
+            .args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"])
             .args([
                 "--disable-dev-shm-usage",
                 "--no-first-run",
@@ -112,10 +115,8 @@ impl Browser<'_> {
             .arg(format!("--user-data-dir={}", self.profile.display()))
             .arg(url)
             .env("HOME", self.profile)
-            .stderr(Stdio::null());
-        let shown = browser.output();
-        let shown = shown.unwrap_or_else(|error| panic!("chromium is not there: {error}"));
-        String::from_utf8_lossy(&shown.stdout).into_owned()
+            .stderr(Stdio::null())
+            .output()
     }
 }
 
