@@ -44,11 +44,10 @@ const NEVER_SHIPPED: [&str; 3] = ["bench", "chaos", "xtask"];
 const FAILPOINT: &str = "failpoint";
 
 /// External dependencies, each with the only crates that may have it.
-const RESTRICTED_DEPENDENCIES: [(&str, &[&str]); 12] = [
+const RESTRICTED_DEPENDENCIES: [(&str, &[&str]); 11] = [
     // `bench` compares the store with bare statements, and inspects the databases that it has filled. `chaos` reads the
     // SQLite file of a server without the store. `testkit` creates and drops databases.
     ("sqlx", &["db", "bench", "chaos", TESTKIT]),
-    ("riverqueue", &["bench"]),
     ("clap", &["cli", "bench", "chaos", "xtask"]),
     ("anstream", &["cli"]),
     ("anstyle", &["cli"]),

@@ -91,7 +91,7 @@ pub struct Args {
     /// Maximum number of concurrent runs during a drain
     #[arg(long, default_value_t = 4096)]
     pub(crate) in_flight: usize,
-    /// Skip the drains of the other queues
+    /// Skip the other queues
     #[arg(long)]
     pub(crate) without_peers: bool,
     /// Number of times that each drain is repeated, alternating with its baseline

@@ -6,7 +6,7 @@
 //!   `tools`, `goals`, `traces`: one benchmark each.
 //! - `goal_server`, `goal_turns`, `goal_cancel`: the parts of `goals` with real turns.
 //! - `page_requests`: the requests of `page`. `month`, `month_inputs`, `month_rows`, `set_insert`: the history that it needs.
-//! - `bare_client`, `sql_baseline`, `riverqueue`, `peers`: the baselines.
+//! - `bare_client`, `sql_baseline`, `peers`: the baselines.
 //! - `fixture`, `loops`, `postgres`, `programs`, `runtime_process`: the database, loops and processes that the benchmarks
 //!   need.
 //! - `prompt_times`: the instants of prompts, as the agent records them.
@@ -51,7 +51,6 @@ mod people;
 mod postgres;
 mod programs;
 mod prompt_times;
-mod riverqueue;
 mod runtime;
 mod runtime_process;
 mod set_insert;
@@ -70,8 +69,8 @@ use self::{
     args::{DatabaseKind, Subject},
     fixture::Fixture,
     folder::new_folder,
+    peers::{SQLITE_INSERTS, SqlitePeer},
     programs::Programs,
-    riverqueue::InsertMode,
 };
 
 pub use args::Args;
@@ -181,11 +180,6 @@ async fn throughput(folder: &Path, args: &Args) -> Result<()> {
     let home = new_folder(folder)?;
     let world = Fixture::open_sqlite(home.path()).await?;
     let runs = throughput::run_no_op_runs(&world, args.runs).await?;
-    let mut others = Vec::new();
-    for insert in [InsertMode::Single, InsertMode::Batches] {
-        let other = new_folder(folder)?;
-        others.push(riverqueue::run_no_op_jobs(other.path(), args.runs, insert).await?);
-    }
     let rate = runs.per_second();
     println!(
         "\nRuns without an agent (SQLite, synchronous=FULL, {} of each, up to {} at once)\n\
@@ -193,14 +187,18 @@ async fn throughput(folder: &Path, args: &Args) -> Result<()> {
         args.runs,
         throughput::MAX_IN_FLIGHT,
     );
-    for (name, other) in ["inserted one by one", "inserted in batches of 1000"]
-        .iter()
-        .zip(others)
-    {
-        let other_rate = other.per_second();
+    if args.without_peers {
+        return Ok(());
+    }
+    let peer = SqlitePeer::build()?;
+    for (insert, name) in SQLITE_INSERTS {
+        let other = new_folder(folder)?;
+        let other = peer.run(other.path(), args.runs, insert).await?;
         println!(
-            "  riverqueue 0.5.0, jobs only, {name:<28} {other_rate:8.0}/s  {:.2} times",
-            rate / other_rate
+            "  riverqueue {}, jobs only, {name:<28} {:8.0}/s  {:.2} times",
+            other.version,
+            other.per_second(),
+            rate / other.per_second()
         );
     }
     Ok(())

@@ -1,5 +1,5 @@
-//! Other job queues (peers), as a baseline of a drain. Small programs with the same command line drive them; they are
-//! packages below `benches/peers`, so that the product's lock file does not have their dependencies.
+//! Other job queues (peers), as a baseline of a drain and of the throughput on SQLite. Small programs drive them; they
+//! are packages below `benches/peers`, so that the product's lock file does not have their dependencies.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::drain::count_as_f64;
+use super::{drain::count_as_f64, throughput::MAX_IN_FLIGHT};
 use crate::postgres::Database;
 
 /// The maximum duration of a drain in seconds. A slower peer is measured by its rate until then, because the default
@@ -29,10 +29,17 @@ pub(crate) const PEERS: [&str; 5] = [
 /// The settings with which each peer is measured.
 pub(crate) const PEER_SETTINGS: [&str; 2] = ["default", "tuned"];
 
+/// The ways in which jobs are inserted into the peer on SQLite, with their names in the report.
+pub(crate) const SQLITE_INSERTS: [(&str, &str); 2] = [
+    ("single", "inserted one by one"),
+    ("batches", "inserted in batches of 1000"),
+];
+
 /// The result that a peer's program prints.
 #[derive(Debug, Deserialize)]
 pub(crate) struct PeerResult {
     pub(crate) version: String,
+    #[serde(default)]
     pub(crate) settings: Value,
     /// The number of jobs that were completed at the end of the drain or of the limit.
     pub(crate) jobs: usize,
@@ -54,22 +61,9 @@ pub(crate) struct PeerPrograms {
 impl PeerPrograms {
     /// Builds the Rust program with cargo, and installs the Node.js program with npm, unless they are up to date.
     pub(crate) fn build() -> Result<Self> {
-        let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let repository = repository.canonicalize()?;
-        let target = repository.join("target/peers");
-        fs::create_dir_all(&target)?;
-
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let manifest = repository.join("benches/peers/rust/Cargo.toml");
-        let mut build = Command::new(cargo);
-        build
-            .args(["build", "--release", "--locked", "--manifest-path"])
-            .arg(manifest)
-            .arg("--target-dir")
-            .arg(&target);
-        run(&mut build)?;
-
-        let node = target.join("node");
+        let rust = build_rust("rust", "peers")?;
+        let repository = repository()?;
+        let node = repository.join("target/peers/node");
         fs::create_dir_all(&node)?;
         let lock = "package-lock.json";
         let source = repository.join("benches/peers/node");
@@ -88,10 +82,7 @@ impl PeerPrograms {
             run(&mut install)?;
             fs::copy(node.join(lock), installed)?;
         }
-        Ok(Self {
-            rust: target.join("release/peers"),
-            node,
-        })
+        Ok(Self { rust, node })
     }
 
     /// Queues and drains `jobs` jobs of a peer on an empty database.
@@ -122,23 +113,70 @@ impl PeerPrograms {
             .args(["--jobs", &jobs.to_string()])
             .args(["--settings", settings])
             .args(["--limit", &LIMIT_SECONDS.to_string()]);
-        let output = tokio::process::Command::from(command)
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .output()
-            .await
-            .with_context(|| format!("cannot run the program of {peer}"))?;
-        let stdout = String::from_utf8_lossy(&output.stdout);
-        ensure!(
-            output.status.success(),
-            "{peer} with {settings} settings ended with {}: {}",
-            output.status,
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
-        let line = stdout.lines().last().unwrap_or_default();
-        serde_json::from_str(line)
-            .with_context(|| format!("{peer} with {settings} settings printed no result: {line:?}"))
+        result_of(command, &format!("{peer} with {settings} settings")).await
     }
+}
+
+/// The program of the peer on SQLite.
+pub(crate) struct SqlitePeer(PathBuf);
+
+impl SqlitePeer {
+    /// Builds the program with cargo, unless it is up to date.
+    pub(crate) fn build() -> Result<Self> {
+        build_rust("rust-sqlite", "peers-sqlite").map(Self)
+    }
+
+    /// Inserts `jobs` jobs and runs them, in a new database in `folder`.
+    pub(crate) async fn run(&self, folder: &Path, jobs: usize, insert: &str) -> Result<PeerResult> {
+        let mut command = Command::new(&self.0);
+        command
+            .arg("--folder")
+            .arg(folder)
+            .args(["--jobs", &jobs.to_string()])
+            .args(["--at-once", &MAX_IN_FLIGHT.to_string()])
+            .args(["--insert", insert]);
+        result_of(command, &format!("riverqueue on SQLite, {insert},")).await
+    }
+}
+
+/// Returns the root of the repository.
+fn repository() -> Result<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    Ok(root.canonicalize()?)
+}
+
+/// Builds a package below `benches/peers`, unless it is up to date, and returns the path of its program.
+fn build_rust(package: &str, program: &str) -> Result<PathBuf> {
+    let repository = repository()?;
+    let target = repository.join("target/peers");
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    build
+        .args(["build", "--release", "--locked", "--manifest-path"])
+        .arg(repository.join(format!("benches/peers/{package}/Cargo.toml")))
+        .arg("--target-dir")
+        .arg(&target);
+    run(&mut build)?;
+    Ok(target.join("release").join(program))
+}
+
+/// Runs the program of a peer, and returns the result that its last line tells.
+async fn result_of(command: Command, name: &str) -> Result<PeerResult> {
+    let output = tokio::process::Command::from(command)
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .output()
+        .await
+        .with_context(|| format!("cannot run the program of {name}"))?;
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    ensure!(
+        output.status.success(),
+        "{name} ended with {}: {}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
+    let line = stdout.lines().last().unwrap_or_default();
+    serde_json::from_str(line).with_context(|| format!("{name} printed no result: {line:?}"))
 }
 
 fn run(command: &mut Command) -> Result<()> {
