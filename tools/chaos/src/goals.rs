@@ -28,6 +28,8 @@ use super::{
 
 /// The interval at which a goal is read.
 const POLL_INTERVAL: Duration = Duration::from_millis(700);
+/// The interval of the reports on a long test.
+const REPORT_INTERVAL: Duration = Duration::from_mins(5);
 /// The time after which a person gives up the retries of a request.
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 /// The maximum time from the last fault, or from a later start, until a goal ends.
@@ -83,8 +85,19 @@ impl GoalPeople {
 
     /// Waits until each goal has been started, so that the faults can meet all of them. A goal that hangs is left behind
     /// after [`GOAL_TIMEOUT`], and its person starts the next one.
+    ///
+    /// Prints the number of goals so far from time to time.
     pub(crate) async fn wait_for_starts(&self) {
-        while self.started.load(Ordering::Relaxed) < self.count {
+        let mut report_at = Instant::now() + REPORT_INTERVAL;
+        loop {
+            let started = self.started.load(Ordering::Relaxed);
+            if started >= self.count {
+                return;
+            }
+            if Instant::now() >= report_at {
+                println!("{started} of {} goals have been started.", self.count);
+                report_at += REPORT_INTERVAL;
+            }
             sleep(POLL_INTERVAL).await;
         }
     }

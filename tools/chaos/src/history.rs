@@ -53,13 +53,15 @@ pub(crate) struct Run {
     pub(crate) reason: Option<String>,
 }
 
+/// `true` if a run with this status has ended.
+pub(crate) fn is_end(status: &str) -> bool {
+    !matches!(status, "queued" | "deferred" | "delivered" | "running")
+}
+
 impl Run {
     /// `true` if the run has ended.
     pub(crate) fn has_ended(&self) -> bool {
-        !matches!(
-            self.status.as_str(),
-            "queued" | "deferred" | "delivered" | "running"
-        )
+        is_end(&self.status)
     }
 
     /// Formats the ID, status and attempt for reports.

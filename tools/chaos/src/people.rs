@@ -1,6 +1,7 @@
 //! Simulated people, who send messages, fire automations and cancel runs through a random replica.
 
 use std::{
+    collections::VecDeque,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -10,7 +11,12 @@ use serde_json::json;
 use tokio::{task::JoinSet, time::sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::{history::PersonRequest, http::Api, rng::Rng, workload::Workload};
+use super::{
+    history::{PersonRequest, is_end},
+    http::Api,
+    rng::Rng,
+    workload::Workload,
+};
 
 /// The time after which a person gives up the retries of a request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(45);
@@ -18,6 +24,9 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(45);
 const MESSAGE_PAUSE_MILLIS: std::ops::Range<u64> = 300..2500;
 /// The pause between two requests of one person to fire an automation, in milliseconds.
 const FIRE_PAUSE_MILLIS: std::ops::Range<u64> = 800..3500;
+/// The maximum number of messages of one person that wait for their answers. An agent that answers slower than a person
+/// writes would otherwise have a backlog at the end that grows with the length of the test.
+const MAX_UNANSWERED: usize = 8;
 /// The percentage of messages whose run is cancelled.
 const CANCEL_PERCENT: usize = 6;
 /// The percentage of requests to fire that a reset of the automation's session follows.
@@ -113,10 +122,20 @@ struct Person {
 impl Person {
     /// Sends messages to a session, and cancels some of the runs, until the test stops.
     async fn message_loop(mut self, session: String) {
+        let mut unanswered: VecDeque<String> = VecDeque::new();
         while self.pause(MESSAGE_PAUSE_MILLIS).await {
-            if let Some(run) = self.send_message(&session).await
-                && self.rng.chance(CANCEL_PERCENT)
+            if unanswered.len() == MAX_UNANSWERED
+                && let Some(oldest) = unanswered.front()
             {
+                if !self.has_ended(oldest).await {
+                    continue;
+                }
+                unanswered.pop_front();
+            }
+            let Some(run) = self.send_message(&session).await else {
+                continue;
+            };
+            if self.rng.chance(CANCEL_PERCENT) {
                 let path = format!("/runs/{run}/cancel");
                 // Ignore an error: the run may have ended already.
                 let response = self
@@ -124,6 +143,7 @@ impl Person {
                     .send(Method::POST, &path, None, None, REQUEST_TIMEOUT);
                 response.await.ok();
             }
+            unanswered.push_back(run);
         }
     }
 
@@ -133,6 +153,15 @@ impl Person {
         let path = format!("/sessions/{session}/messages");
         let body = json!({ "text": text });
         self.send_request(&path, Some(&body), &text).await
+    }
+
+    /// Returns `false` if a run has not ended, or if no server shows it now.
+    async fn has_ended(&self, run: &str) -> bool {
+        let shown = self.api.get(&format!("/runs/{run}"), REQUEST_TIMEOUT).await;
+        shown.is_ok_and(|shown| {
+            let status = shown.body["status"].as_str();
+            status.is_some_and(is_end)
+        })
     }
 
     /// Fires an automation, and resets it now and then, until the test stops.

@@ -3,6 +3,8 @@
 use std::{
     io::{self, BufRead as _, BufReader, Write as _},
     process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
@@ -12,6 +14,11 @@ use super::script::Step;
 /// The version of MCP that the agent speaks.
 const PROTOCOL_VERSION: &str = "2025-06-18";
 
+/// The time for which the agent repeats a call that the tools could not serve.
+const OUTAGE_TIMEOUT: Duration = Duration::from_mins(1);
+/// The pause before such a call is repeated. The calls of a turn are limited, and each of these counts.
+const REPEAT_PAUSE: Duration = Duration::from_millis(500);
+
 /// Calls a tool of an MCP server, and returns the result, or the error.
 pub(super) fn call_tool(server: &Value, tool: &str, arguments: &Value) -> io::Result<Value> {
     let params = json!({"name": tool, "arguments": arguments});
@@ -19,11 +26,13 @@ pub(super) fn call_tool(server: &Value, tool: &str, arguments: &Value) -> io::Re
     Ok(answers.into_iter().next().unwrap_or_default())
 }
 
-/// Starts an MCP server over standard input and output, lists its tools, and calls some of them.
+/// Starts an MCP server over standard input and output, lists its tools, and calls some of them, one after the other. Repeats
+/// a call that the tools could not serve, as they advise, before it goes on with the next one.
 ///
 /// # Errors
 ///
-/// Returns an error if the server cannot be used. A refused call is no error.
+/// Returns an error if the server cannot be used, or if a call is not served within [`OUTAGE_TIMEOUT`]. A refused call is no
+/// error.
 pub(super) fn list_and_call_tools(server: &Value, calls: &[(&str, Value)]) -> io::Result<()> {
     // Matins takes tools that were never listed for unavailable.
     let mut requests = vec![("tools/list", json!({}))];
@@ -32,11 +41,30 @@ pub(super) fn list_and_call_tools(server: &Value, calls: &[(&str, Value)]) -> io
         let params = json!({"name": tool, "arguments": arguments});
         ("tools/call", params)
     }));
-    send_requests(server, &requests).map(drop)
+    let deadline = Instant::now() + OUTAGE_TIMEOUT;
+    loop {
+        let answers = send_requests(server, &requests)?;
+        let served = answers.iter().take_while(|answer| is_served(answer));
+        requests.drain(..served.count());
+        if requests.is_empty() {
+            return Ok(());
+        }
+        if Instant::now() >= deadline {
+            let last = answers.last().map(Value::to_string).unwrap_or_default();
+            return Err(io::Error::other(format!("the tools are away: {last}")));
+        }
+        thread::sleep(REPEAT_PAUSE);
+    }
 }
 
-/// Starts an MCP server, sends the requests one after the other, and returns the responses. If the server refuses the
-/// connection, returns this response alone.
+/// Returns `false` if a response is an error of the protocol, or tells that Matins could not serve the call now.
+fn is_served(response: &Value) -> bool {
+    let result = response.get("result");
+    result.is_some_and(|result| result["structuredContent"]["error"] != "unavailable")
+}
+
+/// Starts an MCP server, sends the requests one after the other until one is not served, and returns the responses. If the
+/// server refuses the connection, returns this response alone.
 fn send_requests(server: &Value, requests: &[(&str, Value)]) -> io::Result<Vec<Value>> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let items = |field: &str| server[field].as_array().cloned().unwrap_or_default();
@@ -80,7 +108,12 @@ fn send_requests(server: &Value, requests: &[(&str, Value)]) -> io::Result<Vec<V
     let mut answers = Vec::new();
     for (id, (method, params)) in (2..).zip(requests) {
         send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))?;
-        answers.push(reply(id)?);
+        let answer = reply(id)?;
+        let served = is_served(&answer);
+        answers.push(answer);
+        if !served {
+            break;
+        }
     }
     drop(input);
     process.wait()?;
@@ -103,4 +136,43 @@ pub(super) fn with_secret(step: &Step, server: Option<&Value>) -> io::Result<Ste
         text = text.replace(&format!("{{secret[{at}]}}"), &character.to_string());
     }
     Ok(serde_json::from_str(&text)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server that writes each request to `calls`, and cannot serve the third one of its first process.
+    const SERVER: &str = r#"
+        read -r initialize; echo '{"id":1,"result":{}}'; read -r initialized
+        id=1
+        while read -r request; do
+            id=$((id + 1)); echo "$request" >>calls; answer='{}'
+            if [ $id = 4 ] && mkdir away; then answer='{"structuredContent":{"error":"unavailable"}}'; fi
+            echo '{"id":'$id',"result":'"$answer"'}'
+        done
+    "#;
+
+    #[test]
+    fn call_that_is_not_served_is_repeated_before_next_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = format!("cd '{}' || exit 1\n{SERVER}", folder.path().display());
+        let server = json!({"command": "sh", "args": ["-c", script], "env": []});
+        let calls = ["first", "second", "third"].map(|key| ("create_task", json!({"key": key})));
+        list_and_call_tools(&server, &calls).unwrap();
+        let received = std::fs::read_to_string(folder.path().join("calls")).unwrap();
+        let received: Vec<_> = received
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap())
+            .map(|request| request["params"]["arguments"]["key"].clone())
+            .collect();
+        let expected = [
+            json!(null),
+            json!("first"),
+            json!("second"),
+            json!("second"),
+            json!("third"),
+        ];
+        assert_eq!(received, expected);
+    }
 }
