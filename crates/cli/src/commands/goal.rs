@@ -5,6 +5,7 @@ mod follow;
 mod format;
 mod limit_lines;
 mod missing_server;
+mod next_step;
 mod printed_task;
 mod start;
 mod usage;
@@ -28,9 +29,10 @@ pub(super) use self::{
     values::GoalArg,
 };
 use self::{
-    format::{format_short_state, format_state, next_step, print_goal},
+    format::{format_short_state, format_state, print_goal},
     limit_lines::{is_paused_by_limit, print_limits},
     missing_server::note_missing_server,
+    next_step::next_step,
     usage::format_usage,
 };
 

@@ -9,6 +9,7 @@ use server::SystemClock;
 use super::{
     limit_lines::print_limits,
     missing_server::note_missing_server,
+    next_step::next_step,
     usage::{format_time_left, format_usage_of_limits},
 };
 use crate::{
@@ -137,24 +138,6 @@ pub(super) fn print_question(app: &App, question: &GoalQuestion) -> Result<(), C
     app.output.line(&default)?;
     let command = format!("   matins question answer {} TEXT", question.id);
     Ok(app.output.line(&command)?)
-}
-
-/// Returns the command by which a person lets a waiting goal go on.
-pub(super) fn next_step(goal: &GoalSummary) -> Option<String> {
-    let id = goal.id;
-    match (goal.state, goal.reason?) {
-        (GoalStatus::Paused, GoalReason::Budget) => Some(format!(
-            "To go on: matins goal edit {id}\n  with more --budget, --until or --limit turns=NUMBER"
-        )),
-        (GoalStatus::Paused, GoalReason::Stuck) => Some(format!(
-            "To go on: matins goal report {id}\n  tells what is missing.\nRetry, accept or cancel a task, replan or resume the goal."
-        )),
-        (GoalStatus::Paused, GoalReason::ApprovePlan) => {
-            Some(format!("To approve the plan: matins goal resume {id}"))
-        }
-        (GoalStatus::Paused, _) => Some(format!("To go on: matins goal resume {id}")),
-        _ => None,
-    }
 }
 
 /// The widths of the columns of tasks.
@@ -451,26 +434,5 @@ mod tests {
         assert!(format_head(&goal, end).ends_with("   171/200 turns   no time left"));
         goal.ended_at = Some(now);
         assert!(format_head(&goal, end).ends_with("   171/200 turns"));
-    }
-
-    #[test]
-    fn next_step_has_lines_of_at_most_80_columns() {
-        let reasons = [
-            GoalReason::Budget,
-            GoalReason::Stuck,
-            GoalReason::ApprovePlan,
-            GoalReason::Person,
-        ];
-        for reason in reasons {
-            let goal = GoalSummary {
-                reason: Some(reason),
-                ..stuck_goal()
-            };
-            let next = next_step(&goal).unwrap();
-            assert!(next.contains("matins goal "), "{next}");
-            for line in next.lines() {
-                assert!(line.chars().count() <= LINE_COLUMNS, "{line}");
-            }
-        }
     }
 }
