@@ -31,11 +31,13 @@ fn automation_plan(
     }
 }
 
-pub(crate) fn every_trigger(period: &str) -> Value {
-    json!([{ "kind": "every", "period": period }])
+pub(crate) fn every_trigger(seconds: u8) -> Value {
+    json!([{ "kind": "every", "period": format!("{seconds}s") }])
 }
 
-fn cron_trigger(expression: &str) -> Value {
+/// Returns a trigger for the seconds of a minute that are multiples of `seconds`, which is less than 60.
+fn cron_trigger(seconds: u8) -> Value {
+    let expression = format!("*/{seconds} * * * * *");
     json!([{ "kind": "cron", "expression": expression, "zone": "Europe/Prague" }])
 }
 
@@ -48,18 +50,15 @@ fn at_triggers(now: Timestamp) -> Value {
     json!(at)
 }
 
-/// Returns the automations of a tenant. A `bound` automation uses the tenant's first session.
-pub(crate) fn automation_plans(first: bool, now: Timestamp) -> Vec<AutomationPlan> {
+/// Returns the automations of a tenant, whose periods are `slowdown` times as long. A `bound` automation uses the tenant's
+/// first session.
+pub(crate) fn automation_plans(first: bool, now: Timestamp, slowdown: u8) -> Vec<AutomationPlan> {
+    let every = |seconds: u8| every_trigger(seconds * slowdown);
+    let cron = |seconds: u8| cron_trigger(seconds * slowdown);
     if !first {
         return vec![
-            automation_plan("beats", "quick", "fresh", every_trigger("3s"), json!({})),
-            automation_plan(
-                "chimes in",
-                "worker",
-                "bound",
-                cron_trigger("*/4 * * * * *"),
-                json!({}),
-            ),
+            automation_plan("beats", "quick", "fresh", every(3), json!({})),
+            automation_plan("chimes in", "worker", "bound", cron(4), json!({})),
             automation_plan("by hand", "quick", "fresh", json!([]), json!({})),
         ];
     }
@@ -68,42 +67,30 @@ pub(crate) fn automation_plans(first: bool, now: Timestamp) -> Vec<AutomationPla
     let twice = json!({ "retry": { "attempts": 2 } });
     let once = json!({ "on_crash": "fail", "queue_limit": 3 });
     vec![
-        automation_plan("skips", "worker", "fresh", every_trigger("2s"), none),
+        automation_plan("skips", "worker", "fresh", every(2), none),
         automation_plan(
             "goes on",
             "worker",
             "continuous",
-            cron_trigger("*/3 * * * * *"),
+            cron(3),
             json!({ "queue_limit": 5 }),
         ),
-        automation_plan(
-            "chimes in",
-            "quick",
-            "bound",
-            cron_trigger("*/5 * * * * *"),
-            once,
-        ),
-        automation_plan("clings", "stubborn", "fresh", every_trigger("11s"), all),
-        automation_plan("crashes", "crasher", "fresh", every_trigger("7s"), twice),
-        automation_plan(
-            "refuses",
-            "refuser",
-            "fresh",
-            every_trigger("8s"),
-            json!({}),
-        ),
+        automation_plan("chimes in", "quick", "bound", cron(5), once),
+        automation_plan("clings", "stubborn", "fresh", every(11), all),
+        automation_plan("crashes", "crasher", "fresh", every(7), twice),
+        automation_plan("refuses", "refuser", "fresh", every(8), json!({})),
         automation_plan(
             "says nothing",
             "silent",
             "fresh",
-            every_trigger("9s"),
+            every(9),
             json!({ "jitter_seconds": 2 }),
         ),
         automation_plan(
             "is cancelled",
             "long",
             "continuous",
-            every_trigger("6s"),
+            every(6),
             json!({ "overlap": "cancel_running" }),
         ),
         automation_plan("once each", "quick", "fresh", at_triggers(now), json!({})),
@@ -117,48 +104,32 @@ pub(crate) fn automation_plans(first: bool, now: Timestamp) -> Vec<AutomationPla
     ]
 }
 
-/// Returns the automations of a tenant that are placed on an instance in a folder. A `bound` automation uses the tenant's
-/// session there.
-pub(crate) fn placed_plans(first: bool) -> Vec<AutomationPlan> {
+/// Returns the automations of a tenant that are placed on an instance in a folder, whose periods are `slowdown` times as long.
+/// A `bound` automation uses the tenant's session there.
+pub(crate) fn placed_plans(first: bool, slowdown: u8) -> Vec<AutomationPlan> {
+    let every = |seconds: u8| every_trigger(seconds * slowdown);
+    let cron = |seconds: u8| cron_trigger(seconds * slowdown);
     let all = json!({ "overlap": "allow", "catch_up": "all" });
     let files = automation_plan(FIRED_BY_FILES, "quick", "fresh", json!([]), all.clone());
     if !first {
         return vec![
             files,
-            automation_plan(
-                "beats there",
-                "quick",
-                "fresh",
-                every_trigger("4s"),
-                json!({}),
-            ),
+            automation_plan("beats there", "quick", "fresh", every(4), json!({})),
         ];
     }
     let once = json!({ "on_crash": "fail", "queue_limit": 3 });
     vec![
         files,
-        automation_plan("beats there", "quick", "fresh", every_trigger("3s"), all),
+        automation_plan("beats there", "quick", "fresh", every(3), all),
         automation_plan(
             "goes on there",
             "worker",
             "continuous",
-            cron_trigger("*/4 * * * * *"),
+            cron(4),
             json!({ "queue_limit": 5 }),
         ),
-        automation_plan(
-            "chimes in there",
-            "worker",
-            "bound",
-            cron_trigger("*/5 * * * * *"),
-            once,
-        ),
-        automation_plan(
-            "clings there",
-            "stubborn",
-            "fresh",
-            every_trigger("13s"),
-            json!({}),
-        ),
+        automation_plan("chimes in there", "worker", "bound", cron(5), once),
+        automation_plan("clings there", "stubborn", "fresh", every(13), json!({})),
         automation_plan("by hand there", "quick", "continuous", json!([]), json!({})),
     ]
 }

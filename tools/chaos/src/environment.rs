@@ -101,14 +101,7 @@ impl Environment {
                 folders.push(Arc::new(TriggerFolder::create(root, number.into()).await?));
             }
         }
-        let world = Workload::create(
-            root,
-            &programs,
-            &api,
-            &token,
-            &args.later_policies,
-            &folders,
-        );
+        let world = Workload::create(args, root, &programs, &api, &token, &folders);
         let world = world.await?;
         // 6. Start the runtimes.
         let servers: Vec<_> = replicas

@@ -70,6 +70,7 @@ pub(crate) fn start(
                 requests: asking.clone(),
                 stop: stop.clone(),
                 is_after_faults: false,
+                slowdown: world.slowdown,
             };
             people.spawn(person.message_loop(session.clone()));
         }
@@ -80,6 +81,7 @@ pub(crate) fn start(
                 requests: asking.clone(),
                 stop: stop.clone(),
                 is_after_faults: false,
+                slowdown: world.slowdown,
             };
             people.spawn(person.fire_loop(automation.clone()));
         }
@@ -96,6 +98,7 @@ pub(crate) async fn send_after_faults(world: &Workload, dice: &Rng, asking: &Req
             requests: asking.clone(),
             stop: CancellationToken::new(),
             is_after_faults: true,
+            slowdown: world.slowdown,
         };
         for _ in 0..REQUESTS_AFTER_FAULTS {
             for session in &tenant.message_sessions {
@@ -117,6 +120,8 @@ struct Person {
     stop: CancellationToken,
     /// `true` if the last fault is over.
     is_after_faults: bool,
+    /// The factor of the pauses.
+    slowdown: u8,
 }
 
 impl Person {
@@ -212,7 +217,7 @@ impl Person {
     /// Waits for a random time. Returns `false` if the test stops.
     async fn pause(&mut self, between: std::ops::Range<u64>) -> bool {
         tokio::select! {
-            () = sleep(self.rng.millis(between)) => !self.stop.is_cancelled(),
+            () = sleep(self.rng.millis(between) * self.slowdown.into()) => !self.stop.is_cancelled(),
             () = self.stop.cancelled() => false,
         }
     }

@@ -16,6 +16,7 @@ use testkit::scripted::{Crash, Script, Step};
 use tokio::time::{Instant, sleep};
 
 use super::{
+    args::Args,
     automation_plans::{AutomationPlan, automation_plans, every_trigger, placed_plans},
     goal_plan::{GOAL_AGENT, plan},
     http::Api,
@@ -64,6 +65,8 @@ pub(crate) struct Workload {
     pub(crate) agent_homes: Vec<PathBuf>,
     /// The API tokens of all tenants. They must not appear in any log.
     pub(crate) tokens: Vec<String>,
+    /// The factor of the periods of automations, and of the pauses of people.
+    pub(crate) slowdown: u8,
 }
 
 /// The behavior of a scripted agent.
@@ -108,14 +111,14 @@ fn agent_behaviors(home: &Path) -> Vec<AgentBehavior> {
 
 impl Workload {
     /// Creates both tenants with their data. `token` and the token of `api` are those of the first administrator;
-    /// `later` has the policies that the earlier version does not know. Each tenant gets an instance in one of the
+    /// `args` has the policies that the earlier version does not know. Each tenant gets an instance in one of the
     /// `folders`, as long as there are any.
     pub(crate) async fn create(
+        args: &Args,
         root: &Path,
         programs: &Programs,
         api: &Api,
         token: &str,
-        later: &[Value],
         folders: &[Arc<TriggerFolder>],
     ) -> Result<Self> {
         let created = api
@@ -135,15 +138,18 @@ impl Workload {
             tenants: Vec::new(),
             agent_homes: Vec::new(),
             tokens: vec![token.to_owned(), other.clone()],
+            slowdown: args.slowdown,
         };
         let tenants = [("default", api.clone()), ("other", api.with_token(&other))];
         for (number, (name, api)) in tenants.into_iter().enumerate() {
             let mut tenant = world.create_tenant(root, programs, name, api).await?;
             if let Some(folder) = folders.get(number) {
-                let token = tenant.create_placed_data(root, folder).await?;
+                let token = tenant
+                    .create_placed_data(root, folder, args.slowdown)
+                    .await?;
                 world.tokens.push(token);
             }
-            for policies in later {
+            for policies in &args.later_policies {
                 tenant.create_later_automation(root, policies).await?;
             }
             world.tenants.push(tenant);
@@ -189,7 +195,7 @@ impl Workload {
                 .message_sessions
                 .push(tenant.create_object("/sessions", &body, &key).await?);
         }
-        for plan in automation_plans(first, Timestamp::now()) {
+        for plan in automation_plans(first, Timestamp::now(), self.slowdown) {
             tenant.create_automation(root, plan, None).await?;
         }
         Ok(tenant)
@@ -211,7 +217,12 @@ impl Tenant {
 
     /// Creates an instance in a folder, a session and automations whose turns are placed there. Returns the token of its
     /// runtime.
-    async fn create_placed_data(&mut self, root: &Path, folder: &TriggerFolder) -> Result<String> {
+    async fn create_placed_data(
+        &mut self,
+        root: &Path,
+        folder: &TriggerFolder,
+        slowdown: u8,
+    ) -> Result<String> {
         let body = json!({ "name": INSTANCE, "kind": "directory", "folder": folder.path() });
         let created = self.api.send_expecting_success(
             Method::POST,
@@ -232,7 +243,7 @@ impl Tenant {
             token: token.clone(),
             session,
         };
-        for plan in placed_plans(self.name == "default") {
+        for plan in placed_plans(self.name == "default", slowdown) {
             self.create_automation(root, plan, Some(&placed)).await?;
         }
         self.placed = Some(placed);
@@ -248,7 +259,7 @@ impl Tenant {
         let number = self.automations.len();
         let body = json!({
             "name": format!("later {number}"), "prompt": "What a later version asks for.",
-            "agent": "quick", "session": "fresh", "triggers": every_trigger("3s"), "policies": policies,
+            "agent": "quick", "session": "fresh", "triggers": every_trigger(3), "policies": policies,
             "cwd": create_folder(&root.join("work").join(self.name).join(format!("later-{number}")))?,
         });
         let key = format!("automation-later-{number}");
