@@ -402,3 +402,23 @@ for (const size of SIZES) {
     });
   });
 }
+test("rows_of_goals_are_walked_and_opened_by_keys", async ({ page, stack, signIn }) => {
+  const older = await start(stack, { title: "An older guide to walk to", draft: true });
+  await start(stack, { title: "A newer guide to walk past", draft: true });
+  await signIn(page);
+  await page.goto("/goals?state=draft");
+  const rows = page.getByRole("list", { name: "Goals" }).getByRole("link");
+  await expect(rows.first()).toContainText("A newer guide to walk past");
+  await page.keyboard.press("j");
+  await expect(rows.first()).toBeFocused();
+  await page.keyboard.press("j");
+  await expect(rows.nth(1)).toBeFocused();
+  await page.keyboard.press("k");
+  await expect(rows.first()).toBeFocused();
+  await page.keyboard.press("k");
+  await expect(rows.first()).toBeFocused();
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  await expect(page).toHaveURL(new RegExp(`/goals/${older.id}$`));
+});
+

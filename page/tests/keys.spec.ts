@@ -1,5 +1,5 @@
 import { composer, expect, holdBack, test } from "./fixtures";
-import { converse } from "./stack";
+import { converse, say } from "./stack";
 
 test("palette_goes_to_a_conversation", async ({ page, stack, signIn }) => {
   const id = await converse(stack, "Spring newsletter", "Hello.");
@@ -132,6 +132,46 @@ test("keys_are_off_in_text_fields", async ({ page, stack, signIn }) => {
   await expect(page.getByRole("dialog")).toBeVisible();
   await page.keyboard.press("Escape");
   await expect(page.getByRole("dialog")).toBeHidden();
+});
+
+test("rows_of_runs_are_walked_and_opened_by_keys", async ({ page, stack, signIn }) => {
+  const id = await converse(stack, "Walked", "First.");
+  await say(stack, id, "Second.");
+  await signIn(page);
+  await page.goto("/runs");
+  const rows = page.getByRole("list", { name: "Runs" }).getByRole("listitem");
+  await expect(rows.nth(1)).toBeVisible();
+  const second = await rows.nth(1).getByRole("link").getAttribute("href");
+  // The filter is a text field, in which the keys are letters.
+  await page.getByRole("combobox", { name: "Automation" }).focus();
+  await page.keyboard.press("j");
+  await expect(page.getByRole("combobox", { name: "Automation" })).toBeFocused();
+  await page.getByRole("list", { name: "Runs" }).focus();
+  await page.keyboard.press("j");
+  await expect(rows.first().getByRole("link")).toBeFocused();
+  await page.keyboard.press("k");
+  await expect(rows.first().getByRole("link")).toBeFocused();
+  await page.keyboard.press("j");
+  await expect(rows.nth(1).getByRole("link")).toBeFocused();
+  await page.keyboard.press("Enter");
+  await expect(page).toHaveURL(new RegExp(`${second}$`));
+});
+
+test("rows_of_automations_are_walked_and_opened_by_keys", async ({ page, stack, signIn }) => {
+  for (const name of ["walked-a", "walked-b"])
+    await stack.api("POST", "/automations", { name, prompt: "x", agent: "claude" });
+  await signIn(page);
+  await page.goto("/automations?text=walked");
+  const rows = page.getByRole("list", { name: "Automations" }).getByRole("listitem");
+  await expect(rows).toHaveCount(2);
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  await expect(rows.nth(1).getByRole("link")).toBeFocused();
+  await page.keyboard.press("k");
+  await expect(rows.first().getByRole("link")).toBeFocused();
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  await expect(page).toHaveURL(/\/automations\/walked-b$/);
 });
 
 test("chord_goes_to_conversations", async ({ page, signIn }) => {

@@ -4,6 +4,8 @@ import css from "./shell.module.css";
 
 const KEYS: [string, string][] = [
   ["Ctrl K", "Find or do"],
+  ["j k", "Next or previous row, which Enter opens"],
+  ["/", "Filter"],
   ["n", "New"],
   ["p", "Pause or resume"],
   ["e", "Edit"],

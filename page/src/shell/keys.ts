@@ -1,6 +1,7 @@
 /** Keyboard commands. They are off in text fields and while a dialog is open. */
-import { useEffect, useRef } from "react";
+import { type RefObject, useEffect, useRef } from "react";
 import { navigate } from "wouter/use-browser-location";
+import type { VirtualListHandle } from "../kit/VirtualList";
 import { views } from "../views/registry";
 
 const CHORD_MS = 1_500;
@@ -33,6 +34,12 @@ export function useKey(key: string, handler: () => void): void {
     addEventListener("keydown", listen);
     return () => removeEventListener("keydown", listen);
   }, [key]);
+}
+
+/** Moves the focus through the rows of a list with `j` and `k`. Enter opens the row, because its link has the focus. */
+export function useRowKeys(list: RefObject<VirtualListHandle | null>): void {
+  useKey("j", () => list.current?.focusRow(1));
+  useKey("k", () => list.current?.focusRow(-1));
 }
 
 let chordBeganAt = 0;

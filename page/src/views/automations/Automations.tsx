@@ -14,9 +14,9 @@ import listCss from "../../kit/list.module.css";
 import { Menu } from "../../kit/Menu";
 import { OutcomeStrip } from "../../kit/OutcomeStrip";
 import { lookOfRun, StatusGlyph, wordOf } from "../../kit/Status";
-import { VirtualList } from "../../kit/VirtualList";
+import { VirtualList, type VirtualListHandle } from "../../kit/VirtualList";
 import { visible } from "../../kit/visible";
-import { useKey } from "../../shell/keys";
+import { useKey, useRowKeys } from "../../shell/keys";
 import { addressOfAutomation } from "../addresses";
 import { fireAutomation, pauseAutomation, resumeAutomation } from "../automation-actions";
 import { lookOfAutomation } from "../conversations/SidePanel";
@@ -71,6 +71,8 @@ export default function Automations() {
   });
   useKey("/", () => search.current?.focus());
   useKey("n", () => navigate("/automations/new"));
+  const rows = useRef<VirtualListHandle>(null);
+  useRowKeys(rows);
   const waiting = useWaiting();
   const shown = list.data?.pages.flatMap((page) => page.items) ?? [];
   const unreadable = list.data?.pages.flatMap((page) => page.unreadable) ?? [];
@@ -153,6 +155,7 @@ export default function Automations() {
             <span>Last outcome</span>
           </div>
           <VirtualList
+            ref={rows}
             label="Automations"
             className={listCss.rows ?? ""}
             items={shown}

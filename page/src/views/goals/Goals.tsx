@@ -1,4 +1,5 @@
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
+import { useRef } from "react";
 import { Link, useLocation } from "wouter";
 import { get } from "../../api/client";
 import { keys } from "../../api/queries";
@@ -10,9 +11,9 @@ import { Chips, MorePages } from "../../kit/List";
 import { EmptyState, Skeleton } from "../../kit/layout";
 import listCss from "../../kit/list.module.css";
 import { Status } from "../../kit/Status";
-import { VirtualList } from "../../kit/VirtualList";
+import { VirtualList, type VirtualListHandle } from "../../kit/VirtualList";
 import { visible, visibleLines } from "../../kit/visible";
-import { useKey } from "../../shell/keys";
+import { useKey, useRowKeys } from "../../shell/keys";
 import { addressOfGoal } from "../addresses";
 import { useFilter } from "../filter";
 import { useRefusal } from "../refusal";
@@ -48,6 +49,8 @@ export default function Goals() {
     placeholderData: keepPreviousData,
   });
   useKey("n", () => navigate("/goals/new"));
+  const rows = useRef<VirtualListHandle>(null);
+  useRowKeys(rows);
   const goals = list.data?.pages.flatMap((page) => page.items) ?? [];
   const create = (
     <Button kind="primary" size="large" refusal={refusal} onClick={() => navigate("/goals/new")}>
@@ -93,6 +96,7 @@ export default function Goals() {
             <span>Begun</span>
           </div>
           <VirtualList
+            ref={rows}
             label="Goals"
             className={listCss.rows ?? ""}
             items={goals}

@@ -1,6 +1,6 @@
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { Ellipsis } from "lucide-react";
-import { lazy, Suspense } from "react";
+import { lazy, Suspense, useRef } from "react";
 import { Link, useLocation } from "wouter";
 import { get } from "../../api/client";
 import { keys, useAutomations } from "../../api/queries";
@@ -15,8 +15,9 @@ import listCss from "../../kit/list.module.css";
 import { Menu } from "../../kit/Menu";
 import { fileTitle, lookOfListedRun, Status, waitsAsFile } from "../../kit/Status";
 import { useNow } from "../../kit/Time";
-import { VirtualList } from "../../kit/VirtualList";
+import { VirtualList, type VirtualListHandle } from "../../kit/VirtualList";
 import { visible } from "../../kit/visible";
+import { useRowKeys } from "../../shell/keys";
 import { addressOfRun, addressOfSession } from "../addresses";
 import { usageText } from "../conversations/usage";
 import { useFilter } from "../filter";
@@ -83,6 +84,8 @@ function Ledger() {
     getNextPageParam: (page) => page.next,
     placeholderData: keepPreviousData,
   });
+  const lines = useRef<VirtualListHandle>(null);
+  useRowKeys(lines);
   const rows = list.data?.pages.flatMap((page) => page.items) ?? [];
   const filtered = statuses !== "" || automation !== "" || hours !== null || reason !== "";
   return (
@@ -168,6 +171,7 @@ function Ledger() {
             <span>Time</span>
           </div>
           <VirtualList
+            ref={lines}
             label="Runs"
             className={listCss.rows ?? ""}
             items={rows}
