@@ -1,4 +1,5 @@
 /** Goals of the demonstration agent, which needs no model: it plans an outline, parts and a summary. */
+import { readFile } from "node:fs/promises";
 import type { Page } from "@playwright/test";
 import { expectNoBarrier, SIZES } from "./barriers";
 import { expect, test } from "./fixtures";
@@ -170,6 +171,29 @@ test("question_of_a_worker_is_answered_here", async ({ page, stack, signIn }) =>
   const question = page.getByRole("region", { name: /^Question of worker/ });
   await expect(question).toContainText("Who shall read it?", { timeout: DONE_MS });
   await question.getByRole("textbox").fill("My aunt");
+test("report_is_saved_as_a_file", async ({ page, stack, signIn }) => {
+  test.setTimeout(180_000);
+  const id = await doneGoal(stack);
+  await signIn(page);
+  await page.goto(`/goals/${id}`);
+  const [file] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name: "Download", exact: true }).click(),
+  ]);
+  expect(file.suggestedFilename()).toBe("A guide to tea.md");
+  const report = await stack.api<{ text: string }>("GET", `/goals/${id}/report`);
+  expect(await readFile(await file.path(), "utf8")).toBe(report.text);
+  // The report of a goal that is not over is read on request.
+  const draft = await start(stack, { title: "A guide without a report: yet", draft: true });
+  await page.goto(`/goals/${draft.id}`);
+  await page.getByRole("button", { name: "Show", exact: true }).click();
+  const [early] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name: "Download", exact: true }).click(),
+  ]);
+  expect(early.suggestedFilename()).toBe("A guide without a report- yet.md");
+});
+
   await question.getByRole("button", { name: "Answer" }).click();
   await expect(question).toHaveCount(0);
   await reached(stack, id, "done");

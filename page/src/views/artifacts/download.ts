@@ -1,4 +1,5 @@
 import { apiPath, send } from "../../api/client";
+import { saveFrom } from "../save";
 
 /**
  * Lets the browser save the content of an artifact.
@@ -11,11 +12,5 @@ export async function download(id: string): Promise<void> {
   const stop = new AbortController();
   await send("GET", path, { signal: stop.signal });
   stop.abort();
-  const link = document.createElement("a");
-  link.href = apiPath(path);
-  // The server names the file.
-  link.download = "";
-  document.body.append(link);
-  link.click();
-  link.remove();
+  saveFrom(apiPath(path));
 }

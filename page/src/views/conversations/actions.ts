@@ -1,11 +1,12 @@
 /** Actions on conversations. */
-import { post, request } from "../../api/client";
+import { apiPath, post, request } from "../../api/client";
 import { ApiProblem, hasStatus } from "../../api/problem";
 import { keys, queryClient } from "../../api/queries";
 import type { BoundAutomation, Session, SessionDeleted, SessionView } from "../../api/types";
 import { errorText } from "../../kit/ErrorState";
 import { plural, readerZone } from "../../kit/format";
 import { toast } from "../../kit/Toast";
+import { fileName, saveFrom } from "../save";
 import { titleOf } from "./names";
 
 type Named = Pick<Session, "id" | "title" | "session_key">;
@@ -96,10 +97,10 @@ export async function deleteSession(id: string, withAutomations: boolean): Promi
 }
 
 export function exportSession(session: Named, format: "markdown" | "jsonl"): void {
-  const link = document.createElement("a");
-  const zone = encodeURIComponent(readerZone());
-  link.href = `/api/v1/sessions/${session.id}/export?format=${format}${format === "markdown" ? `&zone=${zone}` : ""}`;
-  const name = titleOf(session).replace(/[^\p{L}\p{N} ._-]+/gu, "-");
-  link.download = `${name}.${format === "markdown" ? "md" : "jsonl"}`;
-  link.click();
+  const isMarkdown = format === "markdown";
+  const query = { format, zone: isMarkdown ? readerZone() : null };
+  saveFrom(
+    apiPath(`/sessions/${session.id}/export`, query),
+    fileName(titleOf(session), isMarkdown ? "md" : "jsonl"),
+  );
 }

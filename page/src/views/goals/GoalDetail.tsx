@@ -14,6 +14,7 @@ import { visibleLines } from "../../kit/visible";
 import { addressOfGoal } from "../addresses";
 import { Markdown } from "../conversations/Markdown";
 import { useFilter } from "../filter";
+import { fileName, saveText } from "../save";
 import { About, Team } from "./GoalAbout";
 import { Facts } from "./GoalFacts";
 import { Head, Notices } from "./GoalHead";
@@ -21,7 +22,7 @@ import css from "./goals.module.css";
 import { Messages } from "./Messages";
 import { TaskPanel } from "./TaskPanel";
 import { TasksPanel } from "./TasksPanel";
-import { isOver } from "./words";
+import { isOver, titleOfGoal } from "./words";
 
 const SessionArtifacts = lazy(() =>
   import("../artifacts/Artifacts").then((module) => ({ default: module.SessionArtifacts })),
@@ -178,7 +179,18 @@ function Report({ goal }: { goal: Goal }) {
       aside={
         <>
           <span className={css.space} />
-          {open && report.data !== undefined && <Copy text={report.data.text} />}
+          {open && report.data !== undefined && (
+            <>
+              <Copy text={report.data.text} />
+              <Button
+                size="small"
+                title="Save the report as a Markdown file"
+                onClick={() => saveText(report.data.text, fileName(titleOfGoal(goal), "md"), "text/markdown")}
+              >
+                Download
+              </Button>
+            </>
+          )}
           {!over && (
             <Button size="small" onClick={() => setOpened(!opened)}>
               {opened ? "Hide" : "Show"}
