@@ -2,8 +2,8 @@
 import { readFile } from "node:fs/promises";
 import type { Page } from "@playwright/test";
 import { expectNoBarrier, SIZES } from "./barriers";
-import { expect, test } from "./fixtures";
-import { call, fireNew, type Stack } from "./stack";
+import { expect, test, transcript } from "./fixtures";
+import { call, converse, fireNew, type Stack } from "./stack";
 
 // Each goal takes a dozen turns.
 test.use({ stackName: "goals" });
@@ -295,11 +295,43 @@ test("older_messages_of_a_goal_come_on_request", async ({ page, stack, signIn })
   const refetched = page.waitForRequest((request) =>
     new URL(request.url()).pathname.endsWith(`/goals/${id}`),
   );
+  // A message to a seat stands in the transcript with its receiver.
+  await stack.api("POST", `/sessions/${id}/seat-messages`, { to: "worker-1", text: "Green tea first." });
+  await expect(transcript(page).getByText("to worker-1", { exact: true })).toBeVisible();
   await write(26);
   await refetched;
   release();
   await expect(items).toHaveCount(26);
   await expect(items.first()).toContainText("Number 26.");
+test("list_of_conversations_leaves_out_goals_alone", async ({ page, stack, signIn }) => {
+  const chat = await converse(stack, "A talk beside goals");
+  const team = await stack.api<{ id: string }>("POST", "/sessions", {
+    seats: [
+      { role: "planner", agent: "claude" },
+      { role: "worker", agent: "claude" },
+    ],
+    title: "A team without a goal",
+  });
+  const { id } = await start(stack, { title: "A guide beside talks", draft: true });
+  await signIn(page);
+  await page.goto(`/conversations/${team.id}`);
+  const list = page.getByRole("list", { name: "Conversations" }).first();
+  await expect(list.getByRole("link", { name: /A team without a goal/ })).toBeVisible();
+  await expect(list.getByRole("link", { name: /A talk beside goals/ })).toHaveAttribute(
+    "href",
+    `/conversations/${chat}`,
+  );
+  await expect(list.getByRole("link", { name: /A guide beside talks/ })).toHaveCount(0);
+  const mark = page.getByRole("link", { name: "The goal of this conversation" });
+  await expect(mark).toHaveCount(0);
+  // Its goal leads to the conversation, which leads back.
+  await page.goto(`/goals/${id}`);
+  await page.getByRole("link", { name: "Conversation", exact: true }).click();
+  await expect(page).toHaveURL(new RegExp(`/conversations/${id}$`));
+  await mark.click();
+  await expect(page).toHaveURL(new RegExp(`/goals/${id}$`));
+});
+
   await expect(items.last()).toContainText("Number 1.");
   await expect(older).toHaveCount(0);
 });

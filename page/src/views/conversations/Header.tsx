@@ -20,7 +20,7 @@ import { type Result, request } from "../../api/client";
 import { hasStatus } from "../../api/problem";
 import { usePermission } from "../../api/queries";
 import type { SessionView } from "../../api/types";
-import { Button, IconButton } from "../../kit/Button";
+import { Button, ButtonLink, IconButton } from "../../kit/Button";
 import { Dialog } from "../../kit/Dialog";
 import { errorText } from "../../kit/ErrorState";
 import { Menu } from "../../kit/Menu";
@@ -28,7 +28,8 @@ import { fileTitle, type Look, lookOfSession, Status } from "../../kit/Status";
 import { toast } from "../../kit/Toast";
 import { useConnection } from "../../shell/connection";
 import { useKey } from "../../shell/keys";
-import { addressOfArtifacts } from "../addresses";
+import { addressOfArtifacts, addressOfGoal } from "../addresses";
+import { useGoalOf } from "../goals/goal-of-session";
 import { usePlace } from "../instances";
 import { cancelRuns, exportSession, moveSession, renameSession } from "./actions";
 import css from "./conversation.module.css";
@@ -63,6 +64,7 @@ export const Header = memo(function Header(props: HeaderProps) {
   const seat = view.seats.find((seat) => seat.is_entry);
   const place = usePlace(seat);
   const isRemoved = seat?.removed_instance != null;
+  const goal = useGoalOf(view);
   const pausable = view.state === "active" ? "pause" : view.state === "paused" ? "resume" : null;
   const toggle = () => pausable && refusal === null && moveSession(view, pausable);
   useKey("p", () => {
@@ -103,6 +105,11 @@ export const Header = memo(function Header(props: HeaderProps) {
         >
           <Server size={16} aria-hidden /> {place}
         </span>
+      )}
+      {goal !== undefined && (
+        <ButtonLink size="large" href={addressOfGoal(goal.id)} aria-label="The goal of this conversation">
+          Goal
+        </ButtonLink>
       )}
       {pausable && (
         <Button size="large" refusal={refusal} onClick={toggle} className={css.desktopOnly}>

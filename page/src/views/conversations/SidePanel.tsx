@@ -1,19 +1,8 @@
-import { useQuery } from "@tanstack/react-query";
 import { ChevronDown } from "lucide-react";
 import { lazy, memo, Suspense } from "react";
 import { Link } from "wouter";
-import { get } from "../../api/client";
-import { keys, usePermission } from "../../api/queries";
-import type {
-  Approval,
-  Automation,
-  Goal,
-  Message,
-  OpenRun,
-  Run,
-  RunStatus,
-  SessionView,
-} from "../../api/types";
+import { usePermission } from "../../api/queries";
+import type { Approval, Automation, Message, OpenRun, Run, RunStatus, SessionView } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { count, dayAndTime, longTime, plural, readerZone } from "../../kit/format";
 import { OutcomeStrip } from "../../kit/OutcomeStrip";
@@ -23,6 +12,7 @@ import { useConnection } from "../../shell/connection";
 import { addressOfAutomation, addressOfGoal } from "../addresses";
 import { fireAutomation, pauseAutomation, resumeAutomation } from "../automation-actions";
 import { scheduleOf } from "../automations/schedule";
+import { useGoalOf } from "../goals/goal-of-session";
 import { stateOfGoal } from "../goals/words";
 import { usePlace } from "../instances";
 import { views } from "../registry";
@@ -52,7 +42,7 @@ export const SidePanel = memo(function SidePanel(props: SidePanelProps) {
   const { view, automations, approvals, plan, rows, lastRun, unified } = props;
   return (
     <>
-      {view.kind === "background" && <GoalSection session={view.id} />}
+      <GoalSection view={view} />
       {automations.length > 0 && (
         <section>
           <h2>Automations here</h2>
@@ -83,16 +73,13 @@ export const SidePanel = memo(function SidePanel(props: SidePanelProps) {
 });
 
 /** The goal for which the seats of the session work. Shows nothing if there is none. */
-function GoalSection({ session }: { session: string }) {
-  const goal = useQuery({
-    queryKey: [...keys.goal(session), "of"],
-    queryFn: ({ signal }) => get<Goal>(`/goals/${session}`, {}, signal),
-  }).data;
+function GoalSection({ view }: Pick<SidePanelProps, "view">) {
+  const goal = useGoalOf(view);
   if (goal === undefined) return null;
   return (
     <section>
       <h2>
-        <Link href={addressOfGoal(session)}>Goal</Link>
+        <Link href={addressOfGoal(goal.id)}>Goal</Link>
         <small>
           {goal.tasks.done} of {plural(goal.tasks.total, "task")} done
         </small>

@@ -76,6 +76,29 @@ describe("itemsOf", () => {
     expect(of(namesOfSeats(seats.slice(1)))[2]).not.toHaveProperty("seat");
   });
 
+  test("the message of a person names its seat, unless the session has only one", () => {
+    const apart = {
+      ...row("", "message", "user", { _from_person: "Anna", _to_name: "worker-2" }),
+      run_id: null,
+    };
+    const queued = row("run_11", "message", "user");
+    const others = row("run_12", "message", "user");
+    const runs = new Map([["run_11", { ...run("run_11", "succeeded"), seat_id: "seat_2" }]]);
+    const seats = [
+      { id: "seat_1", name: "planner" },
+      { id: "seat_2", name: "worker-1" },
+      { id: "seat_3", name: "worker-2" },
+    ];
+    const receivers = (names: ReadonlyMap<string, string>) =>
+      itemsOf({ ...EMPTY, rows: [apart, queued, others] }, runs, "UTC", names).flatMap((item) =>
+        item.kind === "person" ? [item.receiver] : [],
+      );
+    // The run of the last one is not read yet.
+    expect(receivers(namesOfSeats(seats))).toEqual(["worker-2", "worker-1", undefined]);
+    expect(receivers(namesOfSeats(seats.slice(0, 1)))).toEqual([undefined, undefined, undefined]);
+    expect([apart, queued].filter(isFromPerson)).toEqual([apart, queued]);
+  });
+
   test("live text has the name of the seat of its run", () => {
     const prompt = row("run_9", "message", "user", { _to_name: "worker-1", _task_key: "tone" });
     const running = { ...run("run_9", "running"), seat_id: "seat_2" };

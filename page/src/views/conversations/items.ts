@@ -15,7 +15,7 @@ export type Item =
   | { kind: "day"; key: string; at: string }
   | { kind: "trigger"; key: string; run: Run | undefined; row: Message; name: string }
   | { kind: "task"; key: string; row: Message; seat: string; task: string }
-  | { kind: "person"; key: string; row: Message }
+  | { kind: "person"; key: string; row: Message; receiver?: string }
   | { kind: "work"; key: string; work: Work }
   | { kind: "diff"; key: string; diff: Diff }
   | { kind: "failed-tool"; key: string; row: Message; denied: boolean }
@@ -59,6 +59,12 @@ export function taskOf(row: Message): { seat: string; task: string } | null {
     _task_key?: unknown;
   };
   return typeof seat === "string" && typeof task === "string" ? { seat, task } : null;
+}
+
+/** The seat to which a person sent a row apart from the queue of inputs; null for every other row. */
+function namedReceiver(row: Message): string | null {
+  const { _to_name: name } = (row.metadata ?? {}) as { _to_name?: unknown };
+  return typeof name === "string" ? name : null;
 }
 
 /** `true` if a person sent the row. */
@@ -199,7 +205,11 @@ function addTurn(
         const [automation, task] = [automationOf(row), taskOf(row)];
         if (automation !== null) items.push({ kind: "trigger", key: row.id, row, name: automation, run });
         else if (task !== null) items.push({ kind: "task", key: row.id, row, ...task });
-        else items.push({ kind: "person", key: row.id, row });
+        else {
+          // The agent of a session with one seat has no name.
+          const receiver = seats.size === 0 ? null : (namedReceiver(row) ?? name ?? null);
+          items.push({ kind: "person", key: row.id, row, ...(receiver !== null && { receiver }) });
+        }
       } else {
         items.push({ kind: "notice", key: row.id, row });
       }

@@ -49,6 +49,7 @@ export const Row = memo(function Row({ item, automations }: { item: Item; automa
         <div className={css.person}>
           <div title={longTime(item.row.created_at)}>
             <span className="visually-hidden">You: </span>
+            {item.receiver !== undefined && <p className={css.seat}>to {visible(item.receiver)}</p>}
             {item.row.content}
           </div>
         </div>
