@@ -75,6 +75,40 @@ test("form_shows_refusals_at_their_fields_and_keeps_the_draft", async ({ page, s
   await expect(page.getByLabel("Goal", { exact: true })).toHaveValue("");
 });
 
+test("rare_fields_unfold_at_their_refusals", async ({ page, stack, signIn }) => {
+  const key = "a-guide-with-a-key";
+  await start(stack, { key, draft: true });
+  await signIn(page);
+  await page.goto("/goals/new");
+  await page.getByLabel("Goal", { exact: true }).fill(TEXT);
+  await page.getByLabel("Title").fill("A guide with a title of its own");
+  await page.getByLabel("Team", { exact: true }).selectOption("demo");
+  await page.getByLabel("Create a draft and start it later").check();
+  const more = page.getByText("More", { exact: true });
+  const turns = page.getByLabel("Turns", { exact: true });
+  await expect(turns).toBeHidden();
+  await more.click();
+  await page.getByLabel("Key").fill(key);
+  await turns.fill("0");
+  await more.click();
+  await expect(turns).toBeHidden();
+  const create = page.getByRole("button", { name: "Create the draft" });
+  await create.click();
+  await expect(turns).toBeFocused();
+  await expect(turns).toHaveAttribute("aria-invalid", "true");
+  await turns.fill("70");
+  await more.click();
+  await create.click();
+  await expect(page.getByLabel("Key")).toBeFocused();
+  await expect(page.getByLabel("Key")).toHaveAttribute("aria-invalid", "true");
+  await page.getByLabel("Key").fill(`${key}-again`);
+  await expect(page.getByText(`--limit turns=70 --draft --title`)).toBeVisible();
+  await create.click();
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("A guide with a title of its own");
+  const goal = await stack.api<object>("GET", `/goals/${key}-again`);
+  expect(goal).toMatchObject({ title: "A guide with a title of its own", turn_limit: 70, state: "draft" });
+});
+
 test("mistake_in_a_team_file_stands_at_the_file", async ({ page, signIn }) => {
   await signIn(page);
   await page.goto("/goals/new");
@@ -137,6 +171,29 @@ test("task_shows_what_it_asked_for_its_rounds_and_its_runs", async ({ page, stac
   await expect(page).toHaveURL(new RegExp(`/conversations/${id}`));
 });
 
+test("report_is_saved_as_a_file", async ({ page, stack, signIn }) => {
+  test.setTimeout(180_000);
+  const id = await doneGoal(stack);
+  await signIn(page);
+  await page.goto(`/goals/${id}`);
+  const [file] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name: "Download", exact: true }).click(),
+  ]);
+  expect(file.suggestedFilename()).toBe("A guide to tea.md");
+  const report = await stack.api<{ text: string }>("GET", `/goals/${id}/report`);
+  expect(await readFile(await file.path(), "utf8")).toBe(report.text);
+  // The report of a goal that is not over is read on request.
+  const draft = await start(stack, { title: "A guide without a report: yet", draft: true });
+  await page.goto(`/goals/${draft.id}`);
+  await page.getByRole("button", { name: "Show", exact: true }).click();
+  const [early] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name: "Download", exact: true }).click(),
+  ]);
+  expect(early.suggestedFilename()).toBe("A guide without a report- yet.md");
+});
+
 test("graph_is_walked_by_keys", async ({ page, stack, signIn }) => {
   test.setTimeout(180_000);
   const id = await doneGoal(stack);
@@ -171,29 +228,6 @@ test("question_of_a_worker_is_answered_here", async ({ page, stack, signIn }) =>
   const question = page.getByRole("region", { name: /^Question of worker/ });
   await expect(question).toContainText("Who shall read it?", { timeout: DONE_MS });
   await question.getByRole("textbox").fill("My aunt");
-test("report_is_saved_as_a_file", async ({ page, stack, signIn }) => {
-  test.setTimeout(180_000);
-  const id = await doneGoal(stack);
-  await signIn(page);
-  await page.goto(`/goals/${id}`);
-  const [file] = await Promise.all([
-    page.waitForEvent("download"),
-    page.getByRole("button", { name: "Download", exact: true }).click(),
-  ]);
-  expect(file.suggestedFilename()).toBe("A guide to tea.md");
-  const report = await stack.api<{ text: string }>("GET", `/goals/${id}/report`);
-  expect(await readFile(await file.path(), "utf8")).toBe(report.text);
-  // The report of a goal that is not over is read on request.
-  const draft = await start(stack, { title: "A guide without a report: yet", draft: true });
-  await page.goto(`/goals/${draft.id}`);
-  await page.getByRole("button", { name: "Show", exact: true }).click();
-  const [early] = await Promise.all([
-    page.waitForEvent("download"),
-    page.getByRole("button", { name: "Download", exact: true }).click(),
-  ]);
-  expect(early.suggestedFilename()).toBe("A guide without a report- yet.md");
-});
-
   await question.getByRole("button", { name: "Answer" }).click();
   await expect(question).toHaveCount(0);
   await reached(stack, id, "done");
@@ -261,8 +295,40 @@ test("conversation_of_a_goal_takes_messages_for_a_seat_and_links_back", async ({
   await page.getByRole("link", { name: "Message worker-2 in the conversation" }).click();
   await expect(page).toHaveURL(new RegExp(`/conversations/${id}\\?seat=worker-2`));
   await expect(page.getByRole("combobox", { name: "Seat" })).toHaveValue("worker-2");
+  // A message to a seat stands in the transcript with its receiver.
+  await stack.api("POST", `/sessions/${id}/seat-messages`, { to: "worker-1", text: "Green tea first." });
+  await expect(transcript(page).getByText("to worker-1", { exact: true })).toBeVisible();
   const panel = page.getByRole("complementary", { name: "Details of the conversation" });
   await panel.getByRole("link", { name: "Goal", exact: true }).click();
+  await expect(page).toHaveURL(new RegExp(`/goals/${id}$`));
+});
+
+test("list_of_conversations_leaves_out_goals_alone", async ({ page, stack, signIn }) => {
+  const chat = await converse(stack, "A talk beside goals");
+  const team = await stack.api<{ id: string }>("POST", "/sessions", {
+    seats: [
+      { role: "planner", agent: "claude" },
+      { role: "worker", agent: "claude" },
+    ],
+    title: "A team without a goal",
+  });
+  const { id } = await start(stack, { title: "A guide beside talks", draft: true });
+  await signIn(page);
+  await page.goto(`/conversations/${team.id}`);
+  const list = page.getByRole("list", { name: "Conversations" }).first();
+  await expect(list.getByRole("link", { name: /A team without a goal/ })).toBeVisible();
+  await expect(list.getByRole("link", { name: /A talk beside goals/ })).toHaveAttribute(
+    "href",
+    `/conversations/${chat}`,
+  );
+  await expect(list.getByRole("link", { name: /A guide beside talks/ })).toHaveCount(0);
+  const mark = page.getByRole("link", { name: "The goal of this conversation" });
+  await expect(mark).toHaveCount(0);
+  // Its goal leads to the conversation, which leads back.
+  await page.goto(`/goals/${id}`);
+  await page.getByRole("link", { name: "Conversation", exact: true }).click();
+  await expect(page).toHaveURL(new RegExp(`/conversations/${id}$`));
+  await mark.click();
   await expect(page).toHaveURL(new RegExp(`/goals/${id}$`));
 });
 
@@ -295,43 +361,11 @@ test("older_messages_of_a_goal_come_on_request", async ({ page, stack, signIn })
   const refetched = page.waitForRequest((request) =>
     new URL(request.url()).pathname.endsWith(`/goals/${id}`),
   );
-  // A message to a seat stands in the transcript with its receiver.
-  await stack.api("POST", `/sessions/${id}/seat-messages`, { to: "worker-1", text: "Green tea first." });
-  await expect(transcript(page).getByText("to worker-1", { exact: true })).toBeVisible();
   await write(26);
   await refetched;
   release();
   await expect(items).toHaveCount(26);
   await expect(items.first()).toContainText("Number 26.");
-test("list_of_conversations_leaves_out_goals_alone", async ({ page, stack, signIn }) => {
-  const chat = await converse(stack, "A talk beside goals");
-  const team = await stack.api<{ id: string }>("POST", "/sessions", {
-    seats: [
-      { role: "planner", agent: "claude" },
-      { role: "worker", agent: "claude" },
-    ],
-    title: "A team without a goal",
-  });
-  const { id } = await start(stack, { title: "A guide beside talks", draft: true });
-  await signIn(page);
-  await page.goto(`/conversations/${team.id}`);
-  const list = page.getByRole("list", { name: "Conversations" }).first();
-  await expect(list.getByRole("link", { name: /A team without a goal/ })).toBeVisible();
-  await expect(list.getByRole("link", { name: /A talk beside goals/ })).toHaveAttribute(
-    "href",
-    `/conversations/${chat}`,
-  );
-  await expect(list.getByRole("link", { name: /A guide beside talks/ })).toHaveCount(0);
-  const mark = page.getByRole("link", { name: "The goal of this conversation" });
-  await expect(mark).toHaveCount(0);
-  // Its goal leads to the conversation, which leads back.
-  await page.goto(`/goals/${id}`);
-  await page.getByRole("link", { name: "Conversation", exact: true }).click();
-  await expect(page).toHaveURL(new RegExp(`/conversations/${id}$`));
-  await mark.click();
-  await expect(page).toHaveURL(new RegExp(`/goals/${id}$`));
-});
-
   await expect(items.last()).toContainText("Number 1.");
   await expect(older).toHaveCount(0);
 });
@@ -385,6 +419,26 @@ test("goal_whose_plan_waits_is_on_the_overview_and_counted", async ({ page, stac
   await expect(counted).toHaveCount(0);
 });
 
+test("rows_of_goals_are_walked_and_opened_by_keys", async ({ page, stack, signIn }) => {
+  const older = await start(stack, { title: "An older guide to walk to", draft: true });
+  await start(stack, { title: "A newer guide to walk past", draft: true });
+  await signIn(page);
+  await page.goto("/goals?state=draft");
+  const rows = page.getByRole("list", { name: "Goals" }).getByRole("link");
+  await expect(rows.first()).toContainText("A newer guide to walk past");
+  await page.keyboard.press("j");
+  await expect(rows.first()).toBeFocused();
+  await page.keyboard.press("j");
+  await expect(rows.nth(1)).toBeFocused();
+  await page.keyboard.press("k");
+  await expect(rows.first()).toBeFocused();
+  await page.keyboard.press("k");
+  await expect(rows.first()).toBeFocused();
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  await expect(page).toHaveURL(new RegExp(`/goals/${older.id}$`));
+});
+
 test("viewer_sees_a_goal_and_cannot_move_it", async ({ page, stack, signIn }) => {
   const { id } = await start(stack, { title: "A guide to look at", draft: true });
   await signIn(page, "viewer");
@@ -431,6 +485,8 @@ for (const size of SIZES) {
       await check("goals");
       await page.goto("/goals/new");
       await expect(page.getByRole("list", { name: "Seats of research" })).toBeVisible();
+      await page.getByText("More", { exact: true }).click();
+      await expect(page.getByLabel("Turns", { exact: true })).toBeVisible();
       await check("new goal");
       await page.goto(`/goals/${id}?view=graph&task=summary`);
       await expect(node(page, "summary")).toBeVisible();
@@ -458,23 +514,3 @@ for (const size of SIZES) {
     });
   });
 }
-test("rows_of_goals_are_walked_and_opened_by_keys", async ({ page, stack, signIn }) => {
-  const older = await start(stack, { title: "An older guide to walk to", draft: true });
-  await start(stack, { title: "A newer guide to walk past", draft: true });
-  await signIn(page);
-  await page.goto("/goals?state=draft");
-  const rows = page.getByRole("list", { name: "Goals" }).getByRole("link");
-  await expect(rows.first()).toContainText("A newer guide to walk past");
-  await page.keyboard.press("j");
-  await expect(rows.first()).toBeFocused();
-  await page.keyboard.press("j");
-  await expect(rows.nth(1)).toBeFocused();
-  await page.keyboard.press("k");
-  await expect(rows.first()).toBeFocused();
-  await page.keyboard.press("k");
-  await expect(rows.first()).toBeFocused();
-  await page.keyboard.press("j");
-  await page.keyboard.press("Enter");
-  await expect(page).toHaveURL(new RegExp(`/goals/${older.id}$`));
-});
-

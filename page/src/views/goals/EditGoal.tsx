@@ -162,7 +162,7 @@ export function EditGoal(props: {
           onToggle={(event) => setShowsLimits(event.currentTarget.open)}
         >
           <summary>Limits</summary>
-          <div>
+          <div className={css.limitGrid}>
             {limitsInOrder(form.limits).map((name) => (
               <Field
                 key={name}

@@ -11,6 +11,7 @@ import { Callout, ErrorState, errorText } from "../../kit/ErrorState";
 import { Field, Panel, SelectField, TextField } from "../../kit/layout";
 import { toast } from "../../kit/Toast";
 import { unreadField } from "../../kit/unread-field";
+import { visible } from "../../kit/visible";
 import { addressOfGoal } from "../addresses";
 import { useRefusal } from "../refusal";
 import {
@@ -19,13 +20,17 @@ import {
   commandOf,
   EMPTY,
   FROM_FILE,
-  faultOf,
+  faultOfNew,
   fieldOfProblem,
+  isRare,
+  type NewGoalField,
   type NewGoalForm,
   requestOfForm,
+  withLimit,
 } from "./form";
 import css from "./goals.module.css";
 import { type Failure, LimitFields, unreadFault, useFailureFocus } from "./LimitFields";
+import { RareFields } from "./RareFields";
 import { bringsAgents, seatsText, TEAMS } from "./teams";
 import { titleOfGoal } from "./words";
 
@@ -51,13 +56,18 @@ function writeDraft(form: NewGoalForm): void {
   }
 }
 
+/** `true` if a form has a field that is folded at first. */
+const hasRare = ({ key, on, limits }: NewGoalForm) =>
+  key !== "" || on !== "" || Object.keys(limits).length > 0;
+
 /** The route `/goals/new`. */
 export default function NewGoal() {
   const [form, setForm] = useState(readDraft);
   // Another key makes the fields anew, because half of a date has no value that React could clear.
   const [discards, setDiscards] = useState(0);
   const [unread, setUnread] = useState<string | null>(null);
-  const [failure, setFailure] = useState<Failure<keyof NewGoalForm> | null>(null);
+  const [failure, setFailure] = useState<Failure<NewGoalField> | null>(null);
+  const [showsRare, setShowsRare] = useState(hasRare(form));
   const [busy, setBusy] = useState(false);
   const [, navigate] = useLocation();
   const refusal = useRefusal()("sessions:write");
@@ -75,8 +85,17 @@ export default function NewGoal() {
     setForm((now) => ({ ...now, [field]: value }));
     if (failure?.field === field) setFailure(null);
   };
+  const setLimit = (name: string, value: string) => {
+    setForm((now) => withLimit(now, name, value));
+    if (failure?.field === `limits.${name}`) setFailure(null);
+  };
+  const refuse = (refused: Failure<NewGoalField>) => {
+    // The focus goes to the field, which must not fold under the cursor.
+    if (isRare(refused.field)) setShowsRare(true);
+    setFailure(refused);
+  };
   const noteUnread = () => setUnread(unreadField(fields.current));
-  const errorOf = (field: keyof NewGoalForm) => (failure?.field === field ? failure.text : null);
+  const errorOf = (field: NewGoalField) => (failure?.field === field ? failure.text : null);
   const team = TEAMS.find((each) => each.name === form.team);
   // An agent that is not installed here is the last choice.
   const installed = [...(agents.data?.items ?? [])].sort(
@@ -89,9 +108,9 @@ export default function NewGoal() {
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     if (busy || refusal !== null) return;
-    if (form.goal.trim() === "") return setFailure({ field: "goal", text: "A goal needs a text." });
-    const fault = faultOf(form) ?? unreadFault(fields.current);
-    if (fault !== null) return setFailure(fault);
+    if (form.goal.trim() === "") return refuse({ field: "goal", text: "A goal needs a text." });
+    const fault = faultOfNew(form) ?? unreadFault(fields.current);
+    if (fault !== null) return refuse(fault);
     setBusy(true);
     setFailure(null);
     try {
@@ -105,7 +124,7 @@ export default function NewGoal() {
       navigate(addressOfGoal(goal.id));
     } catch (error) {
       const field = error instanceof ApiProblem ? fieldOfProblem(error.problem.field) : null;
-      setFailure({ field, text: errorText(error) });
+      refuse({ field, text: errorText(error) });
       setBusy(false);
     }
   };
@@ -140,6 +159,15 @@ export default function NewGoal() {
             note="The result, and what must not happen. The planner divides it into tasks."
             error={errorOf("goal")}
             onChange={(event) => set("goal", event.target.value)}
+          />
+          <Field
+            label="Title"
+            name="title"
+            value={form.title}
+            placeholder="The beginning of the goal"
+            error={errorOf("title")}
+            autoComplete="off"
+            onChange={(event) => set("title", event.target.value)}
           />
           <SelectField
             label="Team"
@@ -196,7 +224,7 @@ export default function NewGoal() {
             >
               {installed.map((each) => (
                 <option key={each.id} value={each.name}>
-                  {each.name}
+                  {visible(each.name)}
                   {each.program === null && ", not installed"}
                 </option>
               ))}
@@ -253,6 +281,14 @@ export default function NewGoal() {
             />
             Create a draft and start it later
           </label>
+          <details
+            className={css.limits}
+            open={showsRare}
+            onToggle={(event) => setShowsRare(event.currentTarget.open)}
+          >
+            <summary>More</summary>
+            <RareFields form={form} errorOf={errorOf} onChange={set} onLimit={setLimit} />
+          </details>
           {failure?.field === null && (
             <Callout kind="failed" title="It is not created.">
               {failure.text}

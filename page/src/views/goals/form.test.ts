@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, it, test } from "vitest";
 import type { Goal } from "../../api/types";
 import {
@@ -10,13 +11,17 @@ import {
   faultOf,
   faultOfEdit,
   faultOfEnd,
+  faultOfNew,
   fieldOfProblem,
   formOfGoal,
   isEdited,
+  isRare,
+  LIMIT_NAMES,
   limitsInOrder,
   patchOfForm,
   rebased,
   requestOfForm,
+  withLimit,
 } from "./form";
 
 const GOAL = {
@@ -77,6 +82,20 @@ describe("requestOfForm", () => {
       draft: true,
     });
   });
+
+  it("rare_fields_are_sent_once_they_are_filled", () => {
+    const form = withLimit(
+      withLimit({ ...EMPTY, goal: "x", title: " Tea ", key: " tea ", on: "attic" }, "plan", "9"),
+      "turns",
+      "1 000",
+    );
+    const request = { goal: "x", title: "Tea", team: "research", key: "tea", on: "attic" };
+    expect(requestOfForm(form, null)).toEqual({ ...request, limits: { turns: 1000, plan: 9 } });
+    const emptied = withLimit(withLimit(form, "turns", ""), "plan", " ");
+    expect(requestOfForm(emptied, null)).toEqual(request);
+    // A form without a value is an empty one, so that it leaves no draft.
+    expect(withLimit(withLimit(EMPTY, "turns", "7"), "turns", "")).toEqual(EMPTY);
+  });
 });
 
 describe("commandOf", () => {
@@ -98,15 +117,20 @@ describe("commandOf", () => {
       verify: "cargo test -q\n\ngrep -q 'a b' x.txt",
       approvePlan: true,
       draft: true,
+      title: "Tea for two",
+      key: "tea",
+      on: "attic",
+      limits: { plan: "9", turns: "1 000", hours: "1h" },
     };
     const until = new Date("2026-11-20T07:00").toISOString().replace(".000Z", "Z");
     expect(commandOf(form, "claude")).toBe(
       [
         `matins goal start 'Compare Ann'\\''s "offers";\nspend $HOME'`,
-        "--team team.toml --agent claude --dir '/srv/tea/my work'",
+        "--team team.toml --agent claude --dir '/srv/tea/my work' --on attic",
         `--budget '6 USD' --budget '40000 tokens' --until ${until}`,
         "--verify 'cargo test -q' --verify 'grep -q '\\''a b'\\'' x.txt'",
-        "--approve-plan --draft",
+        "--limit turns=1000 --limit plan=9 --limit hours=1h",
+        "--approve-plan --draft --title 'Tea for two' --key tea",
       ].join(" "),
     );
   });
@@ -151,6 +175,28 @@ describe("faultOf", () => {
     expect(fault(" ")?.text).toMatch(/^A limit needs a number\./);
     expect(fault("300")).toBeNull();
   });
+
+  it("limit_of_new_goal_may_be_empty", () => {
+    const fault = (turns: string) => faultOfNew({ ...EMPTY, limits: { turns } });
+    expect(fault("abc")).toEqual({
+      field: "limits.turns",
+      text: "“abc” is no whole number. Accepted are digits, such as 20.",
+    });
+    for (const turns of ["", " ", "300"]) expect(fault(turns)).toBeNull();
+    expect(faultOfNew({ ...EMPTY, tokens: "abc" })?.field).toBe("tokens");
+  });
+});
+
+test("key_host_and_limits_are_folded_at_first", () => {
+  for (const field of ["key", "on", "limits.turns"]) expect(isRare(field)).toBe(true);
+  for (const field of ["goal", "title", "until", null]) expect(isRare(field)).toBe(false);
+});
+
+test("page_names_all_limits_of_teams", () => {
+  const source = readFileSync(`${import.meta.dirname}/../../../../crates/model/src/team/limits.rs`, "utf8");
+  const names = [...source.matchAll(/limit!\(\s*"([a-z_]+)"/g)].map(([, name]) => name);
+  expect(names).toContain("give_up_after_hours");
+  expect([...LIMIT_NAMES].sort()).toEqual(names.sort());
 });
 
 test("edit_has_the_limits_that_can_change_in_the_order_of_their_use", () => {
@@ -178,7 +224,13 @@ describe("fieldOfProblem", () => {
     ["budget.tokens", "tokens"],
     ["verify[1]", "verify"],
     ["cwd", "cwd"],
-    ["limits.turns", null],
+    ["limits.turns", "limits.turns"],
+    ["limits.later", null],
+    ["limits", null],
+    ["team.seats[0].agent", "team"],
+    ["title", "title"],
+    ["key", "key"],
+    ["on", "on"],
     ["something_new", null],
   ])("field_of_%s_is_%s", (named, field) => {
     expect(fieldOfProblem(named)).toBe(field);

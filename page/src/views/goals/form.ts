@@ -10,6 +10,7 @@ export const AGENTS_OF_FILE = "*";
 
 export interface NewGoalForm {
   goal: string;
+  title: string;
   team: string;
   /** The text of the team's file. */
   teamText: string;
@@ -23,10 +24,19 @@ export interface NewGoalForm {
   verify: string;
   approvePlan: boolean;
   draft: boolean;
+  key: string;
+  /** The name of the host on which the turns run; empty for any. */
+  on: string;
+  /** Limits in place of those of the team, by their names. */
+  limits: Record<string, string>;
 }
+
+/** The controls of the form by their names. Limits are `limits.NAME`. */
+export type NewGoalField = Exclude<keyof NewGoalForm, "limits"> | `limits.${string}`;
 
 export const EMPTY: NewGoalForm = {
   goal: "",
+  title: "",
   team: "research",
   teamText: "",
   agent: "",
@@ -38,7 +48,16 @@ export const EMPTY: NewGoalForm = {
   verify: "",
   approvePlan: false,
   draft: false,
+  key: "",
+  on: "",
+  limits: {},
 };
+
+/** Returns the form with a limit. An empty one is that of the team. */
+export function withLimit(form: NewGoalForm, name: string, value: string): NewGoalForm {
+  const { [name]: _, ...others } = form.limits;
+  return { ...form, limits: value === "" ? others : { ...others, [name]: value } };
+}
 
 /** A limit that is written as a whole number; `NaN` for another text, which no request may have. See `faultOf`. */
 function numberOf(text: string): number {
@@ -64,17 +83,27 @@ export function faultOf({ tokens }: Pick<NewGoalForm, "tokens">): Fault<"tokens"
   return tokens.trim() === "" ? null : faultOfNumber("tokens", tokens, 200_000);
 }
 
-/** As `faultOf`, for the form of an edit. Limits are `limits.NAME`. */
-export function faultOfEdit(form: EditForm): Fault | null {
+/** As `faultOf`, for a form with limits. Limits are `limits.NAME`. */
+export function faultOfEdit(
+  form: Pick<EditForm, "tokens" | "limits">,
+): Fault<"tokens" | `limits.${string}`> | null {
   const limits = limitsInOrder(form.limits);
   return (
     faultOf(form) ??
-    limits.reduce<Fault | null>(
+    limits.reduce<Fault<`limits.${string}`> | null>(
       (found, name) => found ?? faultOfNumber(`limits.${name}`, form.limits[name] ?? "", 20),
       null,
     )
   );
 }
+
+/** As `faultOf`, for the form of a new goal. A limit of spaces is that of the team, as an empty one is. */
+export const faultOfNew = ({ tokens, limits }: Pick<NewGoalForm, "tokens" | "limits">) =>
+  faultOfEdit({ tokens, limits: filled(limits) });
+
+/** Returns the limits that are not empty. */
+const filled = (limits: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(Object.entries(limits).filter(([, value]) => value.trim() !== ""));
 
 function budgetOf(form: Pick<NewGoalForm, "cost" | "currency" | "tokens">) {
   const cost = form.cost.trim();
@@ -109,8 +138,11 @@ export function agentOf(form: NewGoalForm, names: string[]): string | null {
 export function requestOfForm(form: NewGoalForm, agent: string | null): GoalRequest {
   const budget = budgetOf(form);
   const verify = commandsOf(form.verify);
+  const limits = filled(form.limits);
+  const [title, key, on] = [form.title.trim(), form.key.trim(), form.on];
   return {
     goal: form.goal.trim(),
+    ...(title !== "" && { title }),
     ...(form.team === FROM_FILE
       ? { team_file: { name: "team.toml", text: form.teamText } }
       : { team: form.team }),
@@ -121,15 +153,18 @@ export function requestOfForm(form: NewGoalForm, agent: string | null): GoalRequ
     ...(verify.length > 0 && { verify }),
     ...(form.approvePlan && { approve_plan: true }),
     ...(form.draft && { draft: true }),
+    ...(key !== "" && { key }),
+    ...(on !== "" && { on }),
+    ...(Object.keys(limits).length > 0 && {
+      limits: Object.fromEntries(limitsInOrder(limits).map((name) => [name, numberOf(limits[name] ?? "")])),
+    }),
   };
 }
 
 /** Returns the command that makes the same request. A team's file has the name `team.toml` there. */
 export function commandOf(form: NewGoalForm, agent: string | null): string {
-  const { goal, team, team_file, cwd, budget, until, verify, approve_plan, draft } = requestOfForm(
-    form,
-    agent,
-  );
+  const request = requestOfForm(form, agent);
+  const { goal, title, team, team_file, cwd, budget, until, verify, approve_plan, draft, key, on } = request;
   // The command would take a value that begins with a hyphen for an option.
   const option = (name: string, value: string | null | undefined): string[] =>
     value == null ? [] : [`--${name}${value.startsWith("-") ? "=" : " "}${shellWord(value)}`];
@@ -142,29 +177,44 @@ export function commandOf(form: NewGoalForm, agent: string | null): string {
     ...option("team", team_file ? team_file.name : team),
     ...option("agent", agent === "" ? null : agent),
     ...option("dir", cwd),
+    ...option("on", on),
     ...option("budget", cost && `${cost.amount} ${cost.currency}`.trim()),
     ...option("budget", budget?.tokens == null ? null : `${budget.tokens || form.tokens.trim()} tokens`),
     ...option("until", until?.replace(".000Z", "Z")),
     ...(verify ?? []).flatMap((command) => option("verify", command)),
+    ...Object.entries(request.limits ?? {}).flatMap(([name, value]) =>
+      option("limit", `${name}=${Number.isNaN(value) ? form.limits[name]?.trim() : value}`),
+    ),
     ...(approve_plan ? ["--approve-plan"] : []),
     ...(draft ? ["--draft"] : []),
+    ...option("title", title),
+    ...option("key", key),
     ...(isOption ? ["--", text] : []),
   ].join(" ");
 }
 
 /** Returns the field of the form that a problem of the API names; null for a field that the form does not have. */
-export function fieldOfProblem(field: string | null | undefined): keyof NewGoalForm | null {
+export function fieldOfProblem(field: string | null | undefined): NewGoalField | null {
   if (field == null) return null;
+  if (field.startsWith("limits.") && field.slice("limits.".length) in LIMIT_LABELS)
+    return field as `limits.${string}`;
   if (field.startsWith("team_file")) return "teamText";
   if (field === "budget.cost.currency") return "currency";
   if (field.startsWith("budget.tokens")) return "tokens";
   if (field.startsWith("budget")) return "cost";
   if (field.startsWith("verify")) return "verify";
   if (field === "approve_plan") return "approvePlan";
-  if (field === "goal" || field === "team" || field === "agent" || field === "cwd" || field === "until")
-    return field;
-  return null;
+  // A seat of the team, such as `team.seats[0].agent`.
+  if (field.startsWith("team.")) return "team";
+  return AS_NAMED.find((each) => each === field) ?? null;
 }
+
+/** The fields that have the same name in the API. */
+const AS_NAMED = ["goal", "title", "team", "agent", "cwd", "until", "key", "on"] as const;
+
+/** The fields that are folded at first. */
+export const isRare = (field: string | null): boolean =>
+  field === "key" || field === "on" || (field?.startsWith("limits.") ?? false);
 
 export interface EditForm {
   goal: string;
@@ -284,6 +334,9 @@ const LIMIT_LABELS: Record<string, string> = {
   question_hours: "Hours to answer",
   give_up_after_hours: "Hours until a stuck goal fails",
 };
+
+/** The limits that a team can have. */
+export const LIMIT_NAMES = Object.keys(LIMIT_LABELS);
 
 export const limitLabel = (name: string): string => LIMIT_LABELS[name] ?? name.replaceAll("_", " ");
 
