@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { composer, expect, test, transcript } from "./fixtures";
 
 test.use({ stackName: "settings" });
@@ -96,6 +97,33 @@ test("budget_of_tenant_is_set_and_shown_in_the_overview", async ({ page, signIn 
   await dialog.getByLabel("Cost a day").fill("10");
   await dialog.getByRole("button", { name: "Save" }).click();
   await expect(page.getByText("$10.00 a day")).toBeVisible();
+});
+
+test("hidden_characters_of_names_are_shown", async ({ page, stack, signIn }) => {
+  const [name, shown] = ["evil\u202egpj", "evil\\u{202e}gpj"];
+  const config = { command: ["/bin/false", "--as\u200b"] };
+  await stack.api("PUT", `/agents/${encodeURIComponent(name)}`, config);
+  await stack.api("POST", "/instances", { name, kind: "directory", folder: join(stack.home, "hidden") });
+  await stack.api("POST", "/tokens", { name, role: "viewer" });
+  await stack.api("POST", "/tenants", { name });
+  await stack.api("POST", "/endpoints", { name, url: "https://example.com/hook", events: ["run.failed"] });
+  await signIn(page);
+  for (const [section, action] of [
+    ["agents", "Remove"],
+    ["instances", "Remove"],
+    ["tokens", "Revoke"],
+    ["notifications", "Delete"],
+    ["tenants", "Budget of"],
+  ]) {
+    await page.goto(`/settings/${section}`);
+    await expect(page.getByText(shown, { exact: true })).toBeVisible();
+    await page.getByRole("button", { name: `${action} ${shown}` }).click();
+    await expect(page.getByRole("dialog")).toContainText(shown);
+    await page.keyboard.press("Escape");
+    expect(await page.locator("body").innerHTML()).not.toContain(name);
+  }
+  await page.goto("/settings/agents");
+  await expect(page.getByText("/bin/false --as\\u{200b}")).toBeVisible();
 });
 
 test("viewer_sees_agents_and_no_tokens", async ({ page, signIn }) => {

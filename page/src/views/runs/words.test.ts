@@ -20,6 +20,10 @@ test.each<[BlockedOn, string]>([
     { for: "runtime", ...laptop, online: true, delivered_at: AT },
     `Delivered to laptop at ${dayAndTime(AT)}, not begun. Its runtime takes it in its turn.`,
   ],
+  [
+    { for: "instance", instance: "ins_1", name: "lap\u202etop" },
+    "Until a server serves the instance lap\\u{202e}top again.",
+  ],
 ])("text_of_wait_for_%j", (blocked, text) => {
   expect(blockedText(blocked)).toBe(text);
 });

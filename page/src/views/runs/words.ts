@@ -78,15 +78,15 @@ export function blockedText(blocked: BlockedOn): string {
     case "answer":
       return "For a person, who answers the question of the agent.";
     case "instance":
-      return `Until a server serves the instance ${blocked.name} again.`;
+      return `Until a server serves the instance ${visible(blocked.name)} again.`;
     case "delivery":
       return blocked.reason === null
-        ? `Until its file is in the folder of ${blocked.name}.`
-        : `Its file cannot be written into the folder of ${blocked.name}. ${sentence(blocked.reason)}${
+        ? `Until its file is in the folder of ${visible(blocked.name)}.`
+        : `Its file cannot be written into the folder of ${visible(blocked.name)}. ${sentence(visible(blocked.reason))}${
             blocked.until === null ? "" : ` The next attempt is at ${dayAndTime(blocked.until)}.`
           }`;
     case "runtime":
-      return `Delivered to ${blocked.name} at ${dayAndTime(blocked.delivered_at)}, not begun. ${
+      return `Delivered to ${visible(blocked.name)} at ${dayAndTime(blocked.delivered_at)}, not begun. ${
         blocked.online ? "Its runtime takes it in its turn." : "No runtime watches the folder now."
       }`;
     case "directory":
@@ -94,7 +94,7 @@ export function blockedText(blocked: BlockedOn): string {
     case "backoff":
       return `Until ${dayAndTime(blocked.until)}, before the next attempt.`;
     case "budget":
-      return `${sentence(blocked.reason)} Until ${dayAndTime(blocked.until)}.`;
+      return `${sentence(visible(blocked.reason))} Until ${dayAndTime(blocked.until)}.`;
     case "session":
       return `Until the conversation, which is ${blocked.state}, is active.`;
     case "run":

@@ -6,6 +6,7 @@ import { errorText } from "../../kit/ErrorState";
 import { Field } from "../../kit/layout";
 import { TextWithCode } from "../../kit/TextWithCode";
 import { toast } from "../../kit/Toast";
+import { visible } from "../../kit/visible";
 import { useRefusal } from "../refusal";
 import { ConfirmDialog, FormDialog, List, refetch } from "./parts";
 import css from "./settings.module.css";
@@ -65,11 +66,11 @@ function AgentRow({ agent, refusal }: { agent: Agent; refusal: string | null }) 
   return (
     <div className={css.row}>
       <div>
-        <strong>{agent.name}</strong>
-        <code className="truncate">{agent.config.command.join(" ")}</code>
+        <strong>{visible(agent.name)}</strong>
+        <code className="truncate">{visible(agent.config.command.join(" "))}</code>
         <small>
-          {agent.offers?.name && `${agent.offers.name} ${agent.offers.version ?? ""}. `}
-          <TextWithCode text={state} />
+          {agent.offers?.name && visible(`${agent.offers.name} ${agent.offers.version ?? ""}. `)}
+          <TextWithCode text={visible(state)} />
         </small>
       </div>
       <Button size="small" busy={busy} refusal={refusal} onClick={check}>
@@ -79,7 +80,7 @@ function AgentRow({ agent, refusal }: { agent: Agent; refusal: string | null }) 
         size="small"
         refusal={refusal}
         onClick={() => setRemoving(true)}
-        aria-label={`Remove ${agent.name}`}
+        aria-label={`Remove ${visible(agent.name)}`}
       >
         Remove
       </Button>

@@ -20,6 +20,7 @@ import { Skeleton } from "../../kit/layout";
 import { lookOfRun, Status, StatusGlyph, wordOf } from "../../kit/Status";
 import { TextWithCode } from "../../kit/TextWithCode";
 import { toast } from "../../kit/Toast";
+import { visible, visibleLines } from "../../kit/visible";
 import { addressOfRun } from "../addresses";
 import { useRefusal } from "../refusal";
 import { blockedText, subjectOf } from "../runs/words";
@@ -107,11 +108,11 @@ function InstanceRow({ instance }: { instance: Instance }) {
     <>
       <div className={css.row}>
         <div>
-          <strong>{instance.name}</strong>
+          <strong>{visible(instance.name)}</strong>
           <Status look={online ? "succeeded" : "cancelled"} word={instance.state} />
           <small>
             {isFolder ? "A folder that a runtime watches" : "A server and its data folder"}
-            {instance.version && `, version ${instance.version}`}.{" "}
+            {instance.version && `, version ${visible(instance.version)}`}.{" "}
             {instance.last_seen_at
               ? `Last seen ${dayAndTime(instance.last_seen_at)}. `
               : isFolder && "No runtime has watched it yet. "}
@@ -119,10 +120,10 @@ function InstanceRow({ instance }: { instance: Instance }) {
           </small>
           {instance.folder != null && (
             <small>
-              <code>{instance.folder}</code>
+              <code>{visible(instance.folder)}</code>
               {instance.runtime_folder != null && (
                 <>
-                  , for the runtime <code>{instance.runtime_folder}</code>
+                  , for the runtime <code>{visible(instance.runtime_folder)}</code>
                 </>
               )}
             </small>
@@ -140,7 +141,7 @@ function InstanceRow({ instance }: { instance: Instance }) {
               busy={busy === "check"}
               refusal={refusal}
               onClick={check}
-              aria-label={`Check ${instance.name}`}
+              aria-label={`Check ${visible(instance.name)}`}
             >
               Check
             </Button>
@@ -148,7 +149,7 @@ function InstanceRow({ instance }: { instance: Instance }) {
               size="small"
               refusal={refusal}
               onClick={() => setRotating(true)}
-              aria-label={`New token for ${instance.name}`}
+              aria-label={`New token for ${visible(instance.name)}`}
             >
               New token
             </Button>
@@ -159,7 +160,7 @@ function InstanceRow({ instance }: { instance: Instance }) {
           busy={busy === "remove"}
           refusal={refusal ?? (online ? `A ${isFolder ? "runtime" : "server"} serves it` : null)}
           onClick={askToRemove}
-          aria-label={`Remove ${instance.name}`}
+          aria-label={`Remove ${visible(instance.name)}`}
         >
           Remove
         </Button>
@@ -172,7 +173,7 @@ function InstanceRow({ instance }: { instance: Instance }) {
       <div className={css.findings} role="status">
         {error !== null && (
           <FailureLine>
-            <TextWithCode text={error} />
+            <TextWithCode text={visibleLines(error)} />
           </FailureLine>
         )}
         {findings !== null && <Findings findings={findings} onHide={() => setFindings(null)} />}
@@ -221,7 +222,7 @@ function RemovalNote({ instance, automations }: { instance: Instance; automation
           </p>
           <ul>
             {automations.slice(0, MAX_NAMED).map((each) => (
-              <li key={each.id}>{each.name}</li>
+              <li key={each.id}>{visible(each.name)}</li>
             ))}
             {more > 0 && <li>{plural(more, "more", "more")}</li>}
           </ul>
@@ -257,7 +258,7 @@ function WaitingRuns({ instance }: { instance: Instance }) {
   if (list.data === undefined || views.some((view) => view.isLoading)) return <Skeleton rows={2} />;
   const waiting = views.flatMap((view) => (view.data && waitsFor(view.data, instance) ? [view.data] : []));
   return (
-    <ul className={css.waiting} aria-label={`Runs that wait for ${instance.name}`}>
+    <ul className={css.waiting} aria-label={`Runs that wait for ${visible(instance.name)}`}>
       {waiting.map((run) => (
         <li key={run.id}>
           <StatusGlyph look={lookOfRun(run)} title={wordOf(lookOfRun(run))} />
@@ -292,10 +293,10 @@ function Findings({ findings, onHide }: { findings: InstanceFinding[]; onHide():
             <StatusGlyph look={ok ? "succeeded" : "failed"} title={ok ? "passed" : "failed"} />
             <strong>{check}</strong>
             <span>
-              <TextWithCode text={sentence(message)} />
+              <TextWithCode text={visibleLines(sentence(message))} />
               {hint != null && (
                 <small>
-                  <TextWithCode text={sentence(hint)} />
+                  <TextWithCode text={visibleLines(sentence(hint))} />
                 </small>
               )}
             </span>

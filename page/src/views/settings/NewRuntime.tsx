@@ -7,6 +7,7 @@ import { Button } from "../../kit/Button";
 import { Copy } from "../../kit/Copy";
 import { Callout } from "../../kit/ErrorState";
 import { Field } from "../../kit/layout";
+import { visible } from "../../kit/visible";
 import { runtimeCommand, saveCommand } from "./instance-words";
 import { FormDialog, refetch } from "./parts";
 import css from "./settings.module.css";
@@ -23,7 +24,7 @@ const serverAddress = (): string => window.location.origin;
 export function RuntimeSteps({ made, onDone }: { made: MadeToken; onDone(): void }) {
   const { instance, secret, title } = made;
   return (
-    <Callout kind="waits" title={title} action={<Button onClick={onDone}>Done</Button>}>
+    <Callout kind="waits" title={visible(title)} action={<Button onClick={onDone}>Done</Button>}>
       {secret == null ? (
         "The token of its runtime was lost in transit. Make another one with “New token”."
       ) : (
@@ -46,7 +47,7 @@ export function RuntimeSteps({ made, onDone }: { made: MadeToken; onDone(): void
 function Command({ text }: { text: string }) {
   return (
     <span className={css.command}>
-      <code>{text}</code> <Copy text={text} />
+      <code>{visible(text)}</code> <Copy text={text} />
     </span>
   );
 }

@@ -9,6 +9,7 @@ import { dayAndTime } from "../../kit/format";
 import { Field, Skeleton } from "../../kit/layout";
 import { Status } from "../../kit/Status";
 import { toast } from "../../kit/Toast";
+import { visible } from "../../kit/visible";
 import { useRefusal } from "../refusal";
 import { ConfirmDialog, FormDialog, List, refetch, Secret } from "./parts";
 import css from "./settings.module.css";
@@ -79,15 +80,15 @@ function EndpointRow({ endpoint, refusal }: { endpoint: Endpoint; refusal: strin
     <>
       <div className={css.row}>
         <div>
-          <strong>{endpoint.name}</strong>
+          <strong>{visible(endpoint.name)}</strong>
           <Status
             look={look}
             word={disabled ? "disabled" : endpoint.failing_since !== null ? "failing" : "active"}
           />
-          <code className="truncate">{endpoint.url}</code>
+          <code className="truncate">{visible(endpoint.url)}</code>
           <small>
             {endpoint.events.join(", ")}
-            {endpoint.disabled_reason && `. ${endpoint.disabled_reason}`}
+            {endpoint.disabled_reason && `. ${visible(endpoint.disabled_reason)}`}
           </small>
         </div>
         <Button
@@ -117,7 +118,7 @@ function EndpointRow({ endpoint, refusal }: { endpoint: Endpoint; refusal: strin
           size="small"
           refusal={refusal}
           onClick={() => setDeleting(true)}
-          aria-label={`Delete ${endpoint.name}`}
+          aria-label={`Delete ${visible(endpoint.name)}`}
         >
           Delete
         </Button>
@@ -162,7 +163,9 @@ function Deliveries({ endpoint }: { endpoint: Endpoint }) {
           />
           <span>{delivery.kind}</span>
           <span className="truncate">
-            {delivery.last_error ?? (delivery.last_status === null ? "" : `HTTP ${delivery.last_status}`)}
+            {delivery.last_error === null
+              ? delivery.last_status !== null && `HTTP ${delivery.last_status}`
+              : visible(delivery.last_error)}
           </span>
           <time dateTime={delivery.created_at}>{dayAndTime(delivery.created_at)}</time>
         </li>

@@ -7,6 +7,7 @@ import { Button } from "../../kit/Button";
 import { count, money, plural } from "../../kit/format";
 import { Field } from "../../kit/layout";
 import { toast } from "../../kit/Toast";
+import { visible } from "../../kit/visible";
 import { budgetText } from "../automations/policies";
 import { useRefusal } from "../refusal";
 import { FormDialog, List, refetch, Secret } from "./parts";
@@ -53,7 +54,7 @@ function TenantRow({ tenant, refusal }: { tenant: Tenant; refusal: string | null
   return (
     <div className={css.row}>
       <div>
-        <strong>{tenant.name}</strong>
+        <strong>{visible(tenant.name)}</strong>
         <span>{budgetText(tenant.budget)}</span>
         <small>
           {month &&
@@ -64,7 +65,7 @@ function TenantRow({ tenant, refusal }: { tenant: Tenant; refusal: string | null
         size="small"
         refusal={refusal}
         onClick={() => setEditing(true)}
-        aria-label={`Budget of ${tenant.name}`}
+        aria-label={`Budget of ${visible(tenant.name)}`}
       >
         Budget
       </Button>

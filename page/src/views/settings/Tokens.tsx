@@ -7,6 +7,7 @@ import { Button } from "../../kit/Button";
 import { dayAndTime, plural } from "../../kit/format";
 import { Field, SelectField } from "../../kit/layout";
 import { toast } from "../../kit/Toast";
+import { visible } from "../../kit/visible";
 import { useRefusal } from "../refusal";
 import { ConfirmDialog, FormDialog, List, refetch, Secret } from "./parts";
 import css from "./settings.module.css";
@@ -56,7 +57,7 @@ function TokenRow({ token, refusal }: { token: Token; refusal: string | null }) 
   return (
     <div className={css.row} data-over={over}>
       <div>
-        <strong>{token.name}</strong>
+        <strong>{visible(token.name)}</strong>
         <span>
           {token.role}
           {own && ", yours"}
@@ -76,7 +77,7 @@ function TokenRow({ token, refusal }: { token: Token; refusal: string | null }) 
           size="small"
           refusal={refusal}
           onClick={() => setRevoking(true)}
-          aria-label={`Revoke ${token.name}`}
+          aria-label={`Revoke ${visible(token.name)}`}
         >
           Revoke
         </Button>

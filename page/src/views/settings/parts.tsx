@@ -12,6 +12,7 @@ import { Dialog } from "../../kit/Dialog";
 import { Callout, ErrorState, errorText, FailureLine } from "../../kit/ErrorState";
 import { EmptyState, Skeleton } from "../../kit/layout";
 import { TextWithCode } from "../../kit/TextWithCode";
+import { visible, visibleLines } from "../../kit/visible";
 import css from "./settings.module.css";
 
 /** Reads a list of the settings and shows it, or why it is not there. */
@@ -103,7 +104,7 @@ export function FormDialog(props: {
         {error !== null && (
           <FailureLine>
             {error instanceof ApiProblem && error.problem.field ? `${error.problem.field}: ` : ""}
-            <TextWithCode text={errorText(error)} />
+            <TextWithCode text={visibleLines(errorText(error))} />
           </FailureLine>
         )}
         <button type="submit" className="visually-hidden" tabIndex={-1} aria-hidden="true">
@@ -145,12 +146,12 @@ function Refusal({ error }: { error: unknown }) {
   return (
     <>
       <p>
-        <TextWithCode text={errorText(error)} />
+        <TextWithCode text={visibleLines(errorText(error))} />
       </p>
       {users.length > 0 && (
         <ul>
           {users.map((name) => (
-            <li key={name}>{name}</li>
+            <li key={name}>{visible(name)}</li>
           ))}
         </ul>
       )}
@@ -161,7 +162,7 @@ function Refusal({ error }: { error: unknown }) {
 /** A secret that the server shows once. */
 export function Secret({ title, secret, onDone }: { title: string; secret: string | null; onDone(): void }) {
   return (
-    <Callout kind="waits" title={title} action={<Button onClick={onDone}>Done</Button>}>
+    <Callout kind="waits" title={visible(title)} action={<Button onClick={onDone}>Done</Button>}>
       {secret === null ? (
         "It was made, but the secret was lost in transit. Revoke it and make another one."
       ) : (
