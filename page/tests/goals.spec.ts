@@ -84,7 +84,7 @@ test("rare_fields_unfold_at_their_refusals", async ({ page, stack, signIn }) => 
   await page.getByLabel("Title").fill("A guide with a title of its own");
   await page.getByLabel("Team", { exact: true }).selectOption("demo");
   await page.getByLabel("Create a draft and start it later").check();
-  const more = page.getByText("More", { exact: true });
+  const more = page.getByRole("main").getByText("More", { exact: true });
   const turns = page.getByLabel("Turns", { exact: true });
   await expect(turns).toBeHidden();
   await more.click();
@@ -485,7 +485,7 @@ for (const size of SIZES) {
       await check("goals");
       await page.goto("/goals/new");
       await expect(page.getByRole("list", { name: "Seats of research" })).toBeVisible();
-      await page.getByText("More", { exact: true }).click();
+      await page.getByRole("main").getByText("More", { exact: true }).click();
       await expect(page.getByLabel("Turns", { exact: true })).toBeVisible();
       await check("new goal");
       await page.goto(`/goals/${id}?view=graph&task=summary`);
