@@ -19,7 +19,11 @@ export function RareFields(props: {
         name="key"
         value={form.key}
         placeholder="spring-campaign"
-        note="A stable name for commands and for the API, such as matins goal show spring-campaign."
+        note={
+          <>
+            A stable name for commands and for the API, such as <code>matins goal show spring-campaign</code>
+          </>
+        }
         error={errorOf("key")}
         spellCheck={false}
         autoComplete="off"
