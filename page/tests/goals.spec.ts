@@ -465,6 +465,18 @@ test("keys_and_palette_lead_to_goals", async ({ page, signIn }) => {
   await expect(page).toHaveURL(/\/goals\/new$/);
 });
 
+test("palette_finds_a_goal", async ({ page, stack, signIn }) => {
+  const { id } = await start(stack, { title: "A guide that is sought", draft: true });
+  await signIn(page);
+  await page.goto("/runs");
+  await expect(page.getByRole("heading", { level: 1, name: "Runs" })).toBeVisible();
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("sought");
+  await expect(page.getByRole("option", { name: /A guide that is sought/ })).toHaveCount(1);
+  await page.keyboard.press("Enter");
+  await expect(page).toHaveURL(new RegExp(`/goals/${id}$`));
+});
+
 for (const size of SIZES) {
   test.describe(`${size.width}`, () => {
     test.use({ viewport: size });

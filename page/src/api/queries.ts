@@ -92,6 +92,13 @@ export const useSessions = () =>
     },
   });
 
+/** The newest goals. */
+export const useGoals = () =>
+  useQuery({
+    queryKey: [...keys.goals, "newest"],
+    queryFn: ({ signal }) => get<Page<GoalSummary>>("/goals", { limit: 100 }, signal),
+  });
+
 /** `enabled` as with `useApprovals`. */
 export const useAutomations = (enabled = true) =>
   useQuery({

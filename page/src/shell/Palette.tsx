@@ -13,7 +13,7 @@ import {
 } from "react";
 import { flushSync } from "react-dom";
 import { useLocation } from "wouter";
-import { useAutomations, useSessions, useWhoami } from "../api/queries";
+import { useAutomations, useGoals, useSessions, useWhoami } from "../api/queries";
 import kit from "../kit/kit.module.css";
 import { views } from "../views/registry";
 import { type Choice, choicesFor } from "./choices";
@@ -141,6 +141,7 @@ function Rows(props: {
   const { ref, id, text, input, onChoose } = props;
   const sessions = useSessions().data?.items;
   const automations = useAutomations().data?.items;
+  const goals = useGoals().data?.items;
   const permissions = useWhoami().data?.permissions;
   const choices = useMemo(
     () =>
@@ -148,9 +149,10 @@ function Rows(props: {
         views,
         sessions: sessions ?? [],
         automations: automations ?? [],
+        goals: goals ?? [],
         permissions: permissions ?? [],
       }),
-    [text, sessions, automations, permissions],
+    [text, sessions, automations, goals, permissions],
   );
   // Another text begins with its best row again. A refetch keeps the row, wherever it is then.
   const [chosen, setChosen] = useState({ text, key: "" });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Automation, Permission, SessionItem } from "../api/types";
+import type { Automation, GoalSummary, Permission, SessionItem } from "../api/types";
 import type { View } from "../views/registry";
 import { choicesFor, type Findable, ratingOf } from "./choices";
 
@@ -9,7 +9,7 @@ const VIEWS = [{ label: "Runs", href: "/runs", icon: () => null }] as unknown as
 const ALL: Permission[] = ["sessions:write", "automations:write"];
 
 function labels(text: string, more: Partial<Findable> = {}): string[] {
-  const findable = { views: VIEWS, sessions: [], automations: [], permissions: ALL, ...more };
+  const findable = { views: VIEWS, sessions: [], automations: [], goals: [], permissions: ALL, ...more };
   return choicesFor(text, findable).map((choice) => choice.label);
 }
 
@@ -46,6 +46,17 @@ test("without_text_newest_five_of_each_kind_are_shown", () => {
 test("text_finds_at_most_thirty", () => {
   const sessions = Array.from({ length: 100 }, (_, index) => session(`Release ${index}`));
   expect(labels("release", { sessions })).toHaveLength(30);
+});
+
+test("goal_is_found_by_its_title_and_by_its_text", () => {
+  const goals = [
+    { id: "ses_01", title: "A guide to tea", goal: "Write it." },
+    { id: "ses_02", title: null, goal: "Compare the offers." },
+  ] as GoalSummary[];
+  expect(labels("guide goal", { goals })).toEqual(["A guide to tea"]);
+  expect(labels("offers", { goals })).toEqual(["Compare the offers."]);
+  const found = choicesFor("tea", { views: [], sessions: [], automations: [], goals, permissions: [] });
+  expect(found.map(({ act }) => act)).toEqual(["/goals/ses_01"]);
 });
 
 test("group_of_best_choice_is_first", () => {

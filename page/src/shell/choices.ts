@@ -1,10 +1,20 @@
 /** The choices of the palette: which there are, and which a text finds. */
-import { CornerDownLeft, type LucideIcon, MessageSquare, Pause, Play, Plus, Repeat } from "lucide-react";
-import type { Automation, Permission, SessionItem } from "../api/types";
+import {
+  CornerDownLeft,
+  type LucideIcon,
+  MessageSquare,
+  Pause,
+  Play,
+  Plus,
+  Repeat,
+  Target,
+} from "lucide-react";
+import type { Automation, GoalSummary, Permission, SessionItem } from "../api/types";
 import { visible } from "../kit/visible";
-import { addressOfAutomation, addressOfSession } from "../views/addresses";
+import { addressOfAutomation, addressOfGoal, addressOfSession } from "../views/addresses";
 import { fireAutomation, pauseAutomation, resumeAutomation } from "../views/automation-actions";
 import { titleOf } from "../views/conversations/names";
+import { titleOfGoal } from "../views/goals/words";
 import type { View } from "../views/registry";
 
 export interface Choice {
@@ -77,6 +87,16 @@ const goToAutomation = ({ id, name }: Automation): Choice => ({
   act: addressOfAutomation(name),
 });
 
+const goToGoal = (goal: GoalSummary): Choice => ({
+  key: goal.id,
+  group: "Go to",
+  icon: Target,
+  label: titleOfGoal(goal),
+  note: "goal",
+  id: goal.id,
+  act: addressOfGoal(goal.id),
+});
+
 const goToView = ({ label, icon, href }: View): Choice => ({
   key: href,
   group: "Go to",
@@ -90,6 +110,7 @@ export interface Findable {
   views: readonly View[];
   sessions: SessionItem[];
   automations: Automation[];
+  goals: GoalSummary[];
   permissions: readonly Permission[];
 }
 
@@ -99,7 +120,8 @@ const FIRST_ROWS = 5;
 const MAX_FOUND = 30;
 
 /** Returns the choices that a text finds, the best group first. Without a text, the first of each kind. */
-export function choicesFor(text: string, { views, sessions, automations, permissions }: Findable): Choice[] {
+export function choicesFor(text: string, findable: Findable): Choice[] {
+  const { views, sessions, automations, goals, permissions } = findable;
   const isFirst = text.trim() === "";
   const cut = <T>(items: T[]) => (isFirst ? items.slice(0, FIRST_ROWS) : items);
   const mayAutomate = permissions.includes("automations:write");
@@ -128,6 +150,7 @@ export function choicesFor(text: string, { views, sessions, automations, permiss
     ...views.filter((view) => view.icon).map(goToView),
     ...cut(sessions).map(goToSession),
     ...cut(automations).map(goToAutomation),
+    ...cut(goals).map(goToGoal),
   ];
   const address = addressOfId(text);
   const pasted: Choice[] =
