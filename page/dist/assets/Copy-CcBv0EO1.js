@@ -1,1 +1,0 @@
-import{C as e,In as t,Mr as n,Or as r,kr as i}from"./index-C1gfHTQ4.js";var a=n(i(),1),o=r();function s({text:n}){let[r,i]=(0,a.useState)(!1);return(0,o.jsx)(t,{size:`small`,onClick:async()=>{await e(n)&&i(!0)},children:r?`Copied`:`Copy`})}export{s as t};

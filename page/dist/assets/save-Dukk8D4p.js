@@ -1,0 +1,1 @@
+var e=(e,t)=>`${e.replace(/[^\p{L}\p{N} ._-]+/gu,`-`)}.${t}`;function t(e,t=``){let n=document.createElement(`a`);n.href=e,n.download=t,document.body.append(n),n.click(),n.remove()}var n=6e4;function r(e,r,i){let a=URL.createObjectURL(new Blob([e],{type:i}));t(a,r),setTimeout(()=>URL.revokeObjectURL(a),n)}export{t as n,r,e as t};
