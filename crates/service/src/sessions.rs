@@ -35,6 +35,8 @@ pub struct SessionQuery {
     pub kind: Option<SessionKind>,
     /// The session status.
     pub state: Option<SessionStatus>,
+    /// `true` for the sessions of goals, `false` for the others. `None` means both.
+    pub of_goal: Option<bool>,
     /// The automation that created the sessions: its name, its ID or an ID prefix.
     pub automation: Option<String>,
     /// A text that the title, the key or the ID contains.
@@ -82,6 +84,7 @@ impl Service {
             types,
             kind: query.kind,
             state: query.state,
+            of_goal: query.of_goal,
             automation,
             text: query.text.clone(),
         };

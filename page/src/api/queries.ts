@@ -1,7 +1,6 @@
 /** The queries that several views share. The keys are lists, so that one call can refetch all queries of an object. */
 import { useQuery } from "@tanstack/react-query";
 import { get } from "./client";
-import { merged, withoutGoals } from "./conversations";
 import { PagesClient } from "./pages";
 import { ApiProblem } from "./problem";
 import type {
@@ -75,20 +74,13 @@ export const useInstances = (enabled = true) =>
     queryFn: ({ signal }) => get<Page<Instance>>("/instances", {}, signal),
   });
 
-const ofGoals = new Map<string, boolean>();
-
 /** The conversations of people, the latest change first. Those of goals are left out: the view of the goal leads to each. */
 export const useSessions = () =>
   useQuery({
     queryKey: keys.sessions,
-    queryFn: async ({ signal }): Promise<{ items: SessionItem[] }> => {
-      const read = async (kind: SessionItem["kind"]) => {
-        const query = { type: "regular", kind, order: "changed", limit: 100 };
-        return (await get<Page<SessionItem>>("/sessions", query, signal)).items;
-      };
-      const readGoals = () => get<Page<GoalSummary>>("/goals", { limit: 100 }, signal);
-      const [ofOneAgent, ofSeveral] = await Promise.all([read("interactive"), read("background")]);
-      return { items: merged(ofOneAgent, await withoutGoals(ofSeveral, readGoals, ofGoals)) };
+    queryFn: ({ signal }) => {
+      const query = { type: "regular", of_goal: false, order: "changed", limit: 100 };
+      return get<Page<SessionItem>>("/sessions", query, signal);
     },
   });
 

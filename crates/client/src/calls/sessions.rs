@@ -22,6 +22,8 @@ pub struct SessionFilter {
     pub kind: Option<SessionKind>,
     /// The accepted state.
     pub state: Option<SessionStatus>,
+    /// `true` for the sessions of goals, `false` for the others.
+    pub of_goal: Option<bool>,
     /// The automation that created the sessions, by its name, its ID or a prefix of its ID.
     pub automation: Option<String>,
     /// A text that the title, the key or the ID contains.
@@ -80,6 +82,7 @@ impl Client {
             .query_param("type", comma_separated(&filter.types))
             .query_param("kind", filter.kind)
             .query_param("state", filter.state)
+            .query_param("of_goal", filter.of_goal)
             .query_param("automation", filter.automation.as_ref())
             .query_param("text", filter.text.as_ref())
             .query_param("order", filter.by_change.then_some("changed"))

@@ -19,6 +19,8 @@ pub struct SessionFilter {
     pub kind: Option<SessionKind>,
     /// The accepted state.
     pub state: Option<SessionStatus>,
+    /// `true` accepts the sessions of goals, `false` the others.
+    pub of_goal: Option<bool>,
     /// The automation that created the sessions.
     pub automation: Option<AutomationId>,
     /// A text that the title, the key or the ID contains. The case of letters does not matter.
@@ -114,6 +116,7 @@ pub(super) async fn read_page(
                     before: Page { after, limit }.before(),
                     kind: filter.kind.map(SessionKind::as_str),
                     state: filter.state.map(SessionStatus::as_str),
+                    of_goal: filter.of_goal,
                     automation: filter.automation,
                     lower_pattern: patterns.lower.as_deref(),
                     pattern: patterns.as_written.as_deref(),
@@ -130,6 +133,7 @@ pub(super) async fn read_page(
                     before: Page { after: after.map(|after| after.id), limit }.before(),
                     kind: filter.kind.map(SessionKind::as_str),
                     state: filter.state.map(SessionStatus::as_str),
+                    of_goal: filter.of_goal,
                     automation: filter.automation,
                     lower_pattern: patterns.lower.as_deref(),
                     pattern: patterns.as_written.as_deref(),

@@ -128,8 +128,8 @@ pub(crate) use views::{
     budget_and_time_of_goal_are_changed, goals_are_listed_with_their_tasks_and_usage,
     new_text_of_goal_changes_title_that_no_person_chose,
     overview_has_goals_that_only_person_can_move, prompts_of_tasks_name_seat_and_task,
-    report_has_verdicts_and_text_of_planner, task_by_itself_is_as_in_its_goal,
-    task_has_texts_findings_and_runs,
+    report_has_verdicts_and_text_of_planner, sessions_of_goals_are_listed_alone_or_left_out,
+    task_by_itself_is_as_in_its_goal, task_has_texts_findings_and_runs,
 };
 
 behaviours! {
@@ -173,7 +173,7 @@ behaviours! {
             goal_whose_retry_waits_for_lost_server_pauses_and_goes_on,
             goal_with_lost_server_pauses_after_end_of_its_time, retry_in_backoff_does_not_end_wait_for_lost_server,
             server_that_comes_and_goes_is_awaited_until_one_deadline, goal_whose_server_comes_and_goes_is_given_up,
-            retry_on_removed_seat_is_cancelled_as_its_task_moves,
+            retry_on_removed_seat_is_cancelled_as_its_task_moves, sessions_of_goals_are_listed_alone_or_left_out,
             turn_that_waits_for_files_of_removed_instance_begins_on_another,
             seats_of_removed_instance_take_no_task_of_each_other, goals_are_listed_with_their_tasks_and_usage,
             task_has_texts_findings_and_runs, report_has_verdicts_and_text_of_planner,

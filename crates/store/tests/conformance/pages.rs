@@ -204,7 +204,7 @@ pub(crate) async fn session_pages_match_every_filter(db: &TestStore) {
                         kind,
                         state,
                         automation,
-                        text: None,
+                        ..SessionFilter::default()
                     };
                     let shows = |session: &&Session| {
                         (types.is_empty() || types.contains(&session.session_type))

@@ -81,7 +81,8 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
     let approvals =
         |extra: Vec<Param>| [params![none(), Uuid::max(), text(), 50_u32], extra].concat();
     let sessions = |of_type: Option<&str>, by: Option<Uuid>| {
-        let filters = params![none(), of_type, Uuid::max(), text(), text(), by];
+        let of_goal = None::<bool>;
+        let filters = params![none(), of_type, Uuid::max(), text(), text(), of_goal, by];
         let patterns = params![text(), text(), text(), 50_u32];
         [filters, patterns].concat()
     };
@@ -246,8 +247,9 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         "sessions/page" => sessions(Some("regular"), None),
         "sessions/page_by_change" => {
             let begin = params![none(), "regular", Timestamp::MAX, Uuid::max()];
-            let filters = params![text(), text(), none(), text(), text(), text(), 50_u32];
-            [begin, filters].concat()
+            let filters = params![text(), text(), None::<bool>, none()];
+            let patterns = params![text(), text(), text(), 50_u32];
+            [begin, filters, patterns].concat()
         }
         "sessions/page_of_automation" => sessions(None, Some(automation)),
         "tenants/by_id" => params![none(), world.tenant],

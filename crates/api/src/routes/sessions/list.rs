@@ -31,6 +31,8 @@ pub(super) struct ListSessionsParams {
     kind: Option<SessionKind>,
     /// The state of the sessions.
     state: Option<SessionStatus>,
+    /// `true` for the sessions of goals, `false` for the others.
+    of_goal: Option<bool>,
     /// The automation that created the sessions: its name, its ID, or the beginning of its ID.
     automation: Option<String>,
     /// A text that the title, the key or the ID of each session contains.
@@ -84,6 +86,7 @@ pub(super) async fn list_sessions(
         types: filter.types,
         kind: filter.kind,
         state: filter.state,
+        of_goal: filter.of_goal,
         automation: filter.automation,
         text: filter.text,
         order,

@@ -15,7 +15,7 @@ use model::{
 use serde_json::json;
 use store::{
     Error, GoalChange, GoalFilter, GoalItem, OverviewLimits, OverviewPeriods, Page, PausedGoal,
-    Scope, params,
+    Scope, SessionFilter, SessionOrder, params,
 };
 
 use super::stage::{done, sent_back, team, verdict, work};
@@ -429,4 +429,30 @@ pub(crate) async fn prompts_of_tasks_name_seat_and_task(db: &TestStore) {
     let of_session = feed.filter(|event| event.session_id == Some(session));
     let announced: Vec<Message> = of_session.filter_map(|event| event.message).collect();
     assert_eq!(announced, of_goal);
+}
+
+pub(crate) async fn sessions_of_goals_are_listed_alone_or_left_out(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let talk = stage.session().await;
+    stage.advance_seconds(1);
+    let goal = stage.goal(team(1, None)).await;
+    let listed = async |of_goal, order| {
+        let filter = SessionFilter {
+            of_goal,
+            ..SessionFilter::default()
+        };
+        let read = stage
+            .store
+            .session_items(stage.tenant, &filter, order, 9, 9);
+        let items = read.await.unwrap().into_iter();
+        items.map(|item| item.session.id).collect::<Vec<_>>()
+    };
+    for order in [
+        SessionOrder::Created { after: None },
+        SessionOrder::Changed { after: None },
+    ] {
+        assert_eq!(listed(None, order).await, [goal, talk]);
+        assert_eq!(listed(Some(true), order).await, [goal]);
+        assert_eq!(listed(Some(false), order).await, [talk]);
+    }
 }

@@ -1,13 +1,15 @@
 -- Lists a tenant's sessions of a type, the most recently changed first.
 -- :tenant, :type, :changed_before and :before the change and the id before which to begin, :kind or null, :state or
--- null, :automation or null, :lower_pattern text in lower case as a pattern or null, :pattern the text as it was
--- written as a pattern, :id_pattern a piece of an id as a pattern or null, :limit
+-- null, :of_goal true for the sessions of goals, false for the others, or null, :automation or null, :lower_pattern
+-- text in lower case as a pattern or null, :pattern the text as it was written as a pattern, :id_pattern a piece of
+-- an id as a pattern or null, :limit
 select id, tenant_id, kind, type, state, state_reason, session_key, title, cwd, channel, chat_id, thread, schedule_id, last_seq, created_at, updated_at
 from agent_sessions
 where tenant_id = :tenant and type = :type and (updated_at, id) < (:changed_before, :before)
   and (:automation is null or schedule_id = :automation)
   and (:kind is null or kind = :kind)
   and (:state is null or state = :state)
+  and (:of_goal is null or exists (select 1 from goals g where g.session_id = agent_sessions.id) = :of_goal)
   and (:lower_pattern is null
       or lower(title) like :lower_pattern escape '\' or title like :pattern escape '\'
       or lower(session_key) like :lower_pattern escape '\' or session_key like :pattern escape '\'
