@@ -49,19 +49,18 @@ impl Store {
                         fetch_with_generic_plan(tx, sql_by_dialect!("runs/claim"), params).await?
                     };
                     // 2. Collect the claimed runs.
-                    let mut claimed = Vec::with_capacity(found.len());
-                    let mut heartbeats = Vec::with_capacity(found.len());
-                    for row in &found {
-                        let run = claimed_run(row)?;
-                        heartbeats.push(params![run.run, run.tenant, worker.as_str(), now]);
-                        claimed.push(run);
-                    }
+                    let claimed = found.iter().map(claimed_run);
+                    let claimed: Vec<ClaimedRun> = claimed.collect::<Result<_, _>>()?;
                     if only.is_some() {
                         let runs = claimed.iter().map(|claimed| claimed.run);
                         take_trigger_files(tx, runs, now).await?;
                     }
                     // 3. Write the heartbeats. A heartbeat starts with the claim, so that the watchdog finds a run
                     // whose worker is lost before the turn begins.
+                    let heartbeats = claimed
+                        .iter()
+                        .map(|run| params![run.run, run.tenant, worker.as_str(), now]);
+                    let heartbeats = heartbeats.collect();
                     tx.execute_rows(sql!("heartbeats/insert"), heartbeats, params![])
                         .await?;
                     Ok(claimed)
