@@ -34,8 +34,8 @@ use crate::{
 const MAX_LOGGED_FIELDS: usize = 5;
 /// The longest wait of a file for the end of the work on another file of its run.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(1);
-/// The longest wait for the removal of a file after the stop.
-pub(crate) const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
+/// The longest wait for the folder, or for an answer of the server, after the stop.
+pub(crate) const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The request of a file.
 pub(crate) enum FileRequest {
@@ -109,8 +109,8 @@ pub(crate) struct FileWorker {
     /// Counts the answers of the server.
     pub(crate) answers: watch::Sender<u64>,
     pub(crate) incomplete: Mutex<IncompleteFiles>,
-    /// The longest wait for the folder after the stop: [`REMOVAL_TIMEOUT`], except in tests.
-    pub(crate) folder_timeout: Duration,
+    /// The longest wait for the folder, or for an answer of the server, after the stop: [`STOP_TIMEOUT`], except in tests.
+    pub(crate) stop_timeout: Duration,
     /// Cancelled when no more turns may begin.
     pub(crate) stop: CancellationToken,
     /// Cancelled when the running turns must end and their runs are requeued.
@@ -182,9 +182,13 @@ impl FileWorker {
                 }
             },
             FileRequest::Automation(trigger, key, stamp) => {
-                match self.fire(&name, *trigger, key).await? {
-                    None => stamp,
-                    Some(reason) => return self.reject(name, reason).await,
+                let fire = self.fire(&name, *trigger, key);
+                // The key of the file lets the next runtime repeat the request.
+                match self.await_until_stopped(fire).await {
+                    None => return Ok(FileEnd::Stopped),
+                    Some(Ok(None)) => stamp,
+                    Some(Ok(Some(reason))) => return self.reject(name, reason).await,
+                    Some(Err(error)) => return Err(error),
                 }
             }
         };
@@ -205,20 +209,24 @@ impl FileWorker {
         name: &FileName,
         removal: impl Future<Output = Result<(), FolderError>>,
     ) -> Result<FileEnd, FileError> {
+        if let Some(removed) = self.await_until_stopped(removal).await {
+            removed?;
+            return Ok(self.removed(name));
+        }
+        tracing::warn!(file = %name, "`{name}` stays, because its folder does not answer");
+        Ok(FileEnd::Later)
+    }
+
+    /// Waits for the folder or the server. After the stop, waits for at most the timeout, and then returns `None`.
+    async fn await_until_stopped<T>(&self, awaited: impl Future<Output = T>) -> Option<T> {
         let overdue = async {
             self.stop.cancelled().await;
-            sleep(self.folder_timeout).await;
+            sleep(self.stop_timeout).await;
         };
         tokio::select! {
             biased;
-            removed = removal => {
-                removed?;
-                Ok(self.removed(name))
-            }
-            () = overdue => {
-                tracing::warn!(file = %name, "`{name}` stays, because its folder does not answer");
-                Ok(FileEnd::Later)
-            }
+            done = awaited => Some(done),
+            () = overdue => None,
         }
     }
 
@@ -254,7 +262,12 @@ impl FileWorker {
             return stopped;
         };
         let claim_sent_at = agent::uptime();
-        let claimed = self.server.claim(run).await?;
+        // Without an answer, the server may have claimed the run, and gives it up as that of a worker that died.
+        let claim = self.server.claim(run);
+        let Some(claimed) = self.await_until_stopped(claim).await else {
+            return stopped;
+        };
+        let claimed = claimed?;
         self.answers.send_modify(|count| *count += 1);
         let claimed = match claimed {
             ClaimOutcome::Claimed(claimed) => claimed,

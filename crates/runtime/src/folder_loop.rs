@@ -86,7 +86,7 @@ impl FolderLoop {
         }
         // A listing uses the locks, which the next runtime of the folder needs.
         if let Some(listing) = self.listing.take() {
-            timeout(self.worker.folder_timeout, listing).await.ok();
+            timeout(self.worker.stop_timeout, listing).await.ok();
         }
     }
 

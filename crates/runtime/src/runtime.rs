@@ -24,7 +24,7 @@ use crate::{
     ServerClock, ServerLink, TurnContext,
     api_server::ApiServer,
     boxed,
-    file_worker::{FileWorker, REMOVAL_TIMEOUT},
+    file_worker::{FileWorker, STOP_TIMEOUT},
     folder_loop::FolderLoop,
     locks::{Locks, LocksError},
     running_turns::RunningTurns,
@@ -42,8 +42,6 @@ const RETRY_PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_mins
 const REGISTER_PAUSE: Duration = Duration::from_secs(1);
 /// The time for which another runtime may still seem to serve the instance, because it has stopped without notice.
 const TAKEOVER_TIMEOUT: Duration = Duration::from_secs(150);
-/// The time limit of the request that records the stop.
-const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The conditions of a runtime.
 pub struct RuntimeConfig {
@@ -144,7 +142,7 @@ pub async fn run(mut config: RuntimeConfig, stop: RuntimeStop) -> Result<(), Run
     let served = serve_instance(&mut config, &stop, &link, clock, Arc::clone(&locks), &dead).await;
     // 3. Release the locks. To close a file of a network volume may hang.
     let released = tokio::task::spawn_blocking(move || drop(locks));
-    tokio::time::timeout(REMOVAL_TIMEOUT, released).await.ok();
+    tokio::time::timeout(STOP_TIMEOUT, released).await.ok();
     // 4. Record the stop, so that the server sees at once that the folder is free.
     if served? {
         match tokio::time::timeout(STOP_TIMEOUT, link.stop()).await {
@@ -227,7 +225,12 @@ async fn register(
     let mut pause = RETRY_PAUSES[0];
     let began = tokio::time::Instant::now();
     loop {
-        let retry_in = match link.register(version, dead).await {
+        let registering = link.register(version, dead);
+        // The server may not answer. If it registers this runtime nevertheless, the next one waits until it counts as offline.
+        let Some(registered) = stop.run_until_cancelled(registering).await else {
+            return Ok(None);
+        };
+        let retry_in = match registered {
             Ok(Registered::Accepted(registration)) => return Ok(Some(registration)),
             Ok(Registered::InUse { worker, .. }) if began.elapsed() >= TAKEOVER_TIMEOUT => {
                 return Err(RuntimeError::InUse { worker });
@@ -313,7 +316,7 @@ async fn serve(
         running: running.clone(),
         answers: watch::Sender::new(0),
         incomplete: std::sync::Mutex::default(),
-        folder_timeout: REMOVAL_TIMEOUT,
+        stop_timeout: STOP_TIMEOUT,
         stop: stopping.clone(),
         requeue: requeue.clone(),
     };

@@ -2,7 +2,10 @@ use std::{
     collections::HashMap,
     fs,
     path::{Path, PathBuf},
-    sync::{Mutex, atomic::AtomicUsize, atomic::Ordering},
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
 };
 
 use delivery::{ForeignTrigger, RunTrigger, TriggerKind, TriggerName};
@@ -53,6 +56,8 @@ struct FakeServer {
     ends: Semaphore,
     turns: AtomicUsize,
     most_turns: AtomicUsize,
+    /// `true` if requests are never answered.
+    hangs: AtomicBool,
 }
 
 fn away() -> ServerError {
@@ -62,10 +67,19 @@ fn away() -> ServerError {
     }
 }
 
+impl FakeServer {
+    async fn hang(&self) {
+        if self.hangs.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
 impl TriggerServer for FakeServer {
     fn claim(&self, run: RunId) -> BoxFuture<'_, Result<ClaimOutcome, ServerError>> {
         Box::pin(async move {
             self.calls.send(Call::Claim(run)).ok();
+            self.hang().await;
             let mut claims = self.claims.lock().unwrap();
             let replies = claims.entry(run).or_default();
             if !replies.is_empty() {
@@ -105,6 +119,7 @@ impl TriggerServer for FakeServer {
     ) -> BoxFuture<'_, Result<FireOutcome, ServerError>> {
         Box::pin(async move {
             self.calls.send(Call::Fire(trigger.automation, key)).ok();
+            self.hang().await;
             let mut fires = self.fires.lock().unwrap();
             if fires.is_empty() {
                 return Ok(FireOutcome::Fired(run(999)));
@@ -122,7 +137,7 @@ struct World {
     calls: mpsc::UnboundedReceiver<Call>,
     stop: CancellationToken,
     requeue: CancellationToken,
-    folder_timeout: Duration,
+    stop_timeout: Duration,
     running: Option<JoinHandle<()>>,
 }
 
@@ -139,6 +154,7 @@ impl World {
             ends: Semaphore::new(0),
             turns: AtomicUsize::new(0),
             most_turns: AtomicUsize::new(0),
+            hangs: AtomicBool::new(false),
         };
         Self {
             _home: home,
@@ -147,7 +163,7 @@ impl World {
             calls,
             stop: CancellationToken::new(),
             requeue: CancellationToken::new(),
-            folder_timeout: TEST_TIMEOUT,
+            stop_timeout: TEST_TIMEOUT,
             running: None,
         }
     }
@@ -163,7 +179,7 @@ impl World {
             running: RunningTurns::default(),
             answers: watch::Sender::new(0),
             incomplete: Mutex::default(),
-            folder_timeout: self.folder_timeout,
+            stop_timeout: self.stop_timeout,
             stop: self.stop.clone(),
             requeue: self.requeue.clone(),
         }

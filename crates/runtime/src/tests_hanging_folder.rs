@@ -1,14 +1,14 @@
-//! The stop of the loop while its folder hangs, as one on a network volume that is away.
+//! The stop of the loop while its folder hangs, as one on a network volume that is away, or while the server does not answer.
 
 use rustix::fs::{CWD, FileType, mknodat};
 
 use super::*;
 
 impl World {
-    /// Creates a loop whose stop waits for nothing in its folder.
-    fn without_folder_wait() -> Self {
+    /// Creates a loop whose stop waits for nothing.
+    fn without_stop_wait() -> Self {
         Self {
-            folder_timeout: Duration::ZERO,
+            stop_timeout: Duration::ZERO,
             ..Self::new()
         }
     }
@@ -16,7 +16,7 @@ impl World {
 
 #[tokio::test]
 async fn stop_waits_for_no_listing_of_folder_that_hangs() {
-    let mut world = World::without_folder_wait();
+    let mut world = World::without_stop_wait();
     world.start(1).await;
     // In the folder that comes next, the lock of the worker is taken, so that the listing waits for it.
     let next = world.folder.with_file_name("next");
@@ -41,7 +41,7 @@ async fn stop_waits_for_no_listing_of_folder_that_hangs() {
 
 #[tokio::test]
 async fn stop_waits_for_no_file_in_folder_that_hangs() {
-    let mut world = World::without_folder_wait();
+    let mut world = World::without_stop_wait();
     let name = world.deliver(1);
     let foreign = vec![Ok(ClaimOutcome::NotOfInstance)];
     world.server.claims.lock().unwrap().insert(run(1), foreign);
@@ -72,4 +72,23 @@ async fn stop_waits_for_removal_from_folder_that_answers() {
     // The locks are free.
     let id = WorkerId::from_stored("test-1-00000002".into());
     Locks::acquire(&world.folder, id).await.unwrap();
+}
+
+#[tokio::test]
+async fn stop_waits_for_no_answer_to_claim_or_fire() {
+    for foreign in [false, true] {
+        let mut world = World::without_stop_wait();
+        world.server.hangs.store(true, Ordering::SeqCst);
+        let name = if foreign {
+            write(&world.folder, "drop.json", r#"{"schedule": "daily"}"#);
+            "drop.json".to_owned()
+        } else {
+            world.deliver(1)
+        };
+        world.start(1).await;
+        let called = world.call().await;
+        assert_eq!(matches!(called, Call::Fire(..)), foreign, "{called:?}");
+        world.stopped().await;
+        assert_eq!(world.list(), [name]);
+    }
 }

@@ -15,7 +15,7 @@ use testkit::{
     clock::FakeUptime,
     scripted::{Event, Script, Step},
 };
-use tokio::{task::JoinHandle, time::timeout};
+use tokio::{net::TcpListener, task::JoinHandle, time::timeout};
 use trigger_folder::{Delivery as _, DirectoryDelivery, LockError};
 
 use crate::{
@@ -303,6 +303,22 @@ async fn stop_waits_for_no_start_in_folder_that_hangs() {
     // The thread that reads goes on, and would open the pipe again.
     fs::remove_file(pipe).unwrap();
     drop(writer);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stop_waits_for_no_registration_without_answer() {
+    let world = World::new(Storage::SqliteOverApi).await;
+    let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", server.local_addr().unwrap());
+    let runtime = world.folder_runtime(|config| {
+        let client = Client::with_address(&address, "mat_secret", Arc::clone(&config.entropy));
+        config.client = client.unwrap();
+    });
+    let runtime = runtime.await;
+    let accepted = timeout(TEST_TIMEOUT, server.accept()).await;
+    let connection = accepted.unwrap().unwrap();
+    runtime.stopped().await.unwrap();
+    drop(connection);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
