@@ -35,9 +35,12 @@ pub(crate) fn every_trigger(seconds: u8) -> Value {
     json!([{ "kind": "every", "period": format!("{seconds}s") }])
 }
 
-/// Returns a trigger for the seconds of a minute that are multiples of `seconds`, which is less than 60.
+/// Returns a trigger with a period of at most this number of seconds. The check of the due instants needs one by which a
+/// minute can be divided.
 fn cron_trigger(seconds: u8) -> Value {
-    let expression = format!("*/{seconds} * * * * *");
+    let periods = (1..=seconds.min(30)).rev();
+    let period = periods.into_iter().find(|period| 60 % period == 0);
+    let expression = format!("*/{} * * * * *", period.unwrap_or(1));
     json!([{ "kind": "cron", "expression": expression, "zone": "Europe/Prague" }])
 }
 
@@ -132,4 +135,17 @@ pub(crate) fn placed_plans(first: bool, slowdown: u8) -> Vec<AutomationPlan> {
         automation_plan("clings there", "stubborn", "fresh", every(13), json!({})),
         automation_plan("by hand there", "quick", "continuous", json!([]), json!({})),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn period_of_cron_trigger_divides_minute() {
+        let expression = |seconds| cron_trigger(seconds)[0]["expression"].clone();
+        assert_eq!(expression(5), "*/5 * * * * *");
+        assert_eq!(expression(24), "*/20 * * * * *");
+        assert_eq!(expression(50), "*/30 * * * * *");
+    }
 }

@@ -14,6 +14,8 @@ pub(crate) struct FolderHistory {
     pub(crate) instances: HashSet<String>,
     /// The process IDs of all runtimes.
     pub(crate) runtime_pids: HashSet<u32>,
+    /// The process IDs of all servers. In a long test, the system uses a number again.
+    pub(crate) server_pids: HashSet<u32>,
     /// The files of foreign programs.
     pub(crate) foreign_files: Vec<ForeignFile>,
     /// The data of the files that fired an automation.

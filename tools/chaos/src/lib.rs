@@ -331,6 +331,9 @@ async fn collect_folders(
     }
     let mut folders = FolderHistory::read(&field.database).await?;
     folders.foreign_files = files.all();
+    for replica in &field.replicas {
+        folders.server_pids.extend(replica.process.pids());
+    }
     for instance in &field.folders {
         folders.runtime_pids.extend(instance.runtime.pids());
         folders.rejected.extend(instance.folder.rejected_files()?);

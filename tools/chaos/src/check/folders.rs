@@ -50,8 +50,12 @@ fn check_places(check: &mut Check, history: &History, folders: &FolderHistory) {
     for run in history.runs.iter().filter(|run| run.started_at.is_some()) {
         let is_placed = is_placed(run, folders);
         let worker = run.worker.as_deref().unwrap_or("no worker");
-        let by_runtime = worker_pid(worker).is_some_and(|pid| folders.runtime_pids.contains(&pid));
-        if is_placed != by_runtime {
+        let takers = if is_placed {
+            &folders.runtime_pids
+        } else {
+            &folders.server_pids
+        };
+        if worker_pid(worker).is_none_or(|pid| !takers.contains(&pid)) {
             check.add_violation(format!(
                 "{}: {worker} has taken its turn on the instance {}",
                 run.format_attempt(),
@@ -258,7 +262,9 @@ mod tests {
         };
         let folders = FolderHistory {
             instances: ["folder".to_owned()].into(),
-            runtime_pids: [7].into(),
+            runtime_pids: [7, 8].into(),
+            // The system has given the number of a runtime that has ended to a server.
+            server_pids: [8, 9].into(),
             foreign_files: vec![
                 file("a.json", "ticket-1", false),
                 file("b.json", "ticket-2", true),
@@ -286,8 +292,8 @@ mod tests {
             ("is still in its folder", |_, folders| {
                 folders.waiting_files.push("a.json".into());
             }),
-            ("my-host-8-00000001 has taken its turn", |history, _| {
-                history.runs[1].worker = Some("my-host-8-00000001".into());
+            ("my-host-9-00000001 has taken its turn", |history, _| {
+                history.runs[1].worker = Some("my-host-9-00000001".into());
             }),
             ("my-host-7-00000001 has taken its turn", |history, _| {
                 history.runs[2].worker = Some("my-host-7-00000001".into());

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::{
@@ -50,10 +50,14 @@ impl Cadence {
         match spec["kind"].as_str() {
             Some("manual" | "webhook") => Ok(None),
             Some("at") => Ok(Some(Self::At(instant(text("at")?)?))),
-            Some("every") => Ok(Some(Self::Periodic {
-                from: instant(text("anchor")?)?,
-                step: seconds(text("period")?.trim_end_matches('s'))? * MICROS_PER_SECOND,
-            })),
+            Some("every") => {
+                let period: SignedDuration = text("period")?.parse().map_err(|_| unknown())?;
+                let step = UnixMicros::try_from(period.as_micros()).ok();
+                Ok(Some(Self::Periodic {
+                    from: instant(text("anchor")?)?,
+                    step: step.filter(|step| *step > 0).ok_or_else(unknown)?,
+                }))
+            }
             Some("cron") => {
                 let expression = text("expression")?;
                 let step = expression.strip_prefix("*/");
@@ -382,6 +386,14 @@ mod tests {
         assert_eq!(cron("*/5 * * * * *"), Ok(12));
         assert!(cron("*/7 * * * * *").is_err());
         assert!(cron("0 9 * * *").is_err());
+        let every = |period: &str| {
+            read(json!({ "kind": "every", "period": period, "anchor": "1970-01-01T00:00:00Z" }))
+        };
+        assert_eq!(every("7s"), Ok(8));
+        assert_eq!(every("1m"), Ok(1));
+        assert_eq!(every("1m4s"), Ok(0));
+        assert!(every("0s").is_err());
+        assert!(every("a while").is_err());
         assert_eq!(
             read(json!({ "kind": "at", "at": "1970-01-01T00:00:59Z" })),
             Ok(1)
