@@ -184,7 +184,7 @@ impl FileWorker {
             FileRequest::Automation(trigger, key, stamp) => {
                 let fire = self.fire(&name, *trigger, key);
                 // The key of the file lets the next runtime repeat the request.
-                match self.await_until_stopped(fire).await {
+                match self.await_until_stop_timeout(fire).await {
                     None => return Ok(FileEnd::Stopped),
                     Some(Ok(None)) => stamp,
                     Some(Ok(Some(reason))) => return self.reject(name, reason).await,
@@ -209,7 +209,7 @@ impl FileWorker {
         name: &FileName,
         removal: impl Future<Output = Result<(), FolderError>>,
     ) -> Result<FileEnd, FileError> {
-        if let Some(removed) = self.await_until_stopped(removal).await {
+        if let Some(removed) = self.await_until_stop_timeout(removal).await {
             removed?;
             return Ok(self.removed(name));
         }
@@ -218,7 +218,7 @@ impl FileWorker {
     }
 
     /// Waits for the folder or the server. After the stop, waits for at most the timeout, and then returns `None`.
-    async fn await_until_stopped<T>(&self, awaited: impl Future<Output = T>) -> Option<T> {
+    async fn await_until_stop_timeout<T>(&self, awaited: impl Future<Output = T>) -> Option<T> {
         let overdue = async {
             self.stop.cancelled().await;
             sleep(self.stop_timeout).await;
@@ -264,7 +264,7 @@ impl FileWorker {
         let claim_sent_at = agent::uptime();
         // Without an answer, the server may have claimed the run, and gives it up as that of a worker that died.
         let claim = self.server.claim(run);
-        let Some(claimed) = self.await_until_stopped(claim).await else {
+        let Some(claimed) = self.await_until_stop_timeout(claim).await else {
             return stopped;
         };
         let claimed = claimed?;

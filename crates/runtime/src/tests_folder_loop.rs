@@ -32,8 +32,8 @@ use crate::{
 
 #[path = "tests_copied_files.rs"]
 mod copied_files;
-#[path = "tests_hanging_folder.rs"]
-mod hanging_folder;
+#[path = "tests_stop.rs"]
+mod stop;
 
 /// The longest wait of a test. It is reached only if something hangs.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
