@@ -33,7 +33,7 @@ pub struct Args {
     /// Number of goals that are under way at once
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=50))]
     pub(crate) goals_at_once: u8,
-    /// Number by which the periods of automations and the pauses of people are multiplied, so that goals get more of the machine
+    /// Number by which the periods of automations on servers and the pauses of people are multiplied
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=10))]
     pub(crate) slowdown: u8,
     /// Folder with the programs matins and matins-testkit; cargo builds them by default

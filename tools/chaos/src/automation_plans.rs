@@ -107,32 +107,36 @@ pub(crate) fn automation_plans(first: bool, now: Timestamp, slowdown: u8) -> Vec
     ]
 }
 
-/// Returns the automations of a tenant that are placed on an instance in a folder, whose periods are `slowdown` times as long.
-/// A `bound` automation uses the tenant's session there.
-pub(crate) fn placed_plans(first: bool, slowdown: u8) -> Vec<AutomationPlan> {
-    let every = |seconds: u8| every_trigger(seconds * slowdown);
-    let cron = |seconds: u8| cron_trigger(seconds * slowdown);
+/// Returns the automations of a tenant that are placed on an instance in a folder. A `bound` automation uses the tenant's
+/// session there. No slowdown applies to them, because the faults of runtimes need turns to meet.
+pub(crate) fn placed_plans(first: bool) -> Vec<AutomationPlan> {
     let all = json!({ "overlap": "allow", "catch_up": "all" });
     let files = automation_plan(FIRED_BY_FILES, "quick", "fresh", json!([]), all.clone());
     if !first {
         return vec![
             files,
-            automation_plan("beats there", "quick", "fresh", every(4), json!({})),
+            automation_plan("beats there", "quick", "fresh", every_trigger(4), json!({})),
         ];
     }
     let once = json!({ "on_crash": "fail", "queue_limit": 3 });
     vec![
         files,
-        automation_plan("beats there", "quick", "fresh", every(3), all),
+        automation_plan("beats there", "quick", "fresh", every_trigger(3), all),
         automation_plan(
             "goes on there",
             "worker",
             "continuous",
-            cron(4),
+            cron_trigger(4),
             json!({ "queue_limit": 5 }),
         ),
-        automation_plan("chimes in there", "worker", "bound", cron(5), once),
-        automation_plan("clings there", "stubborn", "fresh", every(13), json!({})),
+        automation_plan("chimes in there", "worker", "bound", cron_trigger(5), once),
+        automation_plan(
+            "clings there",
+            "stubborn",
+            "fresh",
+            every_trigger(13),
+            json!({}),
+        ),
         automation_plan("by hand there", "quick", "continuous", json!([]), json!({})),
     ]
 }

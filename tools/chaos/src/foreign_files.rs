@@ -51,11 +51,10 @@ impl ForeignFileLog {
     }
 }
 
-/// Starts one program for each folder, whose pauses are `slowdown` times as long. After `stop` is cancelled, each program completes its last file, then the task
+/// Starts one program for each folder. After `stop` is cancelled, each program completes its last file, then the task
 /// ends.
 pub(crate) fn start(
     targets: &[FileTarget],
-    slowdown: u8,
     dice: &Rng,
     log: &ForeignFileLog,
     stop: &CancellationToken,
@@ -66,7 +65,6 @@ pub(crate) fn start(
             target: target.clone(),
             rng: dice.derive(&format!("drops files into {number}")),
             log: log.clone(),
-            slowdown,
         };
         programs.spawn(program.run(stop.clone()));
     }
@@ -78,14 +76,13 @@ struct ForeignProgram {
     target: FileTarget,
     rng: Rng,
     log: ForeignFileLog,
-    slowdown: u8,
 }
 
 impl ForeignProgram {
     async fn run(mut self, stop: CancellationToken) {
         loop {
             tokio::select! {
-                () = sleep(self.rng.millis(FILE_PAUSE_MILLIS) * self.slowdown.into()) => {}
+                () = sleep(self.rng.millis(FILE_PAUSE_MILLIS)) => {}
                 () = stop.cancelled() => return,
             }
             self.drop_file(&stop).await;

@@ -180,13 +180,7 @@ async fn run_phases(args: &Args, root: &Path, minutes: Duration, seed: u64) -> R
         people_end.clone(),
     ));
     let files = &witnesses.foreign_files;
-    let mut programs = foreign_files::start(
-        &stage.file_targets(),
-        args.slowdown,
-        &dice,
-        files,
-        &people_end,
-    );
+    let mut programs = foreign_files::start(&stage.file_targets(), &dice, files, &people_end);
     // 2. Inject faults while people and strangers send requests, and programs drop files.
     // A server of an earlier version knows no goals.
     let goal_count = if args.earlier.is_none() {

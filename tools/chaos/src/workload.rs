@@ -65,7 +65,7 @@ pub(crate) struct Workload {
     pub(crate) agent_homes: Vec<PathBuf>,
     /// The API tokens of all tenants. They must not appear in any log.
     pub(crate) tokens: Vec<String>,
-    /// The factor of the periods of automations, and of the pauses of people.
+    /// The factor of the periods of automations on servers, and of the pauses of people.
     pub(crate) slowdown: u8,
 }
 
@@ -144,9 +144,7 @@ impl Workload {
         for (number, (name, api)) in tenants.into_iter().enumerate() {
             let mut tenant = world.create_tenant(root, programs, name, api).await?;
             if let Some(folder) = folders.get(number) {
-                let token = tenant
-                    .create_placed_data(root, folder, args.slowdown)
-                    .await?;
+                let token = tenant.create_placed_data(root, folder).await?;
                 world.tokens.push(token);
             }
             for policies in &args.later_policies {
@@ -217,12 +215,7 @@ impl Tenant {
 
     /// Creates an instance in a folder, a session and automations whose turns are placed there. Returns the token of its
     /// runtime.
-    async fn create_placed_data(
-        &mut self,
-        root: &Path,
-        folder: &TriggerFolder,
-        slowdown: u8,
-    ) -> Result<String> {
+    async fn create_placed_data(&mut self, root: &Path, folder: &TriggerFolder) -> Result<String> {
         let body = json!({ "name": INSTANCE, "kind": "directory", "folder": folder.path() });
         let created = self.api.send_expecting_success(
             Method::POST,
@@ -243,7 +236,7 @@ impl Tenant {
             token: token.clone(),
             session,
         };
-        for plan in placed_plans(self.name == "default", slowdown) {
+        for plan in placed_plans(self.name == "default") {
             self.create_automation(root, plan, Some(&placed)).await?;
         }
         self.placed = Some(placed);

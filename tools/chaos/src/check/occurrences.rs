@@ -151,8 +151,7 @@ fn first_commits(history: &History) -> HashMap<&str, UnixMicros> {
     let mut fired = HashMap::new();
     for event in history.events.iter().chain(&history.automation_events) {
         if let Some(at) = event.committed_at.filter(|_| event.kind == "run") {
-            let first = fired.entry(event.reference.as_str()).or_insert(at);
-            *first = at.min(*first);
+            fired.entry(event.reference.as_str()).or_insert(at);
         }
     }
     fired
@@ -281,7 +280,8 @@ mod tests {
             ..Event::default()
         };
         History {
-            events: vec![event(12, 12), event(12, 13), event(20, 20)],
+            // A frozen process can commit a later event with the instant at which it was frozen.
+            events: vec![event(12, 12), event(12, 3), event(20, 20)],
             automation_events: vec![event(14, 16), event(18, 19)],
             due_until: 21 * MICROS_PER_SECOND,
             triggers: vec![Trigger {
