@@ -15,7 +15,7 @@ export function About({ goal }: { goal: Goal }) {
     ["Directory", goal.directory ?? "a folder of its own"],
     ["Plan", goal.plan_version === 0 ? "none yet" : `version ${goal.plan_version}`],
     ["Further plans", `${goal.replans} of ${goal.replan_limit}`],
-    ["Begun", longTime(goal.created_at)],
+    ["Created", longTime(goal.created_at)],
     ["Ended", goal.ended_at ? longTime(goal.ended_at) : null],
     ["Key", givenKey(goal)],
   ];

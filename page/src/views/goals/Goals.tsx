@@ -93,7 +93,7 @@ export default function Goals() {
             <span>Tasks</span>
             <span>Cost</span>
             <span>Turns</span>
-            <span>Begun</span>
+            <span>Created</span>
           </div>
           <VirtualList
             ref={rows}
