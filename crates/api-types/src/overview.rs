@@ -87,8 +87,8 @@ pub struct Needs {
     /// The questions that wait, the earliest deadline first, at most 100. A server of an earlier version sends none.
     #[serde(default)]
     pub questions: Vec<WaitingQuestion>,
-    /// The goals that wait for the approval of their plan, are stuck or have reached a limit, the newest first, at most
-    /// 20. A server of an earlier version sends none.
+    /// The goals that wait for the approval of their plan, are stuck or have reached a limit, and those that were given up
+    /// in the period of the failures, the newest first, at most 20. A server of an earlier version sends none.
     #[serde(default)]
     pub goals: Vec<WaitingGoal>,
     /// The failures of the period, or of the last 24 hours if the period is shorter: those of each automation or
@@ -124,7 +124,7 @@ pub struct WaitingQuestion {
     pub session_title: Option<String>,
 }
 
-/// A paused goal that only a person can move.
+/// A goal that needs a person: a paused one that only a person can move, or one that was given up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WaitingGoal {
     /// The ID of the session of the goal.
@@ -133,7 +133,8 @@ pub struct WaitingGoal {
     pub title: Option<String>,
     /// The text of the goal, cut to 200 characters.
     pub goal: String,
-    /// The reason of the pause: `approve_plan`, `stuck` or `budget`.
+    /// The reason of the pause: `approve_plan`, `stuck` or `budget`. `given_up` if the goal has failed because it was stuck for
+    /// too long.
     pub reason: GoalReason,
     /// The cause for which the goal is stuck. Null otherwise.
     pub cause: Option<String>,

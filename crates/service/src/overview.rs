@@ -154,7 +154,7 @@ impl Service {
         mut questions: Vec<model::question::Question>,
         failures: ShownFailures<'_>,
         needing: store::AutomationItems,
-        mut goals: Vec<store::PausedGoal>,
+        mut goals: Vec<store::NeedyGoal>,
         names: &BTreeMap<RunId, RunNames>,
     ) -> Result<Needs, Error> {
         let cut_approvals = approvals.len() > MAX_APPROVALS as usize;
@@ -351,8 +351,8 @@ fn number_of(counts: &mut OutcomeCounts, status: RunStatus) -> &mut u64 {
     }
 }
 
-/// Returns a paused goal as the API shows it. A goal that is not paused has no reason.
-fn waiting_goal(goal: store::PausedGoal) -> Option<WaitingGoal> {
+/// Returns a goal that needs a person as the API shows it. A goal that is neither paused nor failed has no reason.
+fn waiting_goal(goal: store::NeedyGoal) -> Option<WaitingGoal> {
     let (reason, cause) = reason_of(goal.state);
     Some(WaitingGoal {
         id: goal.session,

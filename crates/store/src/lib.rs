@@ -113,7 +113,7 @@ pub use notifications::{
 };
 pub use opening::{examine, open, open_read_only};
 pub use overview::{
-    OverviewLimits, OverviewPeriods, OverviewRows, PausedGoal, Period, PeriodCounts, PeriodOutcome,
+    NeedyGoal, OverviewLimits, OverviewPeriods, OverviewRows, Period, PeriodCounts, PeriodOutcome,
     PeriodOutcomes, SpenderUsage, TimelineRows,
 };
 pub use page::Page;

@@ -78,7 +78,7 @@ pub struct Period {
 pub struct OverviewPeriods {
     /// The instant since which inputs are counted.
     pub since: Timestamp,
-    /// The instant since which failures are listed.
+    /// The instant since which failures are listed, and goals that were given up.
     pub failures_since: Timestamp,
     /// The beginning of the day whose turns are counted.
     pub today: Timestamp,
@@ -101,16 +101,16 @@ pub struct SpenderUsage {
     pub turns: u64,
 }
 
-/// A paused goal that only a person can move.
+/// A goal that needs a person: a paused one that only a person can move, or one that was given up.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PausedGoal {
+pub struct NeedyGoal {
     /// The session.
     pub session: SessionId,
     /// The title of the session.
     pub title: Option<String>,
     /// The beginning of the text.
     pub text: String,
-    /// The state, with the reason of the pause.
+    /// The state, with the reason.
     pub state: GoalState,
     /// The instant of the last change.
     pub updated_at: Timestamp,
@@ -152,8 +152,9 @@ pub struct OverviewRows {
     pub questions: Vec<Question>,
     /// The automations that need a person: those with a notice, and those that paused themselves.
     pub needing: AutomationItems,
-    /// The paused goals that only a person can move, the newest first.
-    pub goals: Vec<PausedGoal>,
+    /// The paused goals that only a person can move, and those that were given up in the period of failures, the newest
+    /// first.
+    pub goals: Vec<NeedyGoal>,
     /// The automations whose triggers fire next.
     pub next: AutomationItems,
     /// The budget of the tenant and its usage.
@@ -223,7 +224,7 @@ impl Store {
             questions: questions::read_page(tx, tenant, open, Page::first(limits.approvals))
                 .await?,
             needing: automations::items_by_id(tx, tenant, &needing, 1).await?,
-            goals: goals_needing_person(tx, tenant, limits.needing).await?,
+            goals: goals_needing_person(tx, tenant, periods.failures_since, limits.needing).await?,
             next: automations::items_by_id(tx, tenant, &next, 0).await?,
             usage: shown.account,
             reported_before: shown.reported_before,
@@ -383,14 +384,15 @@ async fn needing_attention(
     found.await?.iter().map(|row| Ok(row.get("id")?)).collect()
 }
 
-/// Lists the paused goals that only a person can move, the newest first.
+/// Lists the paused goals that only a person can move, and those that were given up since an instant, the newest first.
 async fn goals_needing_person(
     tx: &mut Tx,
     tenant: TenantId,
+    since: Timestamp,
     limit: u32,
-) -> Result<Vec<PausedGoal>, Error> {
+) -> Result<Vec<NeedyGoal>, Error> {
     let found = tx
-        .fetch_all(sql!("goals/needing_person"), params![tenant, limit])
+        .fetch_all(sql!("goals/needing_person"), params![tenant, since, limit])
         .await?;
     let read = |row: &Row| {
         let session = row.get("session_id")?;
@@ -402,7 +404,7 @@ async fn goals_needing_person(
             }
             state => state?,
         };
-        Ok(Some(PausedGoal {
+        Ok(Some(NeedyGoal {
             session,
             title: row.optional("title")?,
             text: row.get("text")?,

@@ -30,7 +30,7 @@ use crate::{
     runs::{
         admit::{defer_run, promote_on_seat},
         cancel::{RunSelection, cancel_runs_of_session},
-        close_goal, start_draft,
+        check_has_no_open_goal, close_goal, start_draft,
     },
     session_log::{self, SessionLogWriter},
     store::Store,
@@ -162,7 +162,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Returns an error if the session does not exist, or if its status has no transition for the event.
+    /// Returns an error if the session does not exist, if its status has no transition for the event, or if a pause
+    /// would keep an open goal from its turns: the goal itself is paused.
     #[boxed]
     pub async fn transition_session(
         &self,
@@ -187,6 +188,9 @@ impl Store {
                     .status()
                     .apply(event)
                     .map_err(|refused| refused.of(id))?;
+                if event == SessionEvent::Pause {
+                    check_has_no_open_goal(tx, id).await?;
+                }
                 let ended = (state.admission() == Admission::Refuse).then_some(now);
                 let moved = tx
                     .execute(

@@ -317,11 +317,16 @@ fn goal_lines(goal: &WaitingGoal) -> Vec<String> {
         (GoalReason::Budget, _) => "is paused: a limit is reached".to_owned(),
         (GoalReason::Stuck, Some(cause)) => format!("is stuck: {}", excerpt(cause, NAME_CHARS)),
         (GoalReason::Stuck, None) => "is stuck".to_owned(),
+        (GoalReason::GivenUp, _) => "has failed: it was stuck for too long".to_owned(),
         _ => "is paused".to_owned(),
     };
     let command = format!("matins goal show {}", goal.id);
+    let mark = match goal.reason {
+        GoalReason::GivenUp => paint(BAD, "x"),
+        _ => paint(ATTENTION, "!"),
+    };
     vec![
-        format!("  {} {name} {state}", paint(ATTENTION, "!")),
+        format!("  {mark} {name} {state}"),
         format!("    {}", paint(DIM, &command)),
     ]
 }

@@ -3,6 +3,7 @@
 
 use std::{
     collections::BTreeMap,
+    fs,
     path::PathBuf,
     sync::{
         Arc, Mutex,
@@ -21,7 +22,10 @@ use model::{
 use service::{AutomationQuery, Probe, ProbeError, ProbeFuture, Service};
 use store::{Location, Store};
 use tempfile::TempDir;
-use testkit::clock::{FakeClock, SeededEntropy};
+use testkit::{
+    clock::{FakeClock, SeededEntropy},
+    databases::TestDatabase,
+};
 
 /// The capabilities of each program. Other programs cannot be started.
 #[derive(Default)]
@@ -73,8 +77,14 @@ impl World {
     /// A tenant with three agents: `good` resumes, `amnesiac` does not, `absent` cannot be started.
     pub(crate) async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let location = Location::SqliteFile(folder.path().join("matins.db"));
-        let database = store::open(&location).await.unwrap();
+        let migrate = async |url: &str| {
+            store::open(&url.parse()?).await?.close().await;
+            Ok(())
+        };
+        let migrated = TestDatabase::migrated_sqlite(migrate).await.unwrap();
+        let file = folder.path().join("matins.db");
+        fs::copy(migrated.file().unwrap(), &file).unwrap();
+        let database = store::open(&Location::SqliteFile(file)).await.unwrap();
         let entropy = Arc::new(SeededEntropy::new(7));
         let store = Store::new(database, entropy.clone(), folder.path().join("sessions"));
         let clock = Arc::new(FakeClock::at(NOW));

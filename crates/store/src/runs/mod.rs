@@ -41,7 +41,9 @@ pub use goals::{
     GoalChange, GoalFilter, GoalItem, GoalReportRows, GoalSeat, GoalTask, GoalUsage, GoalView,
     NewGoal, ReportedTask, TaskChecks, TaskCount, TaskDetails, TaskFinding, TaskRunRow,
 };
-pub(crate) use goals::{answer_task, close_goal, read_task_counts, start_draft, task_views};
+pub(crate) use goals::{
+    answer_task, check_has_no_open_goal, close_goal, read_task_counts, start_draft, task_views,
+};
 pub(crate) use read::read_page;
 pub use read::{RunFilter, RunNames};
 pub use sweep::PromotionReport;

@@ -256,7 +256,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         "tokens/by_id" | "tokens/lock" => params![none(), world.id("api_tokens")],
         "tasks/page" => params![none(), session, -1_i64, 50_u32],
         "goals/list" => params![none(), Uuid::max(), 50_u32],
-        "goals/needing_person" => params![none(), 50_u32],
+        "goals/needing_person" => params![none(), Timestamp::MAX, 50_u32],
         "goals/list_in_state" => params![none(), Uuid::max(), "active", 50_u32],
         "triggers/due" => params![none(), Timestamp::MAX, 50_u32, store::DOCUMENT_FORMAT],
         other => panic!("{other} names a tenant: give it parameters here"),

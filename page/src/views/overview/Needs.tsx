@@ -175,11 +175,11 @@ function QuestionRow({ question }: { question: WaitingQuestion }) {
 }
 
 function GoalRow({ goal }: { goal: WaitingGoal }) {
-  const { state, wanted } = needOfGoal(goal);
+  const { look, state, wanted } = needOfGoal(goal);
   const title = titleOfGoal(goal);
   return (
     <Row
-      look={goal.reason === "budget" ? "paused" : "waits"}
+      look={look}
       title={
         <>
           <strong>{title}</strong> {state}

@@ -10,6 +10,7 @@ it.each<[Partial<WaitingGoal>, string, RegExp]>([
   [{ reason: "stuck", cause: "nothing can run" }, "is stuck: nothing can run", /^Retry, accept or cancel/],
   [{ reason: "stuck", cause: null }, "is stuck", /^Retry/],
   [{ reason: "budget" }, "is paused: a limit is reached", /^Raise/],
+  [{ reason: "given_up" }, "has failed: it was stuck for too long", /report/],
   // A later server may have further reasons.
   [{ reason: "moonlight" as "stuck" }, "is paused", /^Resume/],
 ])("need_of_goal_%j", (goal, state, wanted) => {

@@ -31,7 +31,7 @@ pub use create::NewGoal;
 pub(super) use message_turns::block_messages;
 pub(super) use messages::{count_begun_turns, count_messages};
 pub use people::GoalChange;
-pub(crate) use step::{close_goal, start_draft};
+pub(crate) use step::{check_has_no_open_goal, close_goal, start_draft};
 pub(super) use turn_end::{EndedTurn, end_turns};
 pub use view::{
     GoalFilter, GoalItem, GoalReportRows, GoalSeat, GoalTask, GoalUsage, GoalView, ReportedTask,

@@ -12,7 +12,8 @@ use model::{
         Activity, Effect, Event, GoalState, Graph, Input, MessageDelay, SeatNo, Task, TaskNo,
         TurnEnd,
     },
-    session::SessionStatus,
+    lifecycle::{InvalidTransition, Lifecycle as _},
+    session::{SessionEvent, SessionStatus},
 };
 
 use super::{
@@ -81,6 +82,20 @@ pub(crate) async fn close_goal(
     let mut log = SessionLogWriter::default();
     move_goal(store, tx, &mut log, &mut goal, vec![Event::Cancel], now).await?;
     log.write(tx, now).await
+}
+
+/// Returns an error if the session has a goal that is not over. Its turns would wait for the session without a word in the
+/// goal, which knows only its own pauses.
+pub(crate) async fn check_has_no_open_goal(tx: &mut Tx, session: SessionId) -> Result<(), Error> {
+    match read_goal(tx, session).await? {
+        Some(goal) if !goal.graph.goal().is_over() => Err(Error::Refused(InvalidTransition {
+            what: SessionStatus::WHAT,
+            object: Some(session.to_string()),
+            state: "that of a goal, which has a pause of its own (`matins goal pause`)".into(),
+            event: SessionEvent::Pause.to_string(),
+        })),
+        _ => Ok(()),
+    }
 }
 
 /// Starts the goal of a session that a person has just enabled, if it is a draft. The caller must hold the locks of all seats of

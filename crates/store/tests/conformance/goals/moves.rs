@@ -8,7 +8,7 @@ use model::{
         PauseReason, Refusal, Reviews,
     },
     run::RunStatus,
-    session::SessionEvent,
+    session::{SessionEvent, SessionStatus},
 };
 use store::{Error, GoalChange, Scope, params};
 
@@ -164,4 +164,17 @@ pub(crate) async fn comment_on_move_of_task_commits_with_it(db: &TestStore) {
     let moved = stage.change_with_comment(session, accept, "Good.").await;
     assert_eq!(moved.unwrap(), Done);
     assert!(stage.comments(db, session).await.is_empty());
+}
+
+pub(crate) async fn session_of_goal_has_no_pause_of_its_own(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let goal = stage.goal(team(1, None)).await;
+    let (scope, now) = (stage.scope(), stage.now());
+    let paused = stage
+        .store
+        .transition_session(scope, goal, SessionEvent::Pause, None, now);
+    let refused = paused.await.unwrap_err().to_string();
+    assert!(refused.contains("`matins goal pause`"), "{refused}");
+    let session = stage.store.session(scope, goal).await.unwrap();
+    assert_eq!(session.status(), SessionStatus::Active);
 }

@@ -14,7 +14,7 @@ use model::{
 };
 use serde_json::json;
 use store::{
-    Error, GoalChange, GoalFilter, GoalItem, OverviewLimits, OverviewPeriods, Page, PausedGoal,
+    Error, GoalChange, GoalFilter, GoalItem, NeedyGoal, OverviewLimits, OverviewPeriods, Page,
     Scope, SessionFilter, SessionOrder, params,
 };
 
@@ -32,7 +32,7 @@ impl Stage {
     }
 
     /// Returns the goals of an overview.
-    async fn goals_of_overview(&self, limits: OverviewLimits) -> Vec<PausedGoal> {
+    async fn goals_of_overview(&self, limits: OverviewLimits) -> Vec<NeedyGoal> {
         let now = self.now();
         let periods = OverviewPeriods {
             since: now,
@@ -157,6 +157,21 @@ pub(crate) async fn overview_has_goals_that_only_person_can_move(db: &TestStore)
     // An approved plan needs nobody.
     stage.change(planned, GoalChange::Resume).await.unwrap();
     assert_eq!(stage.goals_of_overview(FEW).await, found[..2]);
+
+    // A goal that was given up in the period is a failure that nobody has seen; one that a person has cancelled is none.
+    stage.change(over_budget, GoalChange::Cancel).await.unwrap();
+    let sql = "update goals set state = 'failed', reason = 'stuck for too long', cause = null, ended_at = $2 \
+               where session_id = $1";
+    let params = params![stuck, stage.now()];
+    db.run(Scope::System, sql, params).await.unwrap();
+    let found = stage.goals_of_overview(FEW).await;
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        (found[0].session, found[0].state),
+        (stuck, GoalState::GivenUp)
+    );
+    stage.advance_seconds(1);
+    assert_eq!(stage.goals_of_overview(FEW).await, [], "before the period");
 }
 
 pub(crate) async fn task_has_texts_findings_and_runs(db: &TestStore) {
