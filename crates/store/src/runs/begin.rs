@@ -328,7 +328,7 @@ impl Store {
             prompts.insert(run.id, prompt);
         }
         add_run_reports(tx, &ready, automations, &mut prompts).await?;
-        open_memories(&ready, &mut prompts)?;
+        open_memories(&ready, context, &mut prompts)?;
         // 2. Register the instance, because the rows of the run and the seat refer to it.
         let tenants = ready.iter().map(|turn| turn.run.tenant_id).collect();
         self.share_instance(tx, tenants, instance, now).await?;

@@ -13,11 +13,16 @@ use model::{
     },
 };
 
-use crate::{Error, runs::start_candidate::StartCandidate};
+use crate::{
+    Error,
+    runs::{start_candidate::StartCandidate, turn_context::TurnContext},
+};
 
-/// Puts the instructions of seats before the prompts of turns that begin a memory.
+/// Puts the instructions of seats before the prompts of turns that begin a memory, whatever the turns carry: in a goal, a later
+/// turn of a task may resume the memory that a message has begun.
 pub(super) fn open_memories(
     ready: &[StartCandidate],
+    context: &TurnContext,
     prompts: &mut HashMap<RunId, RenderedPrompt>,
 ) -> Result<(), Error> {
     for StartCandidate { run, seat, .. } in ready {
@@ -27,25 +32,23 @@ pub(super) fn open_memories(
         if seat.acp_session_id.is_some() {
             continue;
         }
-        let opened = match (run.task, seat.instructions.as_deref()) {
-            (Some(_), instructions) => {
-                let instructions = SeatInstructions {
-                    seat: &seat.name,
-                    role: &seat.role,
-                    tools: goal_tools(seat),
-                    instructions,
-                };
-                open_goal_memory(prompt, &instructions)
-            }
-            (None, Some(instructions)) => {
-                let opening = SeatOpening {
-                    name: &seat.name,
-                    role: &seat.role,
-                    instructions,
-                };
-                open_memory(prompt, &opening)
-            }
-            (None, None) => Ok(()),
+        let opened = if context.is_of_goal(seat.id) {
+            let instructions = SeatInstructions {
+                seat: &seat.name,
+                role: &seat.role,
+                tools: goal_tools(seat, run.task.is_some()),
+                instructions: seat.instructions.as_deref(),
+            };
+            open_goal_memory(prompt, &instructions)
+        } else if let Some(instructions) = seat.instructions.as_deref() {
+            let opening = SeatOpening {
+                name: &seat.name,
+                role: &seat.role,
+                instructions,
+            };
+            open_memory(prompt, &opening)
+        } else {
+            Ok(())
         };
         opened.map_err(|source| Error::Prompt {
             run: run.id,
@@ -55,11 +58,13 @@ pub(super) fn open_memories(
     Ok(())
 }
 
-/// Returns the tools that a seat of a goal calls for its tasks.
-fn goal_tools(seat: &Seat) -> &'static [&'static str] {
-    match seat.role.as_str() {
-        PLANNER => &["create_task", "update_task", "ask_person"],
-        JUDGE => &["judge_task", "ask_person"],
-        _ => &["update_task", "ask_person"],
+/// Returns the tools by which a seat of a goal acts in the turns of a memory. `is_of_task` is `true` if a turn of a task begins
+/// it. The planner makes its plans in the memory that a message has begun, unless its team says otherwise.
+fn goal_tools(seat: &Seat, is_of_task: bool) -> &'static [&'static str] {
+    match (seat.role.as_str(), is_of_task) {
+        (PLANNER, _) => &["create_task", "update_task", "ask_person"],
+        (_, false) => &["send_message", "ask_person"],
+        (JUDGE, true) => &["judge_task", "ask_person"],
+        (_, true) => &["update_task", "ask_person"],
     }
 }

@@ -28,11 +28,15 @@ use crate::{
 pub(super) struct SeatWithFormat {
     pub(super) seat: Seat,
     needs_format: i64,
+    /// `true` if the session of the seat has a goal.
+    is_of_goal: bool,
 }
 
 /// The rows from which prompts and assignments are built.
 pub(super) struct TurnContext {
     agents: HashMap<AgentId, Agent>,
+    /// The seats whose sessions have a goal.
+    of_goals: HashSet<SeatId>,
     /// The triggers that this server supports.
     triggers: HashMap<TriggerId, Trigger>,
     /// The inputs that the transcript shows already, because an earlier attempt has begun its turn.
@@ -63,8 +67,10 @@ impl TurnContext {
         let triggers = only_supported(triggers.await?);
         let retried = runs.clone().filter(|run| run.attempt > 1);
         let retried = retried.map(|run| run.input_id).collect();
+        let of_goals = seats.iter().filter(|(_, seat)| seat.is_of_goal);
         Ok(Self {
             agents: only_supported(agents),
+            of_goals: of_goals.map(|(id, _)| *id).collect(),
             payloads: read_payloads(tx, runs, &triggers).await?,
             triggers,
             inputs_in_transcript: inputs_in_transcript(tx, retried).await?,
@@ -93,6 +99,11 @@ impl TurnContext {
     pub(super) fn agent(&self, seat: &Seat) -> Result<Agent, Error> {
         let found = self.agents.get(&seat.agent_id).cloned();
         found.ok_or_else(|| Error::not_found("agent", seat.agent_id))
+    }
+
+    /// Returns `true` if the session of a seat has a goal.
+    pub(super) fn is_of_goal(&self, seat: SeatId) -> bool {
+        self.of_goals.contains(&seat)
     }
 
     /// Returns the schedule of the trigger that fired the automation of a run.
@@ -193,6 +204,7 @@ pub(super) async fn read_sessions_and_seats(
         Ok(SeatWithFormat {
             seat: rows::seat(row)?,
             needs_format: stored::needs_format(row)?,
+            is_of_goal: row.get("is_of_goal")?,
         })
     });
     let seats = seats.await?;

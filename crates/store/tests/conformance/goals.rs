@@ -62,7 +62,8 @@ pub(crate) use life::{
 };
 pub(crate) use memories::{
     each_task_has_memory_that_its_later_turns_resume, later_plan_in_new_memory_says_what_exists,
-    memory_of_removed_instance_is_replaced_and_named, retry_of_task_resumes_its_memory,
+    memory_of_removed_instance_is_replaced_and_named, memory_that_message_begins_opens_with_rules,
+    retry_of_task_resumes_its_memory,
 };
 pub(crate) use messages::{
     message_behind_full_turn_waits_at_limit_with_notice,
@@ -111,7 +112,6 @@ pub(crate) use tools::{
     verdict_without_evidence_is_refused_and_changes_nothing,
     waiting_message_is_in_next_turn_of_task, worker_creating_tasks_is_refused,
 };
-
 pub(crate) use views::{
     budget_and_time_of_goal_are_changed, goals_are_listed_with_their_tasks_and_usage,
     new_text_of_goal_changes_title_that_no_person_chose,
@@ -177,6 +177,7 @@ behaviours! {
             stuck_goal_is_delivered_as_stuck_and_later_as_failed, question_is_delivered_once_with_its_goal,
             goal_and_question_of_later_version_do_not_stop_notifications, plan_that_fails_names_its_cause,
             work_that_fails_names_its_cause, inputs_to_draft_goal_wait_for_its_start,
+            memory_that_message_begins_opens_with_rules,
             prompts_of_tasks_name_seat_and_task, overview_has_goals_that_only_person_can_move,
             session_of_goal_has_no_pause_of_its_own,
         ]

@@ -8,7 +8,7 @@ use model::{
     team::MemoryScope,
     turn::{Assignment, StartReply, TurnResult},
 };
-use store::{GoalChange, ToolCaller};
+use store::{GoalChange, Recipients, ToolCaller};
 
 use super::stage::{done, sent_back, team, verdict, work};
 use crate::{
@@ -115,6 +115,56 @@ pub(crate) async fn each_task_has_memory_that_its_later_turns_resume(db: &TestSt
     stage.change(session, GoalChange::Replan).await.unwrap();
     let (_, assignment) = stage.begin_turn(db, session, "planner").await;
     assert_eq!(resumed(&assignment), Some("memory-1"));
+}
+
+pub(crate) async fn memory_that_message_begins_opens_with_rules(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let mut new = stage.new_goal(team(1, None));
+    new.team.seats[1].instructions = Some("Source every claim.".into());
+    new.draft = true;
+    let session = stage.store.create_goal(stage.tenant, &new, stage.now());
+    let session = session.await.unwrap();
+    // 1. A message of a person begins the one memory of the planner, and the plan goes on in it.
+    stage.send_message(session, "Be brief.").await;
+    stage.change(session, GoalChange::Start).await.unwrap();
+    let (planner, assignment) = stage.begin_turn(db, session, "planner").await;
+    assert_eq!(resumed(&assignment), None);
+    let text = &assignment.prompt.text;
+    let rules = "You are the seat `planner`, with the role `planner`, of a goal";
+    assert!(text.starts_with(rules), "{text}");
+    assert!(text.contains("`create_task`"), "{text}");
+    assert!(text.ends_with("\n\nBe brief."), "{text}");
+    let shown = stage.transcript(session).await;
+    assert!(shown.contains(&"user: Be brief.".to_owned()), "{shown:?}");
+    stage.end(planner.run, &in_session("plan")).await;
+    let (planner, assignment) = stage.begin_turn(db, session, "planner").await;
+    assert_eq!(resumed(&assignment), Some("plan"));
+    let text = &assignment.prompt.text;
+    assert!(text.starts_with("Plan the work"), "{text}");
+    // 2. So does a message of another seat, in a memory beside those of the tasks.
+    let seats = stage.store.seats(stage.scope(), session).await.unwrap();
+    let worker = seats.iter().find(|seat| seat.role == "worker").unwrap().id;
+    let to = Recipients::Seat(worker);
+    let now = stage.tick();
+    let sent = stage
+        .store
+        .send_seat_message(&planner, to, "Use metres.", now);
+    assert_eq!(sent.await.unwrap().len(), 1);
+    let (receiver, assignment) = stage.begin_turn(db, session, "worker").await;
+    let text = &assignment.prompt.text;
+    let rules = "You are the seat `worker`, with the role `worker`, of a goal";
+    assert!(text.starts_with(rules), "{text}");
+    for part in ["`send_message`", "Source every claim.", "Use metres."] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("`update_task`"), "{text}");
+    stage.end(receiver.run, &in_session("messages")).await;
+    stage.stage_task(&planner, &work("a", &[])).await.unwrap();
+    stage.end(planner.run, &in_session("plan")).await;
+    let (_, assignment) = stage.begin_turn(db, session, "worker").await;
+    assert_eq!(resumed(&assignment), None, "the memory of the task");
+    let text = &assignment.prompt.text;
+    assert!(text.contains("`update_task`"), "{text}");
 }
 
 pub(crate) async fn retry_of_task_resumes_its_memory(db: &TestStore) {
