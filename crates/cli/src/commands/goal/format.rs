@@ -3,7 +3,10 @@
 use api_types::{
     Goal, GoalQuestion, GoalReason, GoalStatus, GoalSummary, Task, TaskKind, TaskStatus,
 };
-use model::{Clock as _, Timestamp, goal::short_time};
+use model::{
+    Clock as _, Timestamp,
+    goal::{DoneBy, short_time},
+};
 use server::SystemClock;
 
 use super::{
@@ -22,6 +25,8 @@ use crate::{
 const STATUS_COLUMNS: usize = 11;
 /// The highest number of lines of a remark.
 const MAX_REMARK_LINES: usize = 3;
+/// The end of the line of a task whose result the judge accepted.
+const ACCEPTED_BY_JUDGE: &str = "  accepted by the judge";
 /// The highest widths of keys and of seats.
 const MAX_KEY_COLUMNS: usize = 20;
 const MAX_SEAT_COLUMNS: usize = 12;
@@ -206,7 +211,8 @@ pub(in crate::commands) fn round_text(task: &Task) -> Option<String> {
 }
 
 /// Returns the remark on a task: its round, the thing for which it waits, or the reason of its end. A task that needs no
-/// remark has its title, which is cut. A remark has lines of at most this many columns.
+/// remark has its title, which is cut. A remark has lines of at most this many columns. A line with enough room also names
+/// the judge that accepted the result.
 fn remark(task: &Task, columns: usize) -> Vec<String> {
     let mut parts = Vec::new();
     parts.extend(round_text(task).map(|round| format!("round {round}")));
@@ -216,18 +222,42 @@ fn remark(task: &Task, columns: usize) -> Vec<String> {
     if let Some(waits_for) = &task.waits_for {
         parts.push(format!("waits for {}", one_line(waits_for)));
     }
-    if matches!(task.status, TaskStatus::Failed | TaskStatus::Cancelled) {
-        parts.extend(task.reason.as_deref().map(one_line));
-    }
-    if parts.is_empty() {
-        return vec![excerpt(&task.title, columns)];
-    }
-    let mut lines = wrapped(&parts.join("  "), columns);
+    parts.extend(end_text(task));
+    let mut lines = if parts.is_empty() {
+        vec![excerpt(&task.title, columns)]
+    } else {
+        wrapped(&parts.join("  "), columns)
+    };
     if lines.len() > MAX_REMARK_LINES {
         let rest = lines.split_off(MAX_REMARK_LINES - 1).join(" ");
         lines.push(excerpt(&rest, columns));
     }
+    if let [line] = &mut lines[..]
+        && done_by(task) == Some(DoneBy::Judge)
+        && line.chars().count() + ACCEPTED_BY_JUDGE.len() <= columns
+    {
+        line.push_str(ACCEPTED_BY_JUDGE);
+    }
     lines
+}
+
+/// Returns the reason for which a task has failed or was cancelled, or the origin of a result that is not the usual one.
+fn end_text(task: &Task) -> Option<String> {
+    if matches!(task.status, TaskStatus::Failed | TaskStatus::Cancelled) {
+        return task.reason.as_deref().map(one_line);
+    }
+    match done_by(task)? {
+        DoneBy::Person => Some("accepted by a person".to_owned()),
+        DoneBy::Answer => Some("answer without a report".to_owned()),
+        DoneBy::Result | DoneBy::Judge => None,
+    }
+}
+
+/// Returns the origin of the result of a task that is done. Returns `None` for one that a later version has named.
+fn done_by(task: &Task) -> Option<DoneBy> {
+    let is_done = task.status == TaskStatus::Done;
+    let reason = task.reason.as_deref().filter(|_| is_done);
+    reason?.parse().ok()
 }
 
 /// Formats the beginning of the text behind the reason of a failed task, indented on one line. Returns `None` if there is none.
@@ -330,6 +360,31 @@ mod tests {
         // The first line follows the time of nine columns.
         assert!(further.starts_with(&" ".repeat(52)), "{further}");
         assert!(!further.starts_with(&" ".repeat(53)), "{further}");
+    }
+
+    #[test]
+    fn task_that_is_done_says_how_unless_by_its_report() {
+        let long = "Second mail to all";
+        for (title, reason, round, shown) in [
+            ("Mail", "result", 0, "Mail"),
+            ("Mail", "named by a later version", 0, "Mail"),
+            ("Mail", "person", 0, "accepted by a person"),
+            ("Mail", "person", 2, "round 3 of 3  accepted by a person"),
+            ("Mail", "unreported", 0, "answer without a report"),
+            ("Mail", "judge", 0, "Mail  accepted by the judge"),
+            ("Mail", "judge", 1, "round 2 of 3  accepted by the judge"),
+            (long, "judge", 0, long),
+        ] {
+            let done = Task {
+                title: title.into(),
+                status: TaskStatus::Done,
+                step: None,
+                round,
+                reason: Some(reason.into()),
+                ..task()
+            };
+            assert_eq!(remark(&done, 40), [shown], "{reason}");
+        }
     }
 
     #[test]
