@@ -3,7 +3,7 @@
 use futures::future::{BoxFuture, FutureExt as _};
 use model::{
     goal::TaskRole,
-    question::{DEFAULT_HOURS, LONGEST_HOURS, MAX_OPTIONS, OPTION_BYTES, TEXT_BYTES},
+    question::{LONGEST_HOURS, MAX_OPTIONS, OPTION_BYTES, TEXT_BYTES},
     tools::ToolAccess,
 };
 use serde::Deserialize;
@@ -37,7 +37,7 @@ fn description(offer: ToolOffer) -> &'static str {
     }
 }
 
-fn input(_: ToolOffer) -> Value {
+fn input(offer: ToolOffer) -> Value {
     json!({
         "type": "object",
         "properties": {
@@ -61,7 +61,7 @@ fn input(_: ToolOffer) -> Value {
                 "type": "integer",
                 "minimum": 1,
                 "maximum": LONGEST_HOURS,
-                "description": format!("Hours for an answer. Default: {DEFAULT_HOURS}."),
+                "description": format!("Hours for an answer. Default: {}.", offer.question_hours),
             },
         },
         "required": ["question", "default"],

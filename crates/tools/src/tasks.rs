@@ -44,8 +44,8 @@ mod tests {
     fn offer(task: Option<TaskRole>) -> ToolOffer {
         ToolOffer {
             access: ToolAccess::All,
-            unread: Some(0),
             task,
+            ..ToolOffer::NONE
         }
     }
 

@@ -21,6 +21,7 @@ fn definitions(access: ToolAccess, task: Option<TaskRole>) -> Value {
         access,
         unread: Some(0),
         task,
+        ..ToolOffer::NONE
     };
     serde_json::to_value(tools::definitions(offer)).unwrap()
 }
@@ -161,11 +162,27 @@ fn agent_that_may_only_read_sees_read_only_tools() {
 fn agent_without_other_seats_gets_no_messages() {
     let offer = ToolOffer {
         access: ToolAccess::All,
-        unread: None,
-        task: None,
+        ..ToolOffer::NONE
     };
     let alone = serde_json::to_value(tools::definitions(offer)).unwrap();
     let mut expected = TOOL_NAMES.to_vec();
     expected.retain(|name| !TEAM_TOOL_NAMES.contains(name) && !TASK_TOOL_NAMES.contains(name));
     assert_eq!(names(&alone), expected);
+}
+
+#[test]
+fn question_names_time_that_counts_for_its_answer() {
+    for question_hours in [12, 24] {
+        let offer = ToolOffer {
+            access: ToolAccess::All,
+            question_hours,
+            ..ToolOffer::NONE
+        };
+        let list = serde_json::to_value(tools::definitions(offer)).unwrap();
+        let tools = list.as_array().unwrap().iter();
+        let asking = tools.filter(|tool| tool["name"] == "ask_person");
+        let hours = asking.map(|tool| &tool["inputSchema"]["properties"]["hours"]["description"]);
+        let says = format!("Hours for an answer. Default: {question_hours}.");
+        assert_eq!(hours.collect::<Vec<_>>(), [&json!(says)]);
+    }
 }

@@ -1,7 +1,10 @@
 //! Messages between the agents of a session.
 
 use api_types::SeatMessage;
-use model::{MessageId, goal::TaskRole, seat_message::CARRIED_PER_TURN, tools::ToolAccess};
+use model::{
+    MessageId, goal::TaskRole, question::DEFAULT_HOURS, seat_message::CARRIED_PER_TURN,
+    tools::ToolAccess,
+};
 use store::Recipients;
 
 use super::RunTools;
@@ -26,6 +29,8 @@ pub struct ToolOffer {
     pub unread: Option<i64>,
     /// The part of the agent in the goal's task whose turn it is. `None` for a turn of another input.
     pub task: Option<TaskRole>,
+    /// The time for the answer to a question that names none, in hours.
+    pub question_hours: u32,
 }
 
 impl ToolOffer {
@@ -34,6 +39,7 @@ impl ToolOffer {
         access: ToolAccess::None,
         unread: None,
         task: None,
+        question_hours: DEFAULT_HOURS,
     };
 }
 
@@ -56,10 +62,12 @@ impl RunTools {
     pub async fn offer(&self) -> Result<ToolOffer, Error> {
         let (store, now) = (&self.service.store, self.service.now());
         let offer = store.turn_offer(&self.caller, now).await?;
+        let of_team = offer.task.as_ref().and_then(|task| task.question_hours);
         Ok(ToolOffer {
             access: offer.access,
             unread: (offer.seats > 1).then_some(offer.unread),
             task: offer.task.map(|task| task.role),
+            question_hours: of_team.unwrap_or(DEFAULT_HOURS),
         })
     }
 

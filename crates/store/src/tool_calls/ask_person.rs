@@ -12,11 +12,10 @@ use model::{
 };
 use serde_json::json;
 
-use super::{CallingTurn, ToolCaller, check_session, lock_turn};
+use super::{CallingTurn, ToolCaller, check_session, lock_turn, tasks::read_task};
 use crate::{
     Error, Scope, boxed,
     database::Tx,
-    goals::read_goal,
     locks, question_log, questions,
     session_log::{EntryLocation, SessionLogWriter},
     store::Store,
@@ -48,11 +47,8 @@ impl Store {
     ) -> Result<Option<u32>, Error> {
         let mut tx = self.db.begin_read(Scope::System).await?;
         let turn = super::read_turn(&mut tx, caller, now).await?;
-        if turn.task.is_none() {
-            return Ok(None);
-        }
-        let goal = read_goal(&mut tx, turn.session.id).await?;
-        Ok(goal.map(|goal| goal.definition.limits.question_hours))
+        let task = read_task(&mut tx, turn.run).await?;
+        Ok(task.and_then(|task| task.question_hours))
     }
 
     /// Asks a question of an agent in its turn. If any attempt at the turn's input has asked the same text, returns that

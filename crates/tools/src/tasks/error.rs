@@ -155,8 +155,8 @@ mod tests {
     fn offer(task: TaskRole) -> ToolOffer {
         ToolOffer {
             access: model::tools::ToolAccess::All,
-            unread: Some(0),
             task: Some(task),
+            ..ToolOffer::NONE
         }
     }
 

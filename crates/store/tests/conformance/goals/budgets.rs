@@ -160,6 +160,9 @@ pub(crate) async fn question_without_time_has_that_of_team(db: &TestStore) {
     let planner = stage.turn(db, session, "planner").await;
     let hours = stage.store.question_hours(&planner, stage.now()).await;
     assert_eq!(hours.unwrap(), Some(3));
+    // The description of the tool names it.
+    let offer = stage.store.turn_offer(&planner, stage.now()).await.unwrap();
+    assert_eq!(offer.task.unwrap().question_hours, Some(3));
     let chat = stage.session().await;
     let caller = crate::tool_calls::start_message(&stage, chat).await;
     let hours = stage.store.question_hours(&caller, stage.now()).await;
