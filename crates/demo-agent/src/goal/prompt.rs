@@ -16,8 +16,8 @@ const ANSWER: &str = "Your question was answered. Go on with your work";
 const MESSAGES: &str = "Messages for your seat in this session";
 const REMINDER: &str = "Your turn ended without the call of `";
 const REFUSED: &str = "The plan was refused. Its tasks are still staged";
-const OPENINGS: [&str; 11] = [
-    PLAN, REPLAN, WORK, REWORK, REVIEW, CHECK, REPORT, ANSWER, MESSAGES, REMINDER, REFUSED,
+const OPENINGS: [&str; 10] = [
+    PLAN, REPLAN, WORK, REWORK, REVIEW, CHECK, REPORT, ANSWER, REMINDER, REFUSED,
 ];
 
 /// The heading of the acceptance lines.
@@ -99,9 +99,12 @@ impl GoalPrompt {
     /// Reads a request. Returns `None` if the request is no prompt of a goal.
     pub(super) fn parse(request: &str) -> Option<Self> {
         let blocks = blocks(request);
-        // The instructions of the seat, or a note about an interrupted attempt, can precede the prompt.
-        let is_opening = |block: &Block<'_>| matches!(block, Block::Line(line) if OPENINGS.iter().any(|it| line.starts_with(it)));
-        let start = blocks.iter().position(is_opening)?;
+        let find = |openings: &[&str]| {
+            let is_opening = |block: &Block<'_>| matches!(block, Block::Line(line) if openings.iter().any(|it| line.starts_with(it)));
+            blocks.iter().position(is_opening)
+        };
+        // The instructions of the seat, a note about an interrupted attempt, or messages can precede the prompt.
+        let start = find(&OPENINGS).or_else(|| find(&[MESSAGES]))?;
         let blocks = &blocks[start..];
         let Block::Line(first) = blocks[0] else {
             return None;

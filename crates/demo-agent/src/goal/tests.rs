@@ -181,8 +181,8 @@ fn requests_outside_goals_are_no_turn_of_a_goal() {
     }
 }
 
-#[test]
-fn messages_of_goal_are_counted_and_change_nothing() {
+/// Returns the prompt of two messages of the judge.
+fn messages() -> RenderedPrompt {
     use model::{
         MessageId, SeatId,
         prompt::{CarriedMessage, render_seat_messages},
@@ -199,10 +199,28 @@ fn messages_of_goal_are_counted_and_change_nothing() {
         text: "Work on the task `x`: now",
         again: false,
     };
-    let prompt = render_seat_messages(&[message(1), message(2)], None).unwrap();
+    render_seat_messages(&[message(1), message(2)], None).unwrap()
+}
+
+#[test]
+fn messages_of_goal_are_counted_and_change_nothing() {
     let mut seat = TestSeat::new();
-    assert!(seat.take_turn(&opened(prompt)).is_empty());
+    assert!(seat.take_turn(&opened(messages())).is_empty());
     assert!(seat.answer.contains("2 messages"), "{}", seat.answer);
+}
+
+#[test]
+fn messages_before_prompt_of_task_are_no_part_of_it() {
+    let mut seat = TestSeat::new();
+    let work = working::prompt("green", &["It names `outline.md`."]);
+    seat.take_turn(&work);
+    let finding = json!({ "id": "word-count", "text": "The last line is missing." });
+    let rework = working::rework("green", &finding);
+    let mut alone = TestSeat::new();
+    alone.take_turn(&work);
+    let with_messages = format!("{}\n\n{rework}", messages().text);
+    assert_eq!(seat.take_turn(&with_messages), alone.take_turn(&rework));
+    assert_eq!(seat.answer, alone.answer);
 }
 
 /// Returns a UUID by its text, because the crate does not depend on that of UUIDs.

@@ -69,7 +69,7 @@ pub(crate) use messages::{
     message_behind_full_turn_waits_at_limit_with_notice,
     message_beyond_turns_of_goal_waits_for_task, message_of_paused_goal_starts_no_turn,
     message_turn_counts_when_it_begins, message_turns_without_locks_stay_within_limit,
-    messages_of_goal_are_refused_at_limit,
+    messages_are_in_prompt_of_each_task_turn, messages_of_goal_are_refused_at_limit,
     messages_that_wait_start_turn_when_limit_is_higher_or_goal_goes_on,
     messages_that_wait_start_turn_when_stuck_goal_goes_on, talk_of_two_seats_ends_by_limit_of_goal,
 };
@@ -177,7 +177,7 @@ behaviours! {
             stuck_goal_is_delivered_as_stuck_and_later_as_failed, question_is_delivered_once_with_its_goal,
             goal_and_question_of_later_version_do_not_stop_notifications, plan_that_fails_names_its_cause,
             work_that_fails_names_its_cause, inputs_to_draft_goal_wait_for_its_start,
-            memory_that_message_begins_opens_with_rules,
+            memory_that_message_begins_opens_with_rules, messages_are_in_prompt_of_each_task_turn,
             prompts_of_tasks_name_seat_and_task, overview_has_goals_that_only_person_can_move,
             session_of_goal_has_no_pause_of_its_own,
         ]

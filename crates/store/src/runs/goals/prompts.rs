@@ -169,13 +169,13 @@ impl GoalTexts {
     }
 }
 
-/// Returns the messages that attempts at tasks carry to their seats.
+/// Returns the messages that the turns of tasks carry to their seats.
 async fn read_messages(
     tx: &mut Tx,
     turns: &[Turn],
 ) -> Result<HashMap<TaskNo, Vec<WaitingMessage>>, Error> {
-    let working = turns.iter().filter(|turn| turn.prompt == Prompt::Work);
-    let by_seat: HashMap<SeatId, TaskNo> = working
+    let turns = turns.iter();
+    let by_seat: HashMap<SeatId, TaskNo> = turns
         .filter_map(|turn| Some((turn.seat?, turn.task)))
         .collect();
     let mut messages: HashMap<TaskNo, Vec<WaitingMessage>> = HashMap::new();

@@ -3,7 +3,7 @@
 use futures::future::join_all;
 use model::{
     SeatId, SessionId,
-    goal::GoalState,
+    goal::{GoalState, Reviews},
     outcome::FailureKind,
     run::RunStatus,
     seat_message::{CARRIED_PER_TURN, SeatMessageStatus, Sender},
@@ -13,7 +13,7 @@ use model::{
 use serde_json::json;
 use store::{Error, GoalChange, NewSeatMessage, Recipients, SeatMessage, ToolCaller};
 
-use super::stage::{done, team, work};
+use super::stage::{done, sent_back, team, work};
 use crate::{
     fixtures::TestStore,
     stage::Stage,
@@ -218,6 +218,51 @@ pub(crate) async fn message_beyond_turns_of_goal_waits_for_task(db: &TestStore) 
     stage.succeed(next.run).await;
     assert_eq!(stage.state_of(&answer).await, SeatMessageStatus::Delivered);
     assert_eq!(stage.message_counts(session).await.1, 1);
+}
+
+pub(crate) async fn messages_are_in_prompt_of_each_task_turn(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let mut team = team(1, Some(Reviews::All));
+    team.limits.graph.message_turns = 0;
+    let (session, worker) = stage.goal_with_worker(db, team).await;
+    let send = async |from: &ToolCaller, to: &str, text: &str| {
+        let sent = stage.write_to(session, from, to, text).await.unwrap();
+        assert_eq!(sent.status(), SeatMessageStatus::Blocked, "{text}");
+        sent
+    };
+    let assert_brings = async |turn: &ToolCaller, prompt: &str, text: &str| {
+        let run = stage.run(turn.run).await;
+        assert_eq!(run.prompt_ref.unwrap().id, prompt);
+        let content = run.content;
+        assert!(content.starts_with("Messages for your seat"), "{content}");
+        assert_eq!(content.matches(text).count(), 1, "{content}");
+    };
+    // 1. The review and the rework bring the messages that wait.
+    let to_judge = send(&worker, "judge", "Mind the tone.").await;
+    let to_planner = send(&worker, "planner", "Which colour?").await;
+    stage.report(&worker, &done("Draft")).await.unwrap();
+    stage.succeed(worker.run).await;
+    let judge = stage.turn(db, session, "judge").await;
+    assert_brings(&judge, "goal.review", "Mind the tone.").await;
+    let to_worker = send(&judge, "worker", "See page 2.").await;
+    let finding = sent_back("source", "There is no source.");
+    stage.report(&judge, &finding).await.unwrap();
+    stage.succeed(judge.run).await;
+    let worker = stage.turn(db, session, "worker").await;
+    assert_brings(&worker, "goal.rework", "See page 2.").await;
+    stage.report(&worker, &done("Mended")).await.unwrap();
+    stage.succeed(worker.run).await;
+    // 2. So does the next plan. Each message is delivered with the success of its turn, and no later prompt has it.
+    stage.change(session, GoalChange::Replan).await.unwrap();
+    let planner = stage.turn(db, session, "planner").await;
+    assert_brings(&planner, "goal.replan", "Which colour?").await;
+    let judge = stage.turn(db, session, "judge").await;
+    let review = stage.run(judge.run).await.content;
+    assert!(!review.contains("Messages for your seat"), "{review}");
+    let states = [&to_judge, &to_worker, &to_planner].map(|sent| stage.state_of(sent));
+    let delivered = SeatMessageStatus::Delivered;
+    let expected = [delivered, delivered, SeatMessageStatus::Blocked];
+    assert_eq!(join_all(states).await, expected);
 }
 
 pub(crate) async fn message_of_paused_goal_starts_no_turn(db: &TestStore) {

@@ -15,7 +15,7 @@ use model::{
 use super::{
     GoalTexts, TaskSummary, TaskTexts,
     facts::{StoredArtifact, StoredProposal, StoredQuestion},
-    turn::{StoredFinding, Turn, TurnMemory, WaitingMessage},
+    turn::{StoredFinding, Turn, TurnMemory, WaitingMessage, put_messages_before},
 };
 use crate::{
     Error,
@@ -43,6 +43,8 @@ pub(in crate::runs::goals) fn goal_input(
         TurnMemory::Kept => Ok(text),
         TurnMemory::New | TurnMemory::Lost => in_new_memory(goal, turn, texts, text),
     });
+    let messages = texts.messages.get(&no).map_or(&[][..], Vec::as_slice);
+    let rendered = rendered.and_then(|text| put_messages_before(text, turn, &goal.graph, messages));
     rendered.map_err(|source| Error::GoalPrompt {
         task: goal.graph.tasks()[no.0].key.clone(),
         source,

@@ -3,7 +3,11 @@
 use model::{
     MessageId, SeatId,
     goal::{Graph, Prompt, Severity, TaskKind, TaskNo},
-    prompt::goal::{FindingEntry, FindingSource, MessageEntry, MessageSender},
+    prompt::{
+        self, CarriedMessage,
+        goal::{FindingEntry, FindingSource, MessageEntry, MessageSender},
+        render_seat_messages,
+    },
     seat_message::Sender,
 };
 
@@ -108,6 +112,30 @@ impl WaitingMessage {
             text: &self.message.content,
         }
     }
+
+    fn carried(&self) -> CarriedMessage<'_> {
+        CarriedMessage {
+            id: self.message.id,
+            sender: &self.message.from,
+            text: &self.message.content,
+            again: self.message.input.is_some(),
+        }
+    }
+}
+
+/// Puts the messages that a turn carries before its prompt. The prompt of an attempt at a task has them itself.
+pub(super) fn put_messages_before(
+    text: String,
+    turn: Turn,
+    graph: &Graph,
+    messages: &[WaitingMessage],
+) -> Result<String, prompt::Error> {
+    if messages.is_empty() || has_prompt(graph, &[turn], &[Prompt::Work]) {
+        return Ok(text);
+    }
+    let carried: Vec<_> = messages.iter().map(WaitingMessage::carried).collect();
+    let messages = render_seat_messages(&carried, None)?;
+    Ok(format!("{}\n\n{text}", messages.text))
 }
 
 /// Returns `true` if one of the prompts is rendered, by itself or with the task of a new memory.
