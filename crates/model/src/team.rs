@@ -91,7 +91,8 @@ pub struct SeatDefinition {
     pub directory: Directory,
     /// The path prefixes that a task writes if it names none. `None`: the whole directory for workers, nothing for others.
     pub writes: Option<Vec<String>>,
-    /// The treatment of automations that the agent makes.
+    /// The treatment of automations that the agent makes. Stored teams of earlier versions may have another rule than `deny`,
+    /// which has no effect.
     pub cron: AgentCron,
     /// The tasks that the judge reviews. `None` for other roles, and for the default of judges.
     pub reviews: Option<Reviews>,

@@ -10,7 +10,6 @@ use config::team::{
 use model::{
     nearest::nearest,
     team::{CHECK_TIMEOUT_SECONDS, LIMIT_FIELDS, SeatDefinition, TeamDefinition},
-    tools::AgentCron,
 };
 use serde_json::{Map, Value, json};
 
@@ -236,9 +235,6 @@ fn settings_lines(seat: &SeatDefinition) -> Vec<String> {
     if let Some(writes) = &seat.writes {
         let paths: Vec<_> = writes.iter().map(|path| quoted(path)).collect();
         settings.push(format!("writes = [{}]", paths.join(", ")));
-    }
-    if seat.cron != AgentCron::Deny {
-        settings.push(format!("cron = {}", quoted(seat.cron.as_str())));
     }
     if let Some(reviews) = seat.reviews {
         settings.push(format!("reviews = {}", quoted(reviews.as_str())));

@@ -111,12 +111,7 @@ impl Reader<'_> {
             "writes" => seat.writes = self.texts(field, key, value),
             "cron" => set(
                 &mut seat.cron,
-                self.word(
-                    field,
-                    key,
-                    value,
-                    "accepted are \"allow\", \"ask\" and \"deny\"",
-                ),
+                self.word(field, key, value, "accepted is \"deny\""),
             ),
             "reviews" => {
                 let accepted = "accepted are \"goal\", \"marked\" and \"all\"";

@@ -36,7 +36,7 @@ limits = { plan = 5, tasks = 6, replans = 0, rounds = 2, equal_rounds = 2, faile
 checks = { tests = "cargo test -q", lint = { command = "cargo clippy", timeout = 90 } }
 seats = [
   { role = "planner", entry = true },
-  { role = "worker", count = 3, agent = "codex", instructions = "Write.\nTest.", memory = "seat", mode = "plan", directory = "own", writes = ["src", "docs/a"], cron = "ask", attempts = 3, accept_answers = true },
+  { role = "worker", count = 3, agent = "codex", instructions = "Write.\nTest.", memory = "seat", mode = "plan", directory = "own", writes = ["src", "docs/a"], cron = "deny", attempts = 3, accept_answers = true },
   { role = "judge", reviews = "all" },
 ]
 "#;
@@ -62,7 +62,7 @@ seats = [
         worker.writes,
         Some(vec!["src".to_owned(), "docs/a".to_owned()])
     );
-    assert_eq!(worker.cron, AgentCron::Ask);
+    assert_eq!(worker.cron, AgentCron::Deny);
     assert!(worker.accept_answers && !worker.is_entry);
     assert_eq!(team.seats[2].reviews, Some(Reviews::All));
 }
@@ -243,8 +243,8 @@ fn value_of_wrong_type_is_refused() {
             "`seats[1].directory = \"home\"`: accepted are \"shared\" and \"own\"",
         ),
         (
-            "cron = \"Allow\"",
-            "`seats[1].cron = \"Allow\"`: accepted are \"allow\", \"ask\" and \"deny\"",
+            "cron = \"ask\"",
+            "`seats[1].cron = \"ask\"`: accepted is \"deny\", because turns of tasks make no automations",
         ),
         (
             "reviews = \"some\"",

@@ -315,6 +315,18 @@ fn count_out_of_range_is_refused() {
 }
 
 #[test]
+fn seat_that_may_make_automations_is_refused() {
+    for (cron, word) in [(AgentCron::Allow, "allow"), (AgentCron::Ask, "ask")] {
+        assert_eq!(
+            faults(|team| team.seats[1].cron = cron),
+            [format!(
+                "invalid `seats[1].cron = \"{word}\"`: accepted is \"deny\", because turns of tasks make no automations"
+            )]
+        );
+    }
+}
+
+#[test]
 fn seventeenth_seat_is_refused() {
     let with = |others: u32| {
         faults(|team| {

@@ -10,6 +10,7 @@ use crate::{
     goal::{JUDGE, MAX_SEATS, PLANNER, SEATS_PER_ROLE, WORKER, normalize_path},
     limits::{INSTRUCTIONS_BYTES, NAME_BYTES, SEAT_NAME_CHARS},
     seat::is_plain_name,
+    tools::AgentCron,
 };
 
 /// The highest number of attempts at a task.
@@ -239,6 +240,11 @@ fn check_work(index: usize, seat: &SeatDefinition, faults: &mut Faults) {
     if seat.attempts == 0 || seat.attempts > MAX_ATTEMPTS {
         let reason = format!("accepted are 1 to {MAX_ATTEMPTS}");
         faults.number(field("attempts"), seat.attempts, reason);
+    }
+    // Neither the limits nor the end of a goal would bind the turns that such an automation starts in its session.
+    if seat.cron != AgentCron::Deny {
+        let reason = "accepted is \"deny\", because turns of tasks make no automations";
+        faults.text(field("cron"), seat.cron.as_str(), reason);
     }
     let writes = seat.writes.as_deref().unwrap_or_default();
     if writes.len() > MAX_WRITES {
