@@ -1,6 +1,8 @@
 //! The answers of tools: one object, also as text, with `ok` and, for an error, its kind, a message and advice.
 
-use model::{goal::TaskRole, tools::CALLS_PER_TURN};
+use model::{
+    goal::TaskRole, lifecycle::Lifecycle as _, session::SessionStatus, tools::CALLS_PER_TURN,
+};
 use rmcp::model::CallToolResult;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -81,6 +83,10 @@ impl From<Error> for ToolError {
                 "not_allowed",
                 "propose the change to a person in your answer",
             ),
+            // A closed session takes nothing more from its agents.
+            Error::Refused(refused) if refused.what == SessionStatus::WHAT => {
+                ("closed", "end your turn")
+            }
             Error::Store(error) if error.is_transient() => ("unavailable", "repeat the call"),
             error => match error.kind() {
                 ErrorKind::Invalid => ("invalid", "correct the input, and call the tool again"),
@@ -181,5 +187,27 @@ pub(crate) fn result(answer: Answer, unread: Option<i64>, calls_left: u32) -> Ca
             object.extend(unread.map(|unread| ("unread".to_owned(), unread.into())));
             CallToolResult::structured_error(Value::Object(object))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::lifecycle::InvalidTransition;
+
+    use super::*;
+
+    #[test]
+    fn call_in_closed_session_is_closed() {
+        let kind_of = |what| {
+            let refused = InvalidTransition {
+                what,
+                object: None,
+                state: "failed".into(),
+                event: "take an artifact".into(),
+            };
+            ToolError::from(Error::Refused(refused)).error
+        };
+        assert_eq!(kind_of(SessionStatus::WHAT), "closed");
+        assert_eq!(kind_of("task"), "conflict");
     }
 }

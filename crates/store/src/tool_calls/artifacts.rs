@@ -11,7 +11,9 @@ use model::{
     },
 };
 
-use super::{CallingTurn, Quota, ToolCaller, lock_turn, read_turn};
+use super::{
+    CallingTurn, Quota, ToolCaller, check_not_cancelled, check_session, lock_turn, read_turn,
+};
 use crate::{Error, Scope, artifacts::read_artifact, boxed, database::Tx, locks, store::Store};
 
 /// A file or an address that an agent hands in.
@@ -31,8 +33,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::RunOver`] as [`Store::calling_turn`], and [`Error::LimitReached`] if the turn, the session or the
-    /// tenant has too many artifacts.
+    /// Returns [`Error::RunOver`] as [`Store::calling_turn`] or if the turn was asked to stop, [`Error::Refused`] if the session
+    /// is closed, and [`Error::LimitReached`] if the turn, the session or the tenant has too many artifacts.
     #[boxed]
     pub async fn save_artifact(
         &self,
@@ -50,6 +52,8 @@ impl Store {
                 lock_turn(tx, caller, now).await?;
                 locks::lock_session(tx, before.session.id).await?;
                 let turn = read_turn(tx, caller, now).await?;
+                check_session(&turn.session, "take an artifact")?;
+                check_not_cancelled(turn.run, turn.is_cancelled)?;
                 // 2. Compare with the newest version.
                 let newest = tx
                     .fetch_optional(

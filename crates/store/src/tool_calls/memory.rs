@@ -3,9 +3,10 @@
 use model::{
     AutomationId, MemoryEntryId, SessionId, TenantId, Timestamp,
     memory::{MemoryAuthor, MemoryEntry, MemoryOwner},
+    session::SessionStatus,
 };
 
-use super::{ToolCaller, turn_params};
+use super::{ToolCaller, check_not_cancelled, check_session_status, turn_params};
 use crate::{
     Error, Scope,
     batches::RememberRequest,
@@ -46,7 +47,10 @@ pub struct RecalledEntry {
 struct MemoryTurn {
     tenant: TenantId,
     session: SessionId,
+    session_status: SessionStatus,
     session_key: Option<String>,
+    /// `true` if the turn was asked to stop.
+    is_cancelled: bool,
     agent_name: String,
     /// The automation of the run. `None` if the input is no occurrence, or if the automation is deleted: a turn goes on after
     /// that, but no one finds entries of that automation.
@@ -62,16 +66,25 @@ impl MemoryTurn {
         Ok(Self {
             tenant: row.get("tenant_id")?,
             session: row.get("session_id")?,
+            session_status: row.parse("session_state")?,
             session_key: row.optional("session_key")?,
+            is_cancelled: row.optional::<Timestamp>("cancel_requested_at")?.is_some(),
             agent_name: row.get("agent_name")?,
             automation: row.optional("automation_id")?,
         })
     }
 
     /// Locks the turn and the owner of the entries that its agent writes, and reads the turn.
+    ///
+    /// # Errors
+    ///
+    /// Refuses a turn that may write no more: its session is closed, or it was asked to stop.
     async fn lock(tx: &mut Tx, caller: &ToolCaller, now: Timestamp) -> Result<Self, Error> {
         locks::lock_memory_of_run(tx, caller.run).await?;
-        Self::read(tx, caller, now).await
+        let turn = Self::read(tx, caller, now).await?;
+        check_session_status(turn.session, turn.session_status, "change its memory")?;
+        check_not_cancelled(caller.run, turn.is_cancelled)?;
+        Ok(turn)
     }
 
     /// Returns the owner of the entries that the agent writes: the automation of the run, or else the session.
@@ -89,8 +102,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::RunOver`] as [`Store::calling_turn`], and [`Error::LimitReached`] if the turn has written, or the
-    /// owner has, too many entries.
+    /// Returns [`Error::RunOver`] as [`Store::calling_turn`] or if the turn was asked to stop, [`Error::Refused`] if the session
+    /// is closed, and [`Error::LimitReached`] if the turn has written, or the owner has, too many entries.
     #[boxed]
     pub async fn remember(
         &self,
@@ -135,9 +148,11 @@ impl Store {
                 for request in all {
                     results.push(match write_for_turn(self, tx, request).await {
                         // A refused request has written no entry.
-                        Err(refusal @ (Error::RunOver { .. } | Error::LimitReached { .. })) => {
-                            Err(refusal)
-                        }
+                        Err(
+                            refusal @ (Error::RunOver { .. }
+                            | Error::Refused(_)
+                            | Error::LimitReached { .. }),
+                        ) => Err(refusal),
                         written => Ok(written?),
                     });
                 }
@@ -197,7 +212,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::RunOver`] as [`Store::calling_turn`].
+    /// Returns [`Error::RunOver`] as [`Store::calling_turn`] or if the turn was asked to stop, and [`Error::Refused`] if the
+    /// session is closed.
     #[boxed]
     pub async fn forget(
         &self,

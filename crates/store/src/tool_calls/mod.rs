@@ -2,8 +2,8 @@
 //!
 //! **Invariants:** a call proves its turn by the secret whose hash the run's row holds, and counts only while the run is
 //! `running`, its worker has it and its heartbeat is not stale. So the secret dies with the run, by every kind of end. A
-//! call that writes holds the locks of the run's automation and seat, as the transitions that end the run do: it commits
-//! before the end, or it changes nothing.
+//! call that writes holds the locks of the run's automation and seat, as the transitions that end the run, request its
+//! cancellation or close its session do: it commits before them, or it changes nothing.
 
 mod artifacts;
 mod ask_person;
@@ -14,7 +14,7 @@ mod offer;
 mod tasks;
 
 use model::{
-    AutomationId, InputId, RunId, TaskId, TenantId, Timestamp,
+    AutomationId, InputId, RunId, SessionId, TaskId, TenantId, Timestamp,
     agent::Agent,
     entity::{Automation, Seat, Session},
     lifecycle::{InvalidTransition, Lifecycle as _},
@@ -171,14 +171,26 @@ async fn lock_turn(tx: &mut Tx, caller: &ToolCaller, now: Timestamp) -> Result<C
 
 /// Refuses a session that takes no messages.
 fn check_session(session: &Session, event: &str) -> Result<(), Error> {
-    let state = session.status();
+    check_session_status(session.id, session.status(), event)
+}
+
+/// Refuses a session that takes no messages, by its status.
+fn check_session_status(id: SessionId, state: SessionStatus, event: &str) -> Result<(), Error> {
     if state.admission() == Admission::Refuse {
         return Err(Error::Refused(InvalidTransition {
             what: SessionStatus::WHAT,
-            object: Some(session.id.to_string()),
+            object: Some(id.to_string()),
             state: state.to_string(),
             event: event.into(),
         }));
+    }
+    Ok(())
+}
+
+/// Refuses a turn that was asked to stop, because nothing that it writes is wanted.
+fn check_not_cancelled(run: RunId, is_cancelled: bool) -> Result<(), Error> {
+    if is_cancelled {
+        return Err(Error::RunOver { run });
     }
     Ok(())
 }

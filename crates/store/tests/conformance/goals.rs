@@ -1,6 +1,7 @@
 //! Goals: the tasks of a goal run as turns of its seats, each is done once, and the goal ends.
 
 mod budgets;
+mod cancel;
 mod causes;
 mod checks;
 mod failures;
@@ -26,6 +27,12 @@ pub(crate) use budgets::{
     goal_reports_and_pauses_at_ninety_percent_of_budget, question_without_time_has_that_of_team,
     time_of_draft_counts_from_its_start, time_that_person_gave_to_draft_stays,
     turns_without_cost_do_not_reach_budget_of_money,
+};
+pub(crate) use cancel::{
+    cancelled_goal_cancels_its_turns_and_closes_its_session,
+    cancelled_goal_stops_turns_with_messages, closed_session_cancels_its_goal,
+    goal_that_is_given_up_stops_turn_with_message, tools_that_write_are_refused_after_cancellation,
+    turn_with_message_outlives_goal_that_is_done,
 };
 pub(crate) use causes::{plan_that_fails_names_its_cause, work_that_fails_names_its_cause};
 pub(crate) use checks::{
@@ -54,7 +61,6 @@ pub(crate) use formats::{
     time_limit_of_check_needs_server_that_knows_it,
 };
 pub(crate) use life::{
-    cancelled_goal_cancels_its_turns_and_closes_its_session, closed_session_cancels_its_goal,
     ends_of_turns_without_locks_finish_each_task_once, goal_of_other_tenant_is_not_found,
     person_pauses_edits_and_resumes_goal, plan_of_thousand_tasks_is_published_at_once,
     small_goal_is_planned_worked_judged_and_reported,
@@ -180,6 +186,8 @@ behaviours! {
             memory_that_message_begins_opens_with_rules, messages_are_in_prompt_of_each_task_turn,
             prompts_of_tasks_name_seat_and_task, overview_has_goals_that_only_person_can_move,
             session_of_goal_has_no_pause_of_its_own,
+            cancelled_goal_stops_turns_with_messages, goal_that_is_given_up_stops_turn_with_message,
+            turn_with_message_outlives_goal_that_is_done, tools_that_write_are_refused_after_cancellation,
         ]
     }
     sqlite {}

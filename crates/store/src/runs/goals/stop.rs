@@ -23,6 +23,8 @@ use crate::{
 };
 
 const TASK_NOT_NEEDED: &str = "the task no longer needs the turn";
+const GOAL_CANCELLED: &str = "the goal was cancelled";
+const GOAL_GIVEN_UP: &str = "the goal was given up";
 
 /// Cancels the turn of a task on a seat. Returns `true` if no worker has its run, so that it is over at once. Otherwise the
 /// run ends when its agent has stopped.
@@ -47,17 +49,50 @@ pub(super) async fn stop_turn(
             freed.extend(seat);
             return Ok(true);
         }
-        let run: RunId = row.get("id")?;
-        tx.execute(
-            sql!("runs/request_cancel"),
-            params![run, now, TASK_NOT_NEEDED],
-        )
-        .await?;
-        note_change(tx, goal.session.uuid()).await?;
-        approvals::void_approvals(tx, log, std::iter::once(run), now).await?;
+        request_stop(tx, log, goal, row.get("id")?, TASK_NOT_NEEDED, now).await?;
         return Ok(false);
     }
     Ok(true)
+}
+
+/// Requests the cancellation of each run of a goal's session that a worker has, of turns with messages too. An earlier request
+/// stays.
+async fn stop_all_turns(
+    tx: &mut Tx,
+    log: &mut SessionLogWriter,
+    goal: &Goal,
+    reason: &str,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let open = tx
+        .fetch_all(sql!("runs/open_of_session"), params![goal.session])
+        .await?;
+    for row in &open {
+        let status: RunStatus = row.parse("status")?;
+        let has_worker = matches!(status, RunStatus::Delivered | RunStatus::Running)
+            && !row.get::<bool>("is_unclaimed")?;
+        if has_worker {
+            request_stop(tx, log, goal, row.get("id")?, reason, now).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Requests the cancellation of a run that a worker has. The run ends when its agent has stopped.
+async fn request_stop(
+    tx: &mut Tx,
+    log: &mut SessionLogWriter,
+    goal: &Goal,
+    run: RunId,
+    reason: &str,
+    now: Timestamp,
+) -> Result<(), Error> {
+    tx.execute(sql!("runs/request_cancel"), params![run, now, reason])
+        .await?;
+    // Wake the readers of the session's log, because a runtime learns of the request by them.
+    note_change(tx, goal.session.uuid()).await?;
+    // Void the approvals of the turn, because the turn stops before a decision could reach it.
+    approvals::void_approvals(tx, log, std::iter::once(run), now).await
 }
 
 /// Cancels a run that no worker has. It has no heartbeat, no live text and no approvals.
@@ -109,20 +144,33 @@ pub(super) async fn void_questions(
     Ok(())
 }
 
-/// Closes the session of a goal that is over, and cancels its waiting inputs. Turns under way end by themselves, because
-/// their processes must stop first.
+/// Closes the session of a goal that is over, cancels its waiting inputs, and requests the cancellation of its turns unless the
+/// goal is done. Turns under way end after the session, because their processes must stop first.
 pub(super) async fn close_session(
     tx: &mut Tx,
     log: &mut SessionLogWriter,
     goal: &Goal,
     now: Timestamp,
 ) -> Result<(), Error> {
-    // 1. Move the session. A person may have closed it, which has cancelled the goal.
-    let (state, reason) = match goal.graph.goal() {
-        GoalState::Done => (SessionStatus::Done, None),
-        GoalState::Cancelled => (SessionStatus::Failed, Some("cancelled")),
-        _ => (SessionStatus::Failed, Some("stuck for too long")),
+    // 1. Ask the turns to stop. If the goal is done, only turns with messages are under way, and these end by themselves, so
+    // that a person gets the answer.
+    let (state, reason, stop_reason) = match goal.graph.goal() {
+        GoalState::Done => (SessionStatus::Done, None, None),
+        GoalState::Cancelled => (
+            SessionStatus::Failed,
+            Some("cancelled"),
+            Some(GOAL_CANCELLED),
+        ),
+        _ => (
+            SessionStatus::Failed,
+            Some("stuck for too long"),
+            Some(GOAL_GIVEN_UP),
+        ),
     };
+    if let Some(stop_reason) = stop_reason {
+        stop_all_turns(tx, log, goal, stop_reason, now).await?;
+    }
+    // 2. Move the session. A person may have closed it, which has cancelled the goal.
     let before = goal.session_status;
     if matches!(
         before,
@@ -152,7 +200,7 @@ pub(super) async fn close_session(
             },
         },
     );
-    // 2. Cancel the waiting inputs and void the questions.
+    // 3. Cancel the waiting inputs and void the questions.
     let reason = format!("the session is {state}");
     let open = tx
         .fetch_all(sql!("goals/open_runs"), params![goal.session])

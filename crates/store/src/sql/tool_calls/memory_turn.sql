@@ -1,7 +1,7 @@
--- Returns the part of a running turn that the memory of its agent depends on. The automation is null if it is deleted. Returns no
--- row as `tool_calls/turn`.
+-- Returns the part of a running turn that the memory of its agent depends on, with the state of its session and the instant at
+-- which its cancellation was requested. The automation is null if it is deleted. Returns no row as `tool_calls/turn`.
 -- $1 run, $2 worker, $3 hash of the run's secret, $4 oldest instant that is not stale
-select r.tenant_id, r.session_id, c.session_key, h.name as agent_name,
+select r.tenant_id, r.session_id, r.cancel_requested_at, c.state as session_state, c.session_key, h.name as agent_name,
     case when a.deleted_at is null then a.id end as automation_id
 from agent_runs r
 join run_heartbeats b on b.run_id = r.id and b.worker_id = r.worker_id

@@ -7,8 +7,8 @@ use model::{
         GoalState, NewTask, PauseReason, Reviews,
         TaskStatus::{Done, Running},
     },
-    run::{Origin, RunStatus},
-    session::{SessionEvent, SessionStatus},
+    run::Origin,
+    session::SessionStatus,
     turn::WriteOutcome,
 };
 use store::{Error, GoalChange, Scope};
@@ -152,62 +152,6 @@ pub(crate) async fn person_pauses_edits_and_resumes_goal(db: &TestStore) {
         matches!(unknown, Err(Error::NotFound { .. })),
         "{unknown:?}"
     );
-}
-
-pub(crate) async fn cancelled_goal_cancels_its_turns_and_closes_its_session(db: &TestStore) {
-    let stage = Stage::setup(db).await;
-    let plan = [work("a", &[]), work("b", &[]), work("c", &["a"])];
-    let session = stage.planned_goal(db, team(2, None), &plan).await;
-    let running = stage.turn(db, session, "worker-1").await;
-    let waiting = stage.open_run(db, session, "worker-2").await.unwrap();
-    let cancelled = stage.change(session, GoalChange::Cancel).await.unwrap();
-    assert_eq!(cancelled, GoalState::Cancelled);
-    let statuses = stage.statuses([waiting, running.run]).await;
-    assert_eq!(statuses, [RunStatus::Cancelled, RunStatus::Running]);
-    assert!(
-        stage
-            .run(running.run)
-            .await
-            .state
-            .cancel_requested_at()
-            .is_some()
-    );
-    let session_row = stage.store.session(stage.scope(), session).await.unwrap();
-    assert_eq!(session_row.status(), SessionStatus::Failed);
-    // The tools refuse, and the end of the turn changes nothing.
-    let late = stage.report(&running, &done("late")).await;
-    assert!(matches!(late, Err(Error::Refused(_))), "{late:?}");
-    stage.succeed(running.run).await;
-    let tasks = stage.tasks(session).await;
-    assert_eq!(
-        tasks[1..],
-        [
-            "a CANCELLED nothing",
-            "b CANCELLED nothing",
-            "c CANCELLED nothing"
-        ]
-    );
-    assert!(stage.claim().await.is_none());
-    let again = stage.change(session, GoalChange::Resume).await;
-    assert!(matches!(again, Err(Error::Goal(_))), "{again:?}");
-}
-
-pub(crate) async fn closed_session_cancels_its_goal(db: &TestStore) {
-    let stage = Stage::setup(db).await;
-    let session = stage
-        .planned_goal(db, team(2, None), &[work("a", &[]), work("b", &[])])
-        .await;
-    let running = stage.turn(db, session, "worker-1").await;
-    let (scope, now) = (stage.scope(), stage.now());
-    let event = SessionEvent::Fail;
-    let closed = stage
-        .store
-        .transition_session(scope, session, event, None, now);
-    closed.await.unwrap();
-    let view = stage.store.goal(scope, session).await.unwrap();
-    assert_eq!(view.state, GoalState::Cancelled);
-    stage.succeed(running.run).await;
-    assert!(stage.claim().await.is_none());
 }
 
 pub(crate) async fn plan_of_thousand_tasks_is_published_at_once(db: &TestStore) {

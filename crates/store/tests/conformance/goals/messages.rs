@@ -27,7 +27,7 @@ impl Stage {
         found.unwrap_or_else(|| panic!("no seat {name}")).id
     }
 
-    async fn write_to(
+    pub(super) async fn write_to(
         &self,
         session: SessionId,
         from: &ToolCaller,
@@ -40,7 +40,7 @@ impl Stage {
         sent.map(|mut sent| sent.remove(0))
     }
 
-    async fn write_as_person(&self, session: SessionId, to: &str, text: &str) {
+    pub(super) async fn write_as_person(&self, session: SessionId, to: &str, text: &str) {
         let new = NewSeatMessage {
             from: Sender::Person("Ann".into()),
             to: Recipients::Seat(self.seat_named(session, to).await),
