@@ -11,6 +11,7 @@ mod memories;
 mod messages;
 mod moves;
 mod notifications;
+mod plan_questions;
 mod presence;
 mod reports;
 mod stage;
@@ -87,6 +88,10 @@ pub(crate) use notifications::{
     goal_and_question_of_later_version_do_not_stop_notifications,
     pause_and_end_of_goal_are_delivered_once_to_each_endpoint,
     question_is_delivered_once_with_its_goal, stuck_goal_is_delivered_as_stuck_and_later_as_failed,
+};
+pub(crate) use plan_questions::{
+    default_of_question_starts_turn_that_publishes_staged_plan,
+    planner_that_asks_keeps_its_staged_tasks_until_the_answer,
 };
 pub(crate) use presence::{
     goal_whose_retry_waits_for_lost_server_pauses_and_goes_on,
@@ -188,6 +193,8 @@ behaviours! {
             session_of_goal_has_no_pause_of_its_own,
             cancelled_goal_stops_turns_with_messages, goal_that_is_given_up_stops_turn_with_message,
             turn_with_message_outlives_goal_that_is_done, tools_that_write_are_refused_after_cancellation,
+            planner_that_asks_keeps_its_staged_tasks_until_the_answer,
+            default_of_question_starts_turn_that_publishes_staged_plan,
         ]
     }
     sqlite {}

@@ -195,6 +195,9 @@ async fn report_of_answer(
 }
 
 /// Decides on the end of a turn. Returns the end, and the number of its questions that are answered already.
+///
+/// The report of a worker or a judge comes before its questions, which nothing waits for then. The questions of a planner come
+/// before its staged tasks, which stay staged for the turn that gets the answer.
 async fn decide_end(
     tx: &mut Tx,
     goal: &Goal,
@@ -207,14 +210,11 @@ async fn decide_end(
     }
     let kind = TaskRole::of_task(task).report_kind();
     let reported = match kind {
-        None => None,
+        // The staged tasks of a planner that asks are no plan yet, because the answer may change them.
+        None | Some(ReportKind::Plan) => None,
         Some(ReportKind::Verdict) => report
             .and_then(|report| report.body.verdict(report.status))
             .map(TurnEnd::Verdict),
-        Some(ReportKind::Plan) => {
-            let plan = read_staged(tx, goal.session).await?;
-            (!plan.is_empty()).then_some(TurnEnd::Planned(plan))
-        }
         Some(ReportKind::Result) => report.and_then(|report| match report.status {
             ReportStatus::Done => Some(TurnEnd::Reported),
             ReportStatus::Failed => Some(TurnEnd::ReportedFailure),
@@ -231,6 +231,12 @@ async fn decide_end(
     if asked > 0 && kind.is_some() {
         let answered = usize::try_from(row.get::<i64>("answered")?).unwrap_or(0);
         return Ok((TurnEnd::Questions(asked), answered));
+    }
+    if kind == Some(ReportKind::Plan) {
+        let plan = read_staged(tx, goal.session).await?;
+        if !plan.is_empty() {
+            return Ok((TurnEnd::Planned(plan), 0));
+        }
     }
     // The agent knows the schema, so that a reminder helps although it may not have listed the tools.
     if !faults.is_empty() {
