@@ -91,7 +91,7 @@ pub struct RunBatchRequest {
 pub struct RunCounts {
     /// The number of matching runs.
     pub matching: Count,
-    /// The number of those that can be retried: failed, cancelled and stalled ones.
+    /// The number of those that can be retried: failed, cancelled and stalled ones, apart from turns of tasks.
     pub retryable: Count,
     /// The number of those that can be cancelled: all that have not ended.
     pub cancellable: Count,

@@ -10,7 +10,7 @@ use api_types::{
     RunsRetried,
 };
 use model::{RunId, run::RunStatus};
-use store::RunFilter;
+use store::{CountedRun, Page, RunFilter};
 
 use crate::{Error, ErrorKind, Service, boxed};
 
@@ -26,8 +26,13 @@ enum Operation {
 }
 
 impl Operation {
-    /// Returns `true` if the operation can change a run with this status.
-    fn applies_to(self, status: RunStatus) -> bool {
+    /// Returns `true` if the operation can change a run. A turn of a task is repeated by its task alone.
+    fn applies_to(self, run: &CountedRun) -> bool {
+        self.applies_to_status(run.status) && (matches!(self, Self::Cancel) || !run.is_of_task)
+    }
+
+    /// Returns `true` if the operation can change runs with this status.
+    fn applies_to_status(self, status: RunStatus) -> bool {
         match self {
             Self::Retry => status.is_retryable(),
             Self::Cancel => !status.is_over(),
@@ -49,7 +54,9 @@ impl Service {
     #[boxed]
     pub async fn count_runs(&self, selection: &RunFilterRequest) -> Result<RunCounts, Error> {
         let filter = self.run_filter(selection).await?;
-        let matching = self.read_statuses(&filter).await?;
+        let page = Page::first(MAX_COUNT + 1);
+        let matching = self.store.run_statuses(self.scope(), &filter, page);
+        let matching = matching.await?;
         let retryable = self
             .select_applicable(&filter, &matching, Operation::Retry)
             .await?;
@@ -80,7 +87,7 @@ impl Service {
             .await?;
         let (mut retried, mut refused) = (Vec::new(), Vec::new());
         let began = self.now();
-        for (run_id, _) in runs.into_iter().rev() {
+        for CountedRun { id: run_id, .. } in runs.into_iter().rev() {
             let now = self.now();
             if now.since(began) >= TIME_LIMIT {
                 refused.push(not_tried(run_id));
@@ -113,10 +120,10 @@ impl Service {
         let mut runs = self
             .expected_runs(selection, expected, Operation::Cancel)
             .await?;
-        runs.sort_by_key(|(_, status)| *status != RunStatus::Deferred);
+        runs.sort_by_key(|run| run.status != RunStatus::Deferred);
         let (mut cancelled, mut refused) = (Vec::new(), Vec::new());
         let began = self.now();
-        for (run_id, _) in runs {
+        for CountedRun { id: run_id, .. } in runs {
             if self.now().since(began) >= TIME_LIMIT {
                 refused.push(not_tried(run_id));
                 continue;
@@ -135,7 +142,7 @@ impl Service {
         selection: &RunFilterRequest,
         expected: u32,
         operation: Operation,
-    ) -> Result<Vec<(RunId, RunStatus)>, Error> {
+    ) -> Result<Vec<CountedRun>, Error> {
         if !(1..=MAX_COUNT).contains(&expected) {
             let problem = format!("accepted are 1 to {MAX_COUNT}");
             return Err(Error::invalid("expected", &expected.to_string(), problem));
@@ -153,30 +160,29 @@ impl Service {
         Ok(runs)
     }
 
-    /// Returns the runs of a filter that an operation can change, at most one more than [`MAX_COUNT`]. `matching` are
-    /// all runs of the filter, or the newest ones.
+    /// Returns the runs of a filter that an operation can change, or more than [`MAX_COUNT`] of them. `matching` are all runs
+    /// of the filter, or the newest ones.
     async fn select_applicable(
         &self,
         filter: &RunFilter,
-        matching: &[(RunId, RunStatus)],
+        matching: &[CountedRun],
         operation: Operation,
-    ) -> Result<Vec<(RunId, RunStatus)>, Error> {
+    ) -> Result<Vec<CountedRun>, Error> {
         if Count::of_read(matching.len()).more {
             return self.read_applicable(filter, operation).await;
         }
         let applicable = matching.iter().copied();
-        Ok(applicable
-            .filter(|(_, status)| operation.applies_to(*status))
-            .collect())
+        Ok(applicable.filter(|run| operation.applies_to(run)).collect())
     }
 
+    /// Reads the runs of a filter that an operation can change, or more than [`MAX_COUNT`] of them.
     async fn read_applicable(
         &self,
         filter: &RunFilter,
         operation: Operation,
-    ) -> Result<Vec<(RunId, RunStatus)>, Error> {
+    ) -> Result<Vec<CountedRun>, Error> {
         let accepts = |status: &RunStatus| {
-            operation.applies_to(*status)
+            operation.applies_to_status(*status)
                 && (filter.statuses.is_empty() || filter.statuses.contains(status))
         };
         let statuses: Vec<_> = RunStatus::ALL.iter().copied().filter(accepts).collect();
@@ -187,13 +193,18 @@ impl Service {
             statuses,
             ..filter.clone()
         };
-        self.read_statuses(&filter).await
-    }
-
-    /// Reads the runs of a filter, at most one more than [`MAX_COUNT`].
-    async fn read_statuses(&self, filter: &RunFilter) -> Result<Vec<(RunId, RunStatus)>, Error> {
-        let limit = MAX_COUNT + 1;
-        Ok(self.store.run_statuses(self.scope(), filter, limit).await?)
+        let mut page = Page::first(MAX_COUNT + 1);
+        let mut applicable = Vec::new();
+        loop {
+            let read = self.store.run_statuses(self.scope(), &filter, page).await?;
+            let may_have_more = Count::of_read(read.len()).more;
+            page.after = read.last().map(|run| run.id);
+            applicable.extend(read.into_iter().filter(|run| operation.applies_to(run)));
+            // A whole page can consist of turns of tasks, which no status tells apart.
+            if !may_have_more || Count::of_read(applicable.len()).more {
+                return Ok(applicable);
+            }
+        }
     }
 }
 

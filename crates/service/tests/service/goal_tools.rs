@@ -60,12 +60,12 @@ fn finding(id: &str) -> ReportedFinding {
 }
 
 /// A goal with a planner, a worker and a judge of all tasks.
-struct Goal {
-    world: World,
+pub(crate) struct Goal {
+    pub(crate) world: World,
 }
 
 impl Goal {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let world = World::new().await;
         let now = world.clock_now();
         let registered = world

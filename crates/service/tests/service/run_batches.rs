@@ -15,9 +15,13 @@ use model::{
     session::SessionEvent,
 };
 use service::{Error, ErrorKind, Service};
+use store::{Page, RunFilter, Scope, database::Statement};
 use testkit::clock::SeededEntropy;
 
-use crate::world::{NOW, World};
+use crate::{
+    goal_tools::Goal,
+    world::{NOW, World},
+};
 
 fn all() -> RunFilterRequest {
     RunFilterRequest::default()
@@ -111,6 +115,61 @@ async fn run_that_cannot_be_retried_is_listed_and_stops_no_other() {
     assert_eq!(refused.run_id, first);
     let single = world.service.retry_run(&first.to_string(), None).await;
     assert_eq!(refused.reason, single.unwrap_err().chain());
+}
+
+#[tokio::test]
+async fn turn_of_task_is_not_among_runs_to_retry() {
+    let goal = Goal::start().await;
+    let world = &goal.world;
+    let (filter, page) = (RunFilter::default(), Page::first(10));
+    let runs = world
+        .store
+        .run_page(Scope::Tenant(world.tenant), &filter, page);
+    let plan = runs.await.unwrap()[0].id;
+    // The task of the cancelled turn gets another one.
+    world.service.cancel_run(&plan.to_string()).await.unwrap();
+    let expected = RunCounts {
+        matching: count(2),
+        retryable: count(0),
+        cancellable: count(1),
+    };
+    assert_eq!(counts(world).await, expected);
+    let refused = world.service.retry_runs(&all(), 1).await.unwrap_err();
+    assert!(refused.to_string().contains("but 0 of the"), "{refused}");
+    // The message of a person is retried without them.
+    let (_, message) = cancelled_run(world).await;
+    let retried = world.service.retry_runs(&all(), 1).await.unwrap();
+    let runs: Vec<_> = retried.retried.iter().map(|run| run.run_id).collect();
+    assert_eq!((runs, retried.refused), (vec![message], Vec::new()));
+}
+
+#[tokio::test]
+async fn run_behind_many_turns_of_tasks_is_retried() {
+    let goal = Goal::start().await;
+    let world = &goal.world;
+    let (_, message) = cancelled_run(world).await;
+    let other = world.conversation().await.id;
+    for _ in 0..502 {
+        world.send_message(&other.to_string(), "Hello").await;
+    }
+    let scope = Scope::Tenant(world.tenant);
+    let cancelled = world
+        .store
+        .cancel_session_runs(scope, other, "enough", world.clock_now());
+    assert_eq!(cancelled.await.unwrap(), 502);
+    // More turns of a task than one reading returns.
+    let sql = "update agent_runs set task_id = (select id from agent_tasks)
+        where session_id <> (select session_id from goals)
+            and session_id = (select session_id from agent_runs order by id desc limit 1)";
+    let statement = Box::leak(Box::new(Statement::new("turns of a task", sql, sql)));
+    let mut tx = world.store.database().begin(Scope::System).await.unwrap();
+    assert_eq!(tx.execute(statement, Vec::new()).await.unwrap(), 502);
+    tx.commit().await.unwrap();
+    let counted = counts(world).await;
+    assert_eq!(counted.retryable, count(1), "{counted:?}");
+    let retried = world.service.retry_runs(&all(), 1).await.unwrap();
+    let runs: Vec<_> = retried.retried.iter().map(|run| run.run_id).collect();
+    assert_eq!((runs, retried.refused), (vec![message], Vec::new()));
 }
 
 #[tokio::test]

@@ -45,6 +45,6 @@ pub(crate) use goals::{
     answer_task, check_has_no_open_goal, close_goal, read_task_counts, start_draft, task_views,
 };
 pub(crate) use read::read_page;
-pub use read::{RunFilter, RunNames};
+pub use read::{CountedRun, RunFilter, RunNames};
 pub use sweep::PromotionReport;
 pub use webhook::WebhookReceipt;

@@ -47,6 +47,17 @@ pub struct RunFilter {
     pub last_attempts_only: bool,
 }
 
+/// A run as operations on many runs count it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CountedRun {
+    /// The ID.
+    pub id: RunId,
+    /// The status.
+    pub status: RunStatus,
+    /// `true` for a turn of a task of a goal, which its task alone repeats.
+    pub is_of_task: bool,
+}
+
 /// The names of the objects to which a run belongs, and its answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunNames {
@@ -183,18 +194,23 @@ impl Store {
         Ok(named.collect())
     }
 
-    /// Returns the IDs and the statuses of the newest runs, the newest first, at most `limit`. Reads no texts, so that
-    /// counting many runs is cheap.
+    /// Lists one page of runs with their statuses alone, the newest first. Reads no texts, so that counting many runs is
+    /// cheap.
     #[boxed]
     pub async fn run_statuses(
         &self,
         scope: Scope,
         filter: &RunFilter,
-        limit: u32,
-    ) -> Result<Vec<(RunId, RunStatus)>, Error> {
+        page: Page<RunId>,
+    ) -> Result<Vec<CountedRun>, Error> {
         let mut tx = self.db.begin_read(scope).await?;
-        let runs = read_page(&mut tx, scope, filter, Page::first(limit), 0).await?;
-        Ok(runs.iter().map(|run| (run.id, run.status())).collect())
+        let runs = read_page(&mut tx, scope, filter, page, 0).await?;
+        let counted = runs.iter().map(|run| CountedRun {
+            id: run.id,
+            status: run.status(),
+            is_of_task: run.task.is_some(),
+        });
+        Ok(counted.collect())
     }
 
     /// Lists the attempts at an input, the first one first.

@@ -15,8 +15,8 @@ use model::{
     session::SessionType,
 };
 use store::{
-    OverviewLimits, OverviewPeriods, PAUSED_BY_PERSON, Page, Period, RunFilter, RunNames, Scope,
-    SessionEdit,
+    CountedRun, OverviewLimits, OverviewPeriods, PAUSED_BY_PERSON, Page, Period, RunFilter,
+    RunNames, Scope, SessionEdit,
 };
 
 use crate::{
@@ -139,13 +139,28 @@ pub(crate) async fn run_statuses_are_those_of_the_list(db: &TestStore) {
     let second = stage.send_message(session, "three").await.run_id;
     let read = async |scope, statuses: &[RunStatus], limit| {
         let filter = inputs(statuses);
-        let found = stage.store.run_statuses(scope, &filter, limit);
+        let page = Page::first(limit);
+        let found = stage.store.run_statuses(scope, &filter, page);
         found.await.unwrap()
     };
     let all = [(second, Deferred), (first, Queued), (failed, Failed)];
+    let all = all.map(|(id, status)| CountedRun {
+        id,
+        status,
+        is_of_task: false,
+    });
     assert_eq!(read(stage.scope(), &[], 50).await, all);
     assert_eq!(read(stage.scope(), &[], 2).await, all[..2]);
     assert_eq!(read(stage.scope(), &[Queued, Failed], 50).await, all[1..]);
+    let next = Page {
+        after: Some(first),
+        limit: 50,
+    };
+    let next = stage
+        .store
+        .run_statuses(stage.scope(), &inputs(&[]), next)
+        .await;
+    assert_eq!(next.unwrap(), all[2..]);
     let other = stage.store.ensure_tenant("other", stage.now());
     let other = Scope::Tenant(other.await.unwrap());
     assert_eq!(read(other, &[], 50).await, []);
