@@ -88,6 +88,8 @@ mod tests_rules;
 mod tests_seats;
 #[cfg(test)]
 mod tests_support;
+#[cfg(test)]
+mod tests_verification;
 
 pub use advance::advance;
 pub use budget::GoalBudget;

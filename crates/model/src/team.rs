@@ -25,6 +25,8 @@ pub use fault::{TeamFault, TeamField};
 pub use limits::{LIMIT_FIELDS, LimitField, TeamLimits};
 pub use validate::{MAX_ATTEMPTS, MAX_CHECK_TIMEOUT_SECONDS};
 
+/// The name of a check that each task of a worker has, alone or with a number behind a hyphen.
+const VERIFICATION: &str = "verify";
 /// The time limit of a check that names none, in seconds.
 pub const CHECK_TIMEOUT_SECONDS: u32 = 600;
 
@@ -192,7 +194,21 @@ impl TeamDefinition {
                 .and_then(|judge| judge.reviews)
                 .unwrap_or(Reviews::Marked),
             checks: self.checks.keys().cloned().collect(),
+            verification: self
+                .checks
+                .keys()
+                .filter(|name| is_verification(name))
+                .cloned()
+                .collect(),
             approve_plan,
         }
     }
+}
+
+/// Returns `true` for `verify`, `verify-2` and so on.
+fn is_verification(name: &str) -> bool {
+    name.strip_prefix(VERIFICATION).is_some_and(|rest| {
+        let number = rest.strip_prefix('-').map(str::parse::<u32>);
+        rest.is_empty() || matches!(number, Some(Ok(_)))
+    })
 }

@@ -106,11 +106,11 @@ impl NewTask {
         self.each.iter().enumerate().map(task).collect()
     }
 
-    /// Returns the SHA-256 of the content: role, texts and checks. Key, order and paths do not count, because a planner that
-    /// repeats a finished task often changes only these.
-    pub(super) fn digest(&self) -> [u8; 32] {
+    /// Returns the SHA-256 of the content: role, texts and `checks`, those that the team adds included. Key, order and paths do
+    /// not count, because a planner that repeats a finished task often changes only these.
+    pub(super) fn digest(&self, checks: &[String]) -> [u8; 32] {
         let mut hash = Sha256::new();
-        let lists = [&self.acceptance, &self.checks];
+        let lists = [self.acceptance.as_slice(), checks];
         let texts = [&self.role, &self.title, &self.description];
         for text in texts.into_iter().chain(lists.into_iter().flatten()) {
             // The length in front keeps `ab` and `c` apart from `a` and `bc`.

@@ -324,7 +324,8 @@ impl Preparation<'_> {
                 }),
             }
         }
-        let digest = task.digest();
+        let checks = self.graph.team.checks_of(task);
+        let digest = task.digest(&checks);
         if let Some(finished) = self.graph.finished.get(&digest) {
             let finished = self.graph.tasks[finished.0].key.clone();
             let key = task.key.clone();
@@ -342,7 +343,7 @@ impl Preparation<'_> {
             // A judge would accept its own work.
             review: task.review && task.role != JUDGE,
             acceptance: task.acceptance.len(),
-            checks: task.checks.clone(),
+            checks,
             writes: writes::without_covered(prefixes),
             plan_version: self.graph.plan_version + 1,
             digest,

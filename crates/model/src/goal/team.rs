@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::{goal::seat::Directory, text_enum::text_enum};
+use crate::{
+    goal::{new_task::NewTask, seat::Directory},
+    text_enum::text_enum,
+};
 
 /// The role of the seat that plans.
 pub const PLANNER: &str = "planner";
@@ -84,6 +87,8 @@ pub struct Team {
     pub reviews: Reviews,
     /// The names of the checks, which tasks can name.
     pub checks: BTreeSet<String>,
+    /// The names of the checks that each task of a worker has, although its planner does not name them.
+    pub verification: Vec<String>,
     /// `true` if a person approves the first plan.
     pub approve_plan: bool,
 }
@@ -152,6 +157,16 @@ impl Team {
             return Err(TeamError::Planners(0));
         }
         Ok(roles)
+    }
+
+    /// Returns the names of the checks of a new task: its own, and behind them those that each task of a worker has.
+    pub(super) fn checks_of(&self, task: &NewTask) -> Vec<String> {
+        let mut checks = task.checks.clone();
+        if task.role == WORKER {
+            let added = self.verification.iter();
+            checks.extend(added.filter(|name| !task.checks.contains(*name)).cloned());
+        }
+        checks
     }
 
     /// Returns the index of a role.

@@ -188,6 +188,12 @@ impl Naive {
     }
 
     fn blank(&self, new: &NewTask) -> NaiveTask {
+        let mut new = new.clone();
+        for name in &self.team.verification {
+            if new.role == WORKER && !new.checks.contains(name) {
+                new.checks.push(name.clone());
+            }
+        }
         NaiveTask {
             key: new.key.clone(),
             group: new.key.clone(),
@@ -195,7 +201,7 @@ impl Naive {
             role: new.role.clone(),
             state: TaskState::Pending { unmet: 0 },
             deps: BTreeSet::new(),
-            new: Some(new.clone()),
+            new: Some(new),
             attempts: 0,
             reminded: false,
             home: None,

@@ -35,6 +35,7 @@ pub(super) fn random_team(choices: &mut Choices<'_>) -> Team {
         reviews: choices.of(&[Reviews::Marked, Reviews::All, Reviews::Goal]),
         checks: BTreeSet::from(["lint".to_owned(), "tests".to_owned()]),
         approve_plan: choices.percent(10),
+        verification: choices.of(&[vec![], vec![], vec![], vec!["tests".to_owned()]]),
     }
 }
 

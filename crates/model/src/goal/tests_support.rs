@@ -70,6 +70,7 @@ pub(super) fn team(workers: usize, reviews: Option<Reviews>) -> Team {
         seats,
         reviews: reviews.unwrap_or(Reviews::Marked),
         checks: BTreeSet::from(["lint".to_owned(), "tests".to_owned()]),
+        verification: Vec::new(),
         approve_plan: false,
     }
 }

@@ -41,6 +41,18 @@ fn team_without_faults_starts_a_graph() {
 }
 
 #[test]
+fn checks_named_verify_belong_to_each_task_of_workers() {
+    let mut team = team();
+    let names = ["verify", "verify-2", "verify-all", "tests"];
+    team.checks = names
+        .map(|name| (name.to_owned(), CheckDefinition::new("true")))
+        .into();
+    assert_eq!(team.faults(), []);
+    let graph_team = team.graph_team(false);
+    assert_eq!(graph_team.verification, ["verify", "verify-2"]);
+}
+
+#[test]
 fn reviews_of_judge_are_those_of_graph() {
     let mut team = team();
     team.seats[2].reviews = Some(Reviews::All);

@@ -38,6 +38,7 @@ pub(crate) use cancel::{
 pub(crate) use causes::{plan_that_fails_names_its_cause, work_that_fails_names_its_cause};
 pub(crate) use checks::{
     broken_check_waits_for_person_and_is_repeated, cancelled_goal_stops_its_checks,
+    checks_of_each_task_count_apart_from_those_of_planner,
     checks_of_lost_server_are_claimed_after_its_lease, checks_of_removed_instance_are_broken,
     failed_check_reaches_worker_and_next_round_is_fenced,
     goal_whose_check_waits_for_lost_server_pauses_and_goes_on,
@@ -195,6 +196,7 @@ behaviours! {
             turn_with_message_outlives_goal_that_is_done, tools_that_write_are_refused_after_cancellation,
             planner_that_asks_keeps_its_staged_tasks_until_the_answer,
             default_of_question_starts_turn_that_publishes_staged_plan,
+            checks_of_each_task_count_apart_from_those_of_planner,
         ]
     }
     sqlite {}

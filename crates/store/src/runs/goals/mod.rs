@@ -22,7 +22,6 @@ mod stop;
 mod tick;
 mod turn_end;
 mod usage;
-mod verification;
 mod view;
 
 pub(crate) use answer::answer_task;

@@ -23,7 +23,6 @@ use super::{
     starts::{self, Start},
     stop,
     usage::budget_event,
-    verification::add_verification,
 };
 use crate::{
     Error,
@@ -148,11 +147,10 @@ pub(super) async fn move_goal(
     let mut waiting: VecDeque<Event> = budget_event(tx, goal, now).await?.into_iter().collect();
     waiting.extend(read_message_turns(tx, goal).await?);
     waiting.extend(events);
-    while let Some(mut event) = waiting.pop_front() {
+    while let Some(event) = waiting.pop_front() {
         if is_settled(&goal.graph, &event) {
             continue;
         }
-        add_verification(&mut event, &goal.definition);
         let task = ended_task(&goal.graph, &event);
         if let Event::TurnEnded { end, .. } = &event {
             match end {

@@ -6,7 +6,7 @@ use futures::future::join_all;
 use model::{
     RunId, SessionId, TaskId, TenantId, WorkerId,
     goal::{
-        ChecksEnd, ChecksJob, GoalState, NamedCheck, NewTask, Step, StuckCause,
+        ChecksEnd, ChecksJob, GoalState, NamedCheck, NewTask, PlanError, Refusal, Step, StuckCause,
         TaskStatus::{Cancelled, Done, Running},
     },
     team::{CheckDefinition, TeamDefinition},
@@ -167,6 +167,43 @@ pub(crate) async fn passed_checks_complete_task_and_keep_evidence(db: &TestStore
     assert_eq!(again, WriteOutcome::Fenced);
     let foreign = Scope::Tenant(TenantId::from_uuid(id()));
     assert_eq!(stage.store.task_checks(foreign, task).await.unwrap(), None);
+}
+
+pub(crate) async fn checks_of_each_task_count_apart_from_those_of_planner(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let names = ["a", "b", "c", "d", "e", "verify", "verify-2"];
+    let mut team = team(1, None);
+    team.checks = names
+        .map(|name| (name.to_owned(), CheckDefinition::new("true")))
+        .into();
+    let full = |key: &str| NewTask {
+        title: "Draft the mail".into(),
+        description: "Draft it well.".into(),
+        checks: names[..5].iter().map(|name| (*name).to_owned()).collect(),
+        ..work(key, &[])
+    };
+    // 1. The planner has named as many checks as it may, and the plan is published nevertheless.
+    let plan = [full("mail"), work("other", &[])];
+    let session = stage.planned_goal(db, team, &plan).await;
+    let task = stage.work_on_checked(db, session, "mail").await;
+    let one = server("one");
+    let job = stage.claim_checks(task, &one).await.unwrap();
+    let run: Vec<_> = job.checks.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(run, names);
+    let passed = stage.finish_checks(&job, &one, &ChecksEnd::Passed).await;
+    assert_eq!(passed, WriteOutcome::Committed);
+    // 2. A task that is done is found at the call, not only at the publication.
+    stage.change(session, GoalChange::Replan).await.unwrap();
+    let planner = stage.turn(db, session, "planner").await;
+    let refused = stage.stage_task(&planner, &full("again")).await;
+    let faults = match refused {
+        Err(Error::Goal(Refusal::Plan(faults))) => faults,
+        other => panic!("{other:?}"),
+    };
+    assert!(
+        matches!(&faults[..], [PlanError::Duplicate { finished, .. }] if finished == "mail"),
+        "{faults:?}"
+    );
 }
 
 pub(crate) async fn failed_check_reaches_worker_and_next_round_is_fenced(db: &TestStore) {
