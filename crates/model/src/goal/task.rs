@@ -327,6 +327,15 @@ impl Task {
             && !matches!(self.state, TaskState::Done(_) | TaskState::Cancelled(_))
     }
 
+    /// Returns the number of the present round of checks and reviews, from 1. A check of the whole goal continues the rounds of
+    /// the checks before it, each of which is a review.
+    pub const fn round(&self) -> u32 {
+        match self.kind {
+            TaskKind::Check => self.progress.reviews + 1,
+            _ => self.progress.rounds + 1,
+        }
+    }
+
     /// Returns the activity. Returns `None` unless the task is RUNNING.
     pub const fn activity(&self) -> Option<&Activity> {
         match &self.state {

@@ -284,6 +284,7 @@ fn second_check_of_goal_counts_unresolved_findings_alone() {
     game.send_back(vec![blocker("f1")]);
     game.end("planner-1", SILENT);
     assert_eq!(game.turn("judge-1"), "check check#2");
+    assert_eq!(game.task("check#2").round(), 2);
     game.send_back(vec![blocker("f2")]);
     assert_eq!(game.reason("check#2"), "judge");
     game.end("planner-1", SILENT);

@@ -80,7 +80,8 @@ template!(
 template!(
     /// The prompt of the judge of the whole goal. Variables: those of [`CheckContext`].
     GOAL_CHECK,
-    "goal.check"
+    "goal.check",
+    version 2
 );
 template!(
     /// The prompt of the report. Variables: those of [`ReportContext`].

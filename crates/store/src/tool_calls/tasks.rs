@@ -361,7 +361,7 @@ impl Store {
                 let task = turn.row();
                 Ok(StoredTaskReport {
                     key: task.key.clone(),
-                    round: task.progress.rounds + 1,
+                    round: task.round(),
                     counted,
                 })
             })

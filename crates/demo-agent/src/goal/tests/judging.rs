@@ -146,6 +146,8 @@ fn check(tasks: &[TaskEntry<'_>]) -> String {
         goal: "Write it.",
         tasks,
         artifacts: &[],
+        round: 1,
+        earlier_findings: &[],
     };
     opened(context.render().unwrap())
 }

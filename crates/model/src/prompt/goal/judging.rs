@@ -38,6 +38,10 @@ pub struct CheckContext<'a> {
     pub tasks: &'a [TaskEntry<'a>],
     /// The artifacts of the goal, the ones to be listed first.
     pub artifacts: &'a [ArtifactEntry<'a>],
+    /// The number of the round, from 1. Each check of the goal is one.
+    pub round: u32,
+    /// The findings of earlier checks that count in this round, at most 20.
+    pub earlier_findings: &'a [FindingEntry<'a>],
 }
 
 /// The facts of a report.
@@ -92,6 +96,8 @@ impl CheckContext<'_> {
             "tasks_more": tasks.more,
             "artifacts": artifacts.lines,
             "artifacts_more": artifacts.more,
+            "round": self.round,
+            "earlier_findings": Listed::findings(self.earlier_findings),
         }))
     }
 }

@@ -189,6 +189,8 @@ const CHECK: CheckContext<'_> = CheckContext {
     goal: GOAL,
     tasks: &[DONE, FAILED],
     artifacts: &ARTIFACTS,
+    round: 1,
+    earlier_findings: &[],
 };
 
 const REPORT: ReportContext<'_> = ReportContext {
@@ -256,6 +258,11 @@ fn prompts() -> Vec<(&'static str, RenderedPrompt, &'static str)> {
         source: AnswerSource::Default,
         ..ANSWER
     };
+    let later_check = CheckContext {
+        round: 2,
+        earlier_findings: &FINDINGS[..1],
+        ..CHECK
+    };
     vec![
         rendered!("seat.instructions", INSTRUCTIONS),
         rendered!("goal.plan", PLAN),
@@ -268,6 +275,7 @@ fn prompts() -> Vec<(&'static str, RenderedPrompt, &'static str)> {
         rendered!("goal.answer", ANSWER),
         rendered!("goal.answer.default", by_default),
         rendered!("goal.check", CHECK),
+        rendered!("goal.check.later", later_check),
         rendered!("goal.report", REPORT),
         rendered!("goal.reminder", reminder),
         rendered!("goal.reminder.refused", refused),
@@ -359,8 +367,8 @@ fn template_text_changes_only_with_its_version() {
         ),
         (
             "goal.check",
-            1,
-            "86c2c84379e548603aa318b0f73bc68fad85bb54337e88cbaf43d9c9b2efb2b5",
+            2,
+            "26725aa91b7755e662acfff35839737f0a8f51f5b18c3bb97deeed3320d54271",
         ),
         (
             "goal.report",
@@ -410,13 +418,13 @@ fn instructions_precede_first_prompt_but_no_command() {
 fn long_list_is_cut_and_counted() {
     let tasks = [DONE; 23];
     let prompt = CheckContext {
-        goal: GOAL,
         tasks: &tasks,
         artifacts: &[ARTIFACTS[0]; 21],
+        ..CHECK
     };
     let text = prompt.render().unwrap().text;
     assert_eq!(text.matches("DONE tone: ").count(), MAX_LISTED);
-    assert!(text.contains("\n3 more have ended: call `list_tasks`."));
+    assert!(text.contains("\n3 more exist: call `list_tasks`."));
     assert_eq!(text.matches("tone.md version 2").count(), MAX_LISTED);
     assert!(text.contains("\n1 more exist: call `list_artifacts`."));
     let message = WORK.messages[0];

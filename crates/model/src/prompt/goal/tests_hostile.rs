@@ -254,8 +254,11 @@ fn texts_of_agents_stay_fenced_in_check() {
         goal: "Draft.",
         tasks: &[task()],
         artifacts: &[artifact()],
+        round: 2,
+        earlier_findings: &[finding()],
     };
-    assert_only_fenced(&prompt.render().unwrap(), &[task_line(), artifact_line()]);
+    let payloads = [task_line(), artifact_line(), finding_line()];
+    assert_only_fenced(&prompt.render().unwrap(), &payloads);
 }
 
 #[test]
@@ -304,6 +307,8 @@ fn text_of_person_is_sent_as_it_is_and_never_parsed() {
         goal: HOSTILE,
         tasks: &[],
         artifacts: &[],
+        round: 1,
+        earlier_findings: &[],
     };
     assert!(goal.render().unwrap().text.contains(HOSTILE));
     let instructions = SeatInstructions {

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use model::{
     MessageId, SeatId, TaskId, Timestamp,
-    goal::{Prompt, ReportBody, Severity, TaskNo, TaskStatus},
+    goal::{DoneBy, Prompt, ReportBody, Severity, TaskKind, TaskNo, TaskState, TaskStatus},
     prompt::goal::TaskEntry,
     question::QUESTIONS_PER_TURN,
 };
@@ -76,7 +76,7 @@ pub(super) struct GoalTexts {
     summaries: Vec<TaskSummary>,
     /// The keys of staged tasks.
     staged: Vec<String>,
-    /// The findings of the last round of a task.
+    /// The findings of the last round of a task. For a check of the goal, those of earlier checks that count in it.
     findings: HashMap<TaskNo, Vec<StoredFinding>>,
     /// The newest answers to the questions of a task, the oldest first.
     answers: HashMap<TaskNo, Vec<StoredAnswer>>,
@@ -136,7 +136,11 @@ impl GoalTexts {
         for turn in turns {
             let no = turn.task;
             if turn.is_review || turn.prompt == Prompt::Rework {
-                findings.insert(no, read_findings(tx, goal, no).await?);
+                let found = match goal.graph.tasks()[no.0].kind {
+                    TaskKind::Check => read_check_findings(tx, goal, no).await?,
+                    _ => read_findings(tx, goal, no).await?,
+                };
+                findings.insert(no, found);
             }
             if turn.is_review {
                 tool_calls.insert(no, facts::read_tool_calls(tx, goal.tasks[no.0]).await?);
@@ -241,6 +245,33 @@ async fn read_findings(tx: &mut Tx, goal: &Goal, no: TaskNo) -> Result<Vec<Store
         findings.extend(found);
     }
     Ok(findings)
+}
+
+/// Returns the findings of earlier checks of the goal that count in a check: those for which the last of them sent the goal
+/// back. The judge of a later check does not have them otherwise, because each check has a memory of its own.
+async fn read_check_findings(
+    tx: &mut Tx,
+    goal: &Goal,
+    no: TaskNo,
+) -> Result<Vec<StoredFinding>, Error> {
+    let tasks = goal.graph.tasks();
+    let counted = &tasks[no.0].progress.findings;
+    if counted.is_empty() {
+        return Ok(Vec::new());
+    }
+    for earlier in (0..no.0).rev() {
+        let task = &tasks[earlier];
+        // A judge that accepts may have notes, which send nothing back.
+        if task.kind != TaskKind::Check || task.state == TaskState::Done(DoneBy::Judge) {
+            continue;
+        }
+        let mut findings = read_findings(tx, goal, TaskNo(earlier)).await?;
+        findings.retain(|finding| counted.contains(&finding.id));
+        if !findings.is_empty() {
+            return Ok(findings);
+        }
+    }
+    Ok(Vec::new())
 }
 
 /// Returns the newest answers to the questions of a task, the oldest first.

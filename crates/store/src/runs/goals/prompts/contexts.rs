@@ -65,7 +65,7 @@ fn render(
         Prompt::Rework => render_rework(goal, no, texts),
         Prompt::Review => render_review(goal, no, texts),
         Prompt::Answer => render_answers(no, texts),
-        Prompt::Check => render_check(goal, texts),
+        Prompt::Check => render_check(goal, no, texts),
         Prompt::Report => render_report(goal, texts),
         Prompt::Reminder => render_reminder(goal, no),
     }
@@ -219,13 +219,13 @@ fn render_review(goal: &Goal, no: TaskNo, texts: &GoalTexts) -> Result<String, p
         result: own.result.as_deref().unwrap_or_default(),
         artifacts: &artifacts(texts, |artifact| artifact.task == Some(id)),
         tool_calls: texts.tool_calls.get(&no).copied().unwrap_or(0),
-        round: task.progress.rounds + 1,
+        round: task.round(),
         earlier_findings: &findings(findings_of(no, texts)),
     };
     Ok(context.render()?.text)
 }
 
-/// Returns the findings of the last round of a task.
+/// Returns the findings of the last round of a task. Those of a check of the goal are from earlier checks.
 fn findings_of(no: TaskNo, texts: &GoalTexts) -> &[StoredFinding] {
     texts.findings.get(&no).map_or(&[], Vec::as_slice)
 }
@@ -259,12 +259,14 @@ fn render_answers(no: TaskNo, texts: &GoalTexts) -> Result<String, prompt::Error
     Ok(prompts.join("\n\n"))
 }
 
-fn render_check(goal: &Goal, texts: &GoalTexts) -> Result<String, prompt::Error> {
+fn render_check(goal: &Goal, no: TaskNo, texts: &GoalTexts) -> Result<String, prompt::Error> {
     let tasks: Vec<TaskEntry<'_>> = texts.summaries.iter().map(TaskSummary::entry).collect();
     let context = CheckContext {
         goal: &goal.text,
         tasks: &tasks,
         artifacts: &artifacts(texts, |_| true),
+        round: goal.graph.tasks()[no.0].round(),
+        earlier_findings: &findings(findings_of(no, texts)),
     };
     Ok(context.render()?.text)
 }
