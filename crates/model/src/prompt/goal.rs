@@ -86,7 +86,8 @@ template!(
 template!(
     /// The prompt of the report. Variables: those of [`ReportContext`].
     GOAL_REPORT,
-    "goal.report"
+    "goal.report",
+    version 2
 );
 template!(
     /// The prompt after a turn that made no call of its tool. Variables: those of [`ReminderContext`].

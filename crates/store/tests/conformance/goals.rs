@@ -106,7 +106,10 @@ pub(crate) use presence::{
     task_of_removed_instance_moves_to_another_seat, task_waits_for_seat_whose_server_is_offline,
     turn_that_waits_for_files_of_removed_instance_begins_on_another,
 };
-pub(crate) use prompts::later_check_has_findings_of_earlier_one_and_its_round;
+pub(crate) use prompts::{
+    later_check_has_findings_of_earlier_one_and_its_round,
+    long_list_has_failed_and_newest_tasks_with_whole_results,
+};
 pub(crate) use reports::{
     agent_without_tools_fails_as_unavailable,
     equal_proposal_of_other_task_or_result_reaches_planner,
@@ -193,6 +196,7 @@ behaviours! {
             work_that_fails_names_its_cause, inputs_to_draft_goal_wait_for_its_start,
             memory_that_message_begins_opens_with_rules, messages_are_in_prompt_of_each_task_turn,
             later_check_has_findings_of_earlier_one_and_its_round,
+            long_list_has_failed_and_newest_tasks_with_whole_results,
             prompts_of_tasks_name_seat_and_task, overview_has_goals_that_only_person_can_move,
             session_of_goal_has_no_pause_of_its_own,
             cancelled_goal_stops_turns_with_messages, goal_that_is_given_up_stops_turn_with_message,

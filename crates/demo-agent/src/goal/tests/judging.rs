@@ -145,6 +145,7 @@ fn check(tasks: &[TaskEntry<'_>]) -> String {
     let context = CheckContext {
         goal: "Write it.",
         tasks,
+        tasks_more: 0,
         artifacts: &[],
         round: 1,
         earlier_findings: &[],
@@ -188,6 +189,7 @@ fn report_counts_tasks_and_quotes_results() {
     let context = |tasks| ReportContext {
         goal: "Write it.",
         tasks,
+        tasks_more: 0,
         rejected: &[],
         questions: &questions,
         usage: "9 turns",

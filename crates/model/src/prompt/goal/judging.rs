@@ -36,6 +36,8 @@ pub struct CheckContext<'a> {
     pub goal: &'a str,
     /// The tasks, the ones to be listed first.
     pub tasks: &'a [TaskEntry<'a>],
+    /// The number of tasks that `tasks` lacks.
+    pub tasks_more: usize,
     /// The artifacts of the goal, the ones to be listed first.
     pub artifacts: &'a [ArtifactEntry<'a>],
     /// The number of the round, from 1. Each check of the goal is one.
@@ -51,6 +53,8 @@ pub struct ReportContext<'a> {
     pub goal: &'a str,
     /// The tasks, the ones to be listed first.
     pub tasks: &'a [TaskEntry<'a>],
+    /// The number of tasks that `tasks` lacks.
+    pub tasks_more: usize,
     /// The findings for which results were not accepted, at most 20.
     pub rejected: &'a [FindingEntry<'a>],
     /// The questions of the seats, the ones to be listed first.
@@ -93,7 +97,7 @@ impl CheckContext<'_> {
         GOAL_CHECK.render(json!({
             "goal": self.goal,
             "tasks": tasks.lines.unwrap_or_else(|| "no task".into()),
-            "tasks_more": tasks.more,
+            "tasks_more": tasks.more + self.tasks_more,
             "artifacts": artifacts.lines,
             "artifacts_more": artifacts.more,
             "round": self.round,
@@ -113,7 +117,7 @@ impl ReportContext<'_> {
         GOAL_REPORT.render(json!({
             "goal": self.goal,
             "tasks": tasks.lines,
-            "tasks_more": tasks.more,
+            "tasks_more": tasks.more + self.tasks_more,
             "rejected": Listed::findings(self.rejected),
             "questions": Listed::questions(self.questions),
             "usage": self.usage,

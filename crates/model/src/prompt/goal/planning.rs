@@ -58,8 +58,12 @@ pub struct ReplanContext<'a> {
     pub reason: &'a str,
     /// The tasks that have ended, the ones to be listed first.
     pub ended: &'a [TaskEntry<'a>],
-    /// The open tasks.
+    /// The number of tasks that `ended` lacks.
+    pub ended_more: usize,
+    /// The open tasks, the ones to be listed first.
     pub open: &'a [TaskEntry<'a>],
+    /// The number of tasks that `open` lacks.
+    pub open_more: usize,
     /// The findings of judges and checks, at most 20.
     pub findings: &'a [FindingEntry<'a>],
     /// The proposals of workers, at most 20.
@@ -109,9 +113,9 @@ impl ReplanContext<'_> {
             "goal": self.goal,
             "reason": self.reason,
             "ended": ended.lines,
-            "ended_more": ended.more,
+            "ended_more": ended.more + self.ended_more,
             "open": task_lines(self.open),
-            "open_more": Listed::tasks(self.open).more,
+            "open_more": Listed::tasks(self.open).more + self.open_more,
             "findings": Listed::findings(self.findings),
             "follow_ups": Listed::proposals(self.follow_ups),
             "replans_left": self.replans_left,

@@ -151,7 +151,9 @@ const REPLAN: ReplanContext<'_> = ReplanContext {
     goal: GOAL,
     reason: "the task `mail-2` failed",
     ended: &[DONE, FAILED],
+    ended_more: 0,
     open: &[OPEN],
+    open_more: 0,
     findings: &FINDINGS,
     follow_ups: &[ProposalEntry {
         task: "tone",
@@ -188,6 +190,7 @@ const ANSWER: AnswerContext<'_> = AnswerContext {
 const CHECK: CheckContext<'_> = CheckContext {
     goal: GOAL,
     tasks: &[DONE, FAILED],
+    tasks_more: 0,
     artifacts: &ARTIFACTS,
     round: 1,
     earlier_findings: &[],
@@ -196,6 +199,7 @@ const CHECK: CheckContext<'_> = CheckContext {
 const REPORT: ReportContext<'_> = ReportContext {
     goal: GOAL,
     tasks: &[DONE, FAILED],
+    tasks_more: 0,
     rejected: &FINDINGS,
     questions: &[
         QuestionEntry {
@@ -372,8 +376,8 @@ fn template_text_changes_only_with_its_version() {
         ),
         (
             "goal.report",
-            1,
-            "ba3f759b1330485abe2a8cf5f5ba675a92fc553cf8653548493533bec2e82b35",
+            2,
+            "700d86a7d3115cf54e55ba8b84e008983d25af0738c42f16cdf538bb2546a643",
         ),
         (
             "goal.reminder",
@@ -419,12 +423,13 @@ fn long_list_is_cut_and_counted() {
     let tasks = [DONE; 23];
     let prompt = CheckContext {
         tasks: &tasks,
+        tasks_more: 100,
         artifacts: &[ARTIFACTS[0]; 21],
         ..CHECK
     };
     let text = prompt.render().unwrap().text;
     assert_eq!(text.matches("DONE tone: ").count(), MAX_LISTED);
-    assert!(text.contains("\n3 more exist: call `list_tasks`."));
+    assert!(text.contains("\n103 more exist: call `list_tasks`."));
     assert_eq!(text.matches("tone.md version 2").count(), MAX_LISTED);
     assert!(text.contains("\n1 more exist: call `list_artifacts`."));
     let message = WORK.messages[0];
@@ -435,18 +440,24 @@ fn long_list_is_cut_and_counted() {
     let text = work.render().unwrap().text;
     assert_eq!(text.matches("ends on Friday").count(), MAX_LISTED);
     assert!(text.contains("\n2 more messages wait: call `read_messages`."));
+    let report = ReportContext {
+        tasks: &tasks[..20],
+        tasks_more: 4,
+        ..REPORT
+    };
+    let text = report.render().unwrap().text;
+    assert!(text.contains("\n4 more exist: call `list_tasks`."));
     let replan = ReplanContext {
-        goal: GOAL,
-        reason: "the goal was edited",
         ended: &tasks,
+        ended_more: 10,
         open: &[OPEN; 24],
-        findings: &[],
-        follow_ups: &[],
+        open_more: 100,
         replans_left: 0,
+        ..REPLAN
     };
     let text = replan.render().unwrap().text;
-    assert!(text.contains("\n3 more have ended: call `list_tasks`."));
-    assert!(text.contains("\n4 more are open: call `list_tasks`."));
+    assert!(text.contains("\n13 more have ended: call `list_tasks`."));
+    assert!(text.contains("\n104 more are open: call `list_tasks`."));
     assert!(text.contains("0 further plans are possible"));
 }
 
@@ -473,4 +484,15 @@ fn prompt_of_longest_texts_is_not_cut_and_bounded() {
     assert!(text.contains(&description));
     assert!(text.matches(result.as_str()).count() >= 20);
     assert!(text.len() < 300 << 10, "{}", text.len());
+    let task = TaskEntry {
+        result: Some(&result),
+        ..DONE
+    };
+    let check = CheckContext {
+        tasks: &[task; 20],
+        ..CHECK
+    };
+    let text = check.render().unwrap().text;
+    assert!(text.matches(result.as_str()).count() >= 20);
+    assert!(text.len() < 100 << 10, "{}", text.len());
 }

@@ -78,7 +78,9 @@ fn texts_of_agents_stay_fenced_in_replan() {
         goal: "Draft.",
         reason: "a task failed",
         ended: &[task()],
+        ended_more: 0,
         open: &[],
+        open_more: 0,
         findings: &[finding()],
         follow_ups: &[proposal],
         replans_left: 1,
@@ -94,7 +96,9 @@ fn open_tasks_and_reason_stay_on_their_lines_in_replan() {
         goal: "Draft.",
         reason: HOSTILE,
         ended: &[],
+        ended_more: 0,
         open: &[task()],
+        open_more: 0,
         findings: &[],
         follow_ups: &[],
         replans_left: 1,
@@ -253,6 +257,7 @@ fn texts_of_agents_stay_fenced_in_check() {
     let prompt = CheckContext {
         goal: "Draft.",
         tasks: &[task()],
+        tasks_more: 0,
         artifacts: &[artifact()],
         round: 2,
         earlier_findings: &[finding()],
@@ -266,6 +271,7 @@ fn texts_of_agents_stay_fenced_in_report() {
     let prompt = ReportContext {
         goal: "Draft.",
         tasks: &[task()],
+        tasks_more: 0,
         rejected: &[finding()],
         questions: &[QuestionEntry {
             seat: "worker-1",
@@ -306,6 +312,7 @@ fn text_of_person_is_sent_as_it_is_and_never_parsed() {
     let goal = CheckContext {
         goal: HOSTILE,
         tasks: &[],
+        tasks_more: 0,
         artifacts: &[],
         round: 1,
         earlier_findings: &[],

@@ -2,20 +2,21 @@
 
 mod contexts;
 mod facts;
+mod lists;
 mod turn;
 
 use std::collections::{BTreeSet, HashMap};
 
 use model::{
     MessageId, SeatId, TaskId, Timestamp,
-    goal::{DoneBy, Prompt, ReportBody, Severity, TaskKind, TaskNo, TaskState, TaskStatus},
-    prompt::goal::TaskEntry,
+    goal::{DoneBy, Prompt, ReportBody, Severity, TaskKind, TaskNo, TaskState},
     question::QUESTIONS_PER_TURN,
 };
 use serde_json::Value;
 
 use self::{
     facts::GoalFacts,
+    lists::TaskList,
     turn::{StoredFinding, WaitingMessage, has_prompt},
 };
 
@@ -30,9 +31,6 @@ use crate::{
     stored::{self, goals::StoredReport},
 };
 
-/// The highest number of tasks that a prompt lists.
-const MAX_LISTED_TASKS: u32 = 100;
-
 /// The texts of one task.
 #[derive(Default)]
 struct TaskTexts {
@@ -40,25 +38,6 @@ struct TaskTexts {
     description: String,
     acceptance: Vec<String>,
     result: Option<String>,
-}
-
-/// A task in the lists of the planner and the judge.
-struct TaskSummary {
-    key: String,
-    title: String,
-    status: TaskStatus,
-    result: Option<String>,
-}
-
-impl TaskSummary {
-    fn entry(&self) -> TaskEntry<'_> {
-        TaskEntry {
-            key: &self.key,
-            title: &self.title,
-            status: self.status,
-            result: self.result.as_deref(),
-        }
-    }
 }
 
 /// A question of a task, with its answer.
@@ -72,8 +51,6 @@ struct StoredAnswer {
 /// The rows from which the prompts of turns are rendered.
 pub(super) struct GoalTexts {
     tasks: HashMap<TaskId, TaskTexts>,
-    /// The tasks of the plan.
-    summaries: Vec<TaskSummary>,
     /// The keys of staged tasks.
     staged: Vec<String>,
     /// The findings of the last round of a task. For a check of the goal, those of earlier checks that count in it.
@@ -97,12 +74,17 @@ impl GoalTexts {
         turns: &[Turn],
         now: Timestamp,
     ) -> Result<Self, Error> {
-        // 1. The texts of the tasks and of those whose results they need.
+        // 1. The texts of the tasks, of those whose results they need, and of those that the prompts list.
+        let graph = &goal.graph;
         let mut wanted = BTreeSet::new();
-        for Turn { task, .. } in turns {
-            wanted.insert(task.0);
-            let depends_on = &goal.graph.tasks()[task.0].depends_on;
+        for turn in turns {
+            wanted.insert(turn.task.0);
+            let depends_on = &graph.tasks()[turn.task.0].depends_on;
             wanted.extend(depends_on.iter().map(|no| no.0));
+            for prompt in turn.prompts(graph) {
+                let lists = TaskList::of_prompt(prompt).iter();
+                wanted.extend(lists.flat_map(|list| list.of(graph).tasks).map(|no| no.0));
+            }
         }
         let rows = wanted.iter().map(|no| params![goal.tasks[*no]]).collect();
         let mut tasks = HashMap::new();
@@ -115,14 +97,7 @@ impl GoalTexts {
             };
             tasks.insert(row.get("id")?, texts);
         }
-        // 2. The lists of the planner, of the judge of the whole goal and of the report.
-        let graph = &goal.graph;
-        let listing = [Prompt::Replan, Prompt::Check, Prompt::Report];
-        let summaries = if has_prompt(graph, turns, &listing) {
-            read_summaries(tx, goal).await?
-        } else {
-            Vec::new()
-        };
+        // 2. The keys of staged tasks.
         let staged = if has_prompt(graph, turns, &[Prompt::Plan]) {
             let plan = read_staged(tx, goal.session).await?;
             plan.tasks.into_iter().map(|task| task.key).collect()
@@ -159,7 +134,6 @@ impl GoalTexts {
             tool_calls,
             last_errors,
             tasks,
-            summaries,
             staged,
             findings,
             answers,
@@ -190,31 +164,6 @@ async fn read_messages(
         }
     }
     Ok(messages)
-}
-
-async fn read_summaries(tx: &mut Tx, goal: &Goal) -> Result<Vec<TaskSummary>, Error> {
-    let rows = tx
-        .fetch_all(
-            sql!("tasks/summaries"),
-            params![goal.session, MAX_LISTED_TASKS],
-        )
-        .await?;
-    let mut tasks = Vec::with_capacity(rows.len());
-    for row in &rows {
-        let status: TaskStatus = row.parse("status")?;
-        let ended_without_result = matches!(status, TaskStatus::Failed | TaskStatus::Cancelled);
-        tasks.push(TaskSummary {
-            key: row.get("key")?,
-            title: row.get("title")?,
-            status,
-            result: if ended_without_result {
-                row.optional("reason")?
-            } else {
-                row.optional("result")?
-            },
-        });
-    }
-    Ok(tasks)
 }
 
 /// Returns the findings of the last round: those of the failed check, or those of the newest verdict.

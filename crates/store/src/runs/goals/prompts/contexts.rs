@@ -1,7 +1,10 @@
 //! The contexts of the prompts of a goal's turns.
 
 use model::{
-    goal::{Graph, PLANNER, Prompt, ReportKind, Task, TaskNo, TaskRole, TaskStatus, report_schema},
+    goal::{
+        Graph, PLANNER, Prompt, ReportKind, Task, TaskNo, TaskRole, TaskState, TaskStatus,
+        report_schema,
+    },
     prompt::{
         self,
         goal::{
@@ -13,8 +16,9 @@ use model::{
 };
 
 use super::{
-    GoalTexts, TaskSummary, TaskTexts,
+    GoalTexts, TaskTexts,
     facts::{StoredArtifact, StoredProposal, StoredQuestion},
+    lists::{Listed, TaskList},
     turn::{StoredFinding, Turn, TurnMemory, WaitingMessage, put_messages_before},
 };
 use crate::{
@@ -123,18 +127,17 @@ fn render_plan(goal: &Goal, texts: &GoalTexts) -> Result<String, prompt::Error> 
 }
 
 fn render_replan(goal: &Goal, texts: &GoalTexts) -> Result<String, prompt::Error> {
-    let (ended, open): (Vec<_>, Vec<_>) = texts
-        .summaries
-        .iter()
-        .map(TaskSummary::entry)
-        .partition(|task| has_ended(task.status));
+    let (ended, ended_more) = task_entries(goal, texts, TaskList::Ended);
+    let (open, open_more) = task_entries(goal, texts, TaskList::Open);
     let proposals = texts.facts.follow_ups.iter();
     let proposals: Vec<_> = proposals.map(StoredProposal::entry).collect();
     let context = ReplanContext {
         goal: &goal.text,
         reason: replan_reason(&goal.graph, texts),
         ended: &ended,
+        ended_more,
         open: &open,
+        open_more,
         findings: &findings(&texts.facts.rejected),
         follow_ups: &proposals,
         replans_left: replans_left(&goal.graph),
@@ -142,11 +145,28 @@ fn render_replan(goal: &Goal, texts: &GoalTexts) -> Result<String, prompt::Error
     Ok(context.render()?.text)
 }
 
-const fn has_ended(status: TaskStatus) -> bool {
-    matches!(
-        status,
-        TaskStatus::Done | TaskStatus::Failed | TaskStatus::Cancelled
-    )
+/// Returns the entries of a list of tasks, and the number of the tasks that the list lacks.
+fn task_entries<'a>(
+    goal: &'a Goal,
+    texts: &'a GoalTexts,
+    list: TaskList,
+) -> (Vec<TaskEntry<'a>>, usize) {
+    let Listed { tasks, more } = list.of(&goal.graph);
+    let entry = |no: TaskNo| {
+        let task = &goal.graph.tasks()[no.0];
+        let own = texts.tasks.get(&goal.tasks[no.0]);
+        TaskEntry {
+            key: &task.key,
+            title: own.map_or("", |own| own.title.as_str()),
+            status: task.status(),
+            result: match &task.state {
+                TaskState::Failed { reason, .. } => Some(reason.as_str()),
+                TaskState::Cancelled(reason) => Some(reason.as_str()),
+                _ => own.and_then(|own| own.result.as_deref()),
+            },
+        }
+    };
+    (tasks.into_iter().map(entry).collect(), more)
 }
 
 fn replan_reason(graph: &Graph, texts: &GoalTexts) -> &'static str {
@@ -260,10 +280,11 @@ fn render_answers(no: TaskNo, texts: &GoalTexts) -> Result<String, prompt::Error
 }
 
 fn render_check(goal: &Goal, no: TaskNo, texts: &GoalTexts) -> Result<String, prompt::Error> {
-    let tasks: Vec<TaskEntry<'_>> = texts.summaries.iter().map(TaskSummary::entry).collect();
+    let (tasks, tasks_more) = task_entries(goal, texts, TaskList::All);
     let context = CheckContext {
         goal: &goal.text,
         tasks: &tasks,
+        tasks_more,
         artifacts: &artifacts(texts, |_| true),
         round: goal.graph.tasks()[no.0].round(),
         earlier_findings: &findings(findings_of(no, texts)),
@@ -272,7 +293,7 @@ fn render_check(goal: &Goal, no: TaskNo, texts: &GoalTexts) -> Result<String, pr
 }
 
 fn render_report(goal: &Goal, texts: &GoalTexts) -> Result<String, prompt::Error> {
-    let tasks: Vec<TaskEntry<'_>> = texts.summaries.iter().map(TaskSummary::entry).collect();
+    let (tasks, tasks_more) = task_entries(goal, texts, TaskList::All);
     let questions: Vec<_> = texts
         .facts
         .questions
@@ -282,6 +303,7 @@ fn render_report(goal: &Goal, texts: &GoalTexts) -> Result<String, prompt::Error
     let context = ReportContext {
         goal: &goal.text,
         tasks: &tasks,
+        tasks_more,
         rejected: &findings(&texts.facts.rejected),
         questions: &questions,
         usage: &describe_usage(&texts.facts.usage, goal.graph.turns()),

@@ -36,6 +36,11 @@ pub(in crate::runs::goals) struct Turn {
 }
 
 impl Turn {
+    /// Returns the prompts that are rendered: the turn's own, and that of the task in a new memory.
+    pub(super) fn prompts(&self, graph: &Graph) -> impl Iterator<Item = Prompt> {
+        std::iter::once(self.prompt).chain(self.task_prompt(graph))
+    }
+
     /// Returns the prompt that describes the task to a new memory. Returns `None` if the turn's own prompt does, or if the
     /// memory has it.
     pub(super) fn task_prompt(&self, graph: &Graph) -> Option<Prompt> {
@@ -140,9 +145,6 @@ pub(super) fn put_messages_before(
 
 /// Returns `true` if one of the prompts is rendered, by itself or with the task of a new memory.
 pub(super) fn has_prompt(graph: &Graph, turns: &[Turn], prompts: &[Prompt]) -> bool {
-    turns.iter().any(|turn| {
-        let task = turn.task_prompt(graph);
-        let mut rendered = std::iter::once(turn.prompt).chain(task);
-        rendered.any(|prompt| prompts.contains(&prompt))
-    })
+    let mut rendered = turns.iter().flat_map(|turn| turn.prompts(graph));
+    rendered.any(|prompt| prompts.contains(&prompt))
 }
