@@ -9,7 +9,7 @@ use crate::{
         event::{BudgetLevel, GoalState, MessageDelay, StuckCause},
         limits::{Limits, MAX_TASKS},
         seat::{Directory, Input, Presence, Seat, SeatNo},
-        task::{Progress, Step, Task, TaskKind, TaskNo},
+        task::{Progress, Step, Task, TaskKind, TaskNo, TaskStatus},
         team::{JUDGE, SeatSpec, Team, TeamError},
         writes::{DirectoryKey, OccupiedWrites},
     },
@@ -363,6 +363,16 @@ impl Graph {
         self.running
             .iter()
             .any(|no| self.tasks[no.0].kind == TaskKind::Check)
+    }
+
+    /// Returns `true` if a task is a check of the whole goal that has failed, and a later check was accepted. Its findings are
+    /// resolved then.
+    pub fn is_resolved_check(&self, no: TaskNo) -> bool {
+        let is_check = |task: &&Task| task.kind == TaskKind::Check;
+        let mut later = self.tasks.iter().skip(no.0 + 1).filter(is_check);
+        let task = self.tasks.get(no.0).filter(is_check);
+        task.is_some_and(|task| task.status() == TaskStatus::Failed)
+            && later.any(|task| task.status() == TaskStatus::Done)
     }
 
     /// Returns the kind of a task.

@@ -285,8 +285,13 @@ fn second_check_of_goal_counts_unresolved_findings_alone() {
     game.end("planner-1", SILENT);
     assert_eq!(game.turn("judge-1"), "check check#2");
     assert_eq!(game.task("check#2").round(), 2);
+    let [first, second] = ["check#1", "check#2"].map(|key| game.no(key));
+    assert!(!game.graph.is_resolved_check(first));
     game.send_back(vec![blocker("f2")]);
     assert_eq!(game.reason("check#2"), "judge");
+    assert!(game.graph.is_resolved_check(first));
+    assert!(!game.graph.is_resolved_check(second));
+    assert!(!game.graph.is_resolved_check(game.no("a")));
     game.end("planner-1", SILENT);
     assert_eq!(game.graph.goal(), GoalState::Done);
 }

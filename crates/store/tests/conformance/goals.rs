@@ -107,7 +107,8 @@ pub(crate) use presence::{
     turn_that_waits_for_files_of_removed_instance_begins_on_another,
 };
 pub(crate) use prompts::{
-    later_check_has_findings_of_earlier_one_and_its_round,
+    findings_of_resolved_check_are_in_no_later_prompt_and_report,
+    later_check_has_findings_of_earlier_one_and_its_round, later_plan_names_reasons_that_are_new,
     long_list_has_failed_and_newest_tasks_with_whole_results,
 };
 pub(crate) use reports::{
@@ -197,6 +198,7 @@ behaviours! {
             memory_that_message_begins_opens_with_rules, messages_are_in_prompt_of_each_task_turn,
             later_check_has_findings_of_earlier_one_and_its_round,
             long_list_has_failed_and_newest_tasks_with_whole_results,
+            later_plan_names_reasons_that_are_new, findings_of_resolved_check_are_in_no_later_prompt_and_report,
             prompts_of_tasks_name_seat_and_task, overview_has_goals_that_only_person_can_move,
             session_of_goal_has_no_pause_of_its_own,
             cancelled_goal_stops_turns_with_messages, goal_that_is_given_up_stops_turn_with_message,

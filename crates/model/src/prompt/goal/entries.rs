@@ -114,7 +114,8 @@ pub struct ProposalEntry<'a> {
 }
 
 impl TaskEntry<'_> {
-    fn line(&self) -> String {
+    /// Returns the line of the prompt.
+    pub fn line(&self) -> String {
         let line = format!("{} {}: {}", self.status, self.key, self.title);
         let line = match self.result {
             Some(result) => format!("{line}: {result}"),
@@ -143,7 +144,8 @@ impl FindingEntry<'_> {
         }
     }
 
-    fn line(&self) -> String {
+    /// Returns the line of the prompt, which does not have the finding in a fence of its own.
+    pub fn line(&self) -> String {
         let line = format!(
             "{} {} of {}: {}",
             self.severity,

@@ -3,6 +3,7 @@
 mod contexts;
 mod facts;
 mod lists;
+mod planned;
 mod turn;
 
 use std::collections::{BTreeSet, HashMap};

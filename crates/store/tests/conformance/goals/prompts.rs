@@ -4,6 +4,7 @@ use model::{
     goal::{NewTask, ReportedFinding, Reviews, Severity, text_limits::RESULT_BYTES},
     outcome::FailureKind,
 };
+use store::GoalChange;
 
 use super::stage::{done, sent_back, team, verdict, work};
 use crate::{fixtures::TestStore, stage::Stage};
@@ -96,4 +97,73 @@ pub(crate) async fn long_list_has_failed_and_newest_tasks_with_whole_results(db:
     assert!(!content.contains("t06: "), "{content}");
     let more = "\n5 more exist: call `list_tasks`.\n";
     assert!(content.contains(more), "{content}");
+}
+
+pub(crate) async fn later_plan_names_reasons_that_are_new(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage
+        .planned_goal(db, team(1, None), &[work("a", &[])])
+        .await;
+    for _ in 0..2 {
+        let worker = stage.turn(db, session, "worker-1").await;
+        stage.fail(worker.run, FailureKind::AgentError).await;
+    }
+    let reason = async |expected: &str| {
+        let planner = stage.turn(db, session, "planner").await;
+        let content = stage.run(planner.run).await.content;
+        let first = format!("Change the plan of the goal below. The reason: {expected}\n");
+        assert!(content.starts_with(&first), "{content}");
+        planner
+    };
+    let planner = reason("a task has failed").await;
+    stage.stage_task(&planner, &work("b", &[])).await.unwrap();
+    stage.succeed(planner.run).await;
+    // The failed task is still there, but the planner has had it.
+    let edit = GoalChange::Edit("Draft two mails.".into());
+    stage.change(session, edit).await.unwrap();
+    let planner = reason("the goal has changed").await;
+    stage.list_tools(&planner).await;
+    stage.succeed(planner.run).await;
+    stage.change(session, GoalChange::Replan).await.unwrap();
+    let planner = reason("a person has requested it, or tasks have changed").await;
+    stage.list_tools(&planner).await;
+    stage.succeed(planner.run).await;
+}
+
+pub(crate) async fn findings_of_resolved_check_are_in_no_later_prompt_and_report(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage
+        .planned_goal(db, team(1, Some(Reviews::Goal)), &[work("a", &[])])
+        .await;
+    stage.do_work(db, session, "A").await;
+    let judge = stage.turn(db, session, "judge").await;
+    let gap = sent_back("gap", "The second mail is missing.");
+    stage.report(&judge, &gap).await.unwrap();
+    stage.succeed(judge.run).await;
+    // 1. The planner gets the finding of the failed check, and the report has it.
+    let planner = stage.turn(db, session, "planner").await;
+    let content = stage.run(planner.run).await.content;
+    let reason = "The reason: the judge has sent the whole goal back\n";
+    assert!(content.contains(reason), "{content}");
+    let finding = "\nblocker check#1/gap of the judge: The second mail is missing.\n";
+    assert!(content.contains(finding), "{content}");
+    stage.stage_task(&planner, &work("b", &[])).await.unwrap();
+    stage.succeed(planner.run).await;
+    let check = stage.task_id(session, "check#1").await;
+    let findings = async || {
+        let rows = stage.store.goal_report(stage.scope(), session).await;
+        let found = rows.unwrap().verdicts.remove(&check);
+        found.map(|found| found.findings.len())
+    };
+    assert_eq!(findings().await, Some(1));
+    // 2. The next check accepts, so that the finding is resolved.
+    stage.do_work(db, session, "B").await;
+    let judge = stage.turn(db, session, "judge").await;
+    stage.report(&judge, &verdict(&["read it"])).await.unwrap();
+    stage.succeed(judge.run).await;
+    let report = stage.turn(db, session, "planner").await;
+    let content = stage.run(report.run).await.content;
+    assert!(!content.contains("check#1"), "{content}");
+    stage.succeed(report.run).await;
+    assert_eq!(findings().await, None);
 }

@@ -2,8 +2,8 @@
 
 use model::{
     goal::{
-        Graph, PLANNER, Prompt, ReportKind, Task, TaskNo, TaskRole, TaskState, TaskStatus,
-        report_schema,
+        Graph, PLANNER, Prompt, ReportKind, Task, TaskKind, TaskNo, TaskRole, TaskState,
+        TaskStatus, report_schema,
     },
     prompt::{
         self,
@@ -133,7 +133,7 @@ fn render_replan(goal: &Goal, texts: &GoalTexts) -> Result<String, prompt::Error
     let proposals: Vec<_> = proposals.map(StoredProposal::entry).collect();
     let context = ReplanContext {
         goal: &goal.text,
-        reason: replan_reason(&goal.graph, texts),
+        reason: &replan_reason(goal, texts),
         ended: &ended,
         ended_more,
         open: &open,
@@ -152,32 +152,64 @@ fn task_entries<'a>(
     list: TaskList,
 ) -> (Vec<TaskEntry<'a>>, usize) {
     let Listed { tasks, more } = list.of(&goal.graph);
-    let entry = |no: TaskNo| {
-        let task = &goal.graph.tasks()[no.0];
-        let own = texts.tasks.get(&goal.tasks[no.0]);
-        TaskEntry {
-            key: &task.key,
-            title: own.map_or("", |own| own.title.as_str()),
-            status: task.status(),
-            result: match &task.state {
-                TaskState::Failed { reason, .. } => Some(reason.as_str()),
-                TaskState::Cancelled(reason) => Some(reason.as_str()),
-                _ => own.and_then(|own| own.result.as_deref()),
-            },
-        }
-    };
-    (tasks.into_iter().map(entry).collect(), more)
+    let entries = tasks.into_iter().map(|no| task_entry(goal, texts, no));
+    (entries.collect(), more)
 }
 
-fn replan_reason(graph: &Graph, texts: &GoalTexts) -> &'static str {
-    let has_failed = |task: &Task| task.status() == TaskStatus::Failed;
-    if graph.tasks().iter().any(has_failed) {
-        "a task has failed"
-    } else if !texts.facts.follow_ups.is_empty() {
-        "a worker has proposed further work"
-    } else {
-        "the goal or its tasks have changed"
+fn task_entry<'a>(goal: &'a Goal, texts: &'a GoalTexts, no: TaskNo) -> TaskEntry<'a> {
+    let task = &goal.graph.tasks()[no.0];
+    let own = texts.tasks.get(&goal.tasks[no.0]);
+    TaskEntry {
+        key: &task.key,
+        title: own.map_or("", |own| own.title.as_str()),
+        status: task.status(),
+        result: match &task.state {
+            TaskState::Failed { reason, .. } => Some(reason.as_str()),
+            TaskState::Cancelled(reason) => Some(reason.as_str()),
+            _ => own.and_then(|own| own.result.as_deref()),
+        },
     }
+}
+
+/// Returns the reasons for a later plan, without those that an earlier complete plan has had in its prompt.
+fn replan_reason(goal: &Goal, texts: &GoalTexts) -> String {
+    let tasks = goal.graph.tasks();
+    let planned = &texts.facts.planned;
+    let mut reasons = Vec::new();
+    if planned.lack_goal {
+        reasons.push("the goal has changed");
+    }
+    let mut rejected = texts.facts.rejected.iter();
+    if rejected.any(|it| is_of_check(tasks, it) && !planned.has_line(&it.entry().line())) {
+        reasons.push("the judge has sent the whole goal back");
+    }
+    let mut ended = TaskList::Ended.of(&goal.graph).tasks.into_iter();
+    let is_new_failure = |no: TaskNo| {
+        let task = &tasks[no.0];
+        // An optional task that fails requests no plan.
+        task.status() == TaskStatus::Failed
+            && !task.optional
+            && !planned.has_line(&task_entry(goal, texts, no).line())
+    };
+    if ended.any(is_new_failure) {
+        reasons.push("a task has failed");
+    }
+    if !texts.facts.follow_ups.is_empty() {
+        reasons.push("a worker has proposed further work");
+    }
+    if reasons.is_empty() {
+        reasons.push("a person has requested it, or tasks have changed");
+    }
+    reasons.join("; ")
+}
+
+/// Returns `true` if a finding is one of a check of the whole goal. Its ID begins with the key of its task.
+fn is_of_check(tasks: &[Task], finding: &StoredFinding) -> bool {
+    let mut checks = tasks.iter().filter(|task| task.kind == TaskKind::Check);
+    checks.any(|task| {
+        let rest = finding.id.strip_prefix(task.key.as_str());
+        rest.is_some_and(|rest| rest.starts_with('/'))
+    })
 }
 
 fn replans_left(graph: &Graph) -> u32 {

@@ -5,13 +5,16 @@ use std::collections::BTreeSet;
 use model::{
     SessionId, TaskId, Timestamp,
     budget::RunUsage,
-    goal::{Prompt, ReportBody, ReportStatus, Severity, TaskStatus},
+    goal::{Prompt, ReportBody, ReportStatus, Severity, TaskNo, TaskStatus},
     prompt::goal::{ArtifactEntry, MAX_LISTED, ProposalEntry, QuestionEntry},
     run::RunStatus,
 };
 use serde_json::Value;
 
-use super::turn::{StoredFinding, Turn, has_prompt};
+use super::{
+    planned::PlannedPrompts,
+    turn::{StoredFinding, Turn, has_prompt},
+};
 use crate::{
     Error,
     database::Tx,
@@ -89,6 +92,8 @@ pub(super) struct GoalFacts {
     pub(super) artifacts: Vec<StoredArtifact>,
     /// The findings for which tasks have failed.
     pub(super) rejected: Vec<StoredFinding>,
+    /// The prompts of complete plans.
+    pub(super) planned: PlannedPrompts,
     /// The proposals of workers that no complete plan has had.
     pub(super) follow_ups: Vec<StoredProposal>,
     pub(super) questions: Vec<StoredQuestion>,
@@ -114,7 +119,8 @@ impl GoalFacts {
             facts.rejected = read_rejected(tx, goal).await?;
         }
         if has_prompt(graph, turns, &[Prompt::Replan]) {
-            facts.follow_ups = read_follow_ups(tx, session).await?;
+            facts.planned = PlannedPrompts::read(tx, goal).await?;
+            facts.follow_ups = read_follow_ups(tx, session, &facts.planned).await?;
         }
         if has_prompt(graph, turns, &[Prompt::Report]) {
             facts.questions = read_questions(tx, session).await?;
@@ -179,7 +185,8 @@ pub(super) async fn read_last_error(tx: &mut Tx, task: TaskId) -> Result<Option<
     })
 }
 
-/// Returns the findings for which tasks have failed, those of the newest verdicts first.
+/// Returns the findings for which tasks have failed, those of the newest verdicts first. The findings of a check of the goal are
+/// resolved once a later check was accepted.
 async fn read_rejected(tx: &mut Tx, goal: &Goal) -> Result<Vec<StoredFinding>, Error> {
     let mut findings = Vec::new();
     for task in goal.graph.tasks() {
@@ -205,7 +212,11 @@ async fn read_rejected(tx: &mut Tx, goal: &Goal) -> Result<Vec<StoredFinding>, E
             ],
         )
         .await?;
-    let mut tasks = BTreeSet::new();
+    let numbers = (0..goal.tasks.len()).map(TaskNo);
+    let resolved = numbers.filter(|no| goal.graph.is_resolved_check(*no));
+    let mut tasks: BTreeSet<String> = resolved
+        .map(|no| goal.graph.tasks()[no.0].key.clone())
+        .collect();
     for row in &rows {
         // The newest verdict of a task has the findings that are still open.
         let task: String = row.get("key")?;
@@ -225,12 +236,13 @@ async fn read_rejected(tx: &mut Tx, goal: &Goal) -> Result<Vec<StoredFinding>, E
     Ok(findings)
 }
 
-/// Returns the proposals of workers that no complete plan has had in its prompt, the newest first.
-///
-/// The prompts decide, and not the times of the plans: a worker can report while a plan is under way, and turns that end
-/// together have no order of their clocks, so that times would lose a proposal. The whole line decides, with the task and the
-/// number of its result, because two workers can propose the same in the same words.
-async fn read_follow_ups(tx: &mut Tx, session: SessionId) -> Result<Vec<StoredProposal>, Error> {
+/// Returns the proposals of workers that no complete plan has had in its prompt, the newest first. The whole line decides, with
+/// the task and the number of its result, because two workers can propose the same in the same words.
+async fn read_follow_ups(
+    tx: &mut Tx,
+    session: SessionId,
+    planned: &PlannedPrompts,
+) -> Result<Vec<StoredProposal>, Error> {
     let rows = tx
         .fetch_all(
             sql!("task_reports/succeeded"),
@@ -248,18 +260,7 @@ async fn read_follow_ups(tx: &mut Tx, session: SessionId) -> Result<Vec<StoredPr
             });
         }
     }
-    if follow_ups.is_empty() {
-        return Ok(follow_ups);
-    }
-    let rows = tx
-        .fetch_all(sql!("tasks/plan_prompts"), params![session])
-        .await?;
-    let mut planned = BTreeSet::new();
-    for row in &rows {
-        let prompt: String = row.get("content")?;
-        planned.extend(prompt.lines().map(str::to_owned));
-    }
-    follow_ups.retain(|proposal| !planned.contains(&proposal.entry().line()));
+    follow_ups.retain(|proposal| !planned.has_line(&proposal.entry().line()));
     follow_ups.truncate(MAX_LISTED);
     Ok(follow_ups)
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use model::{
     RunId, SessionId, TaskId, Timestamp,
-    goal::{ReportBody, ReportStatus, Severity, Task},
+    goal::{ReportBody, ReportStatus, Severity, Task, TaskNo},
     run::RunStatus,
 };
 
@@ -100,7 +100,8 @@ pub struct ReportedTask {
 pub struct GoalReportRows {
     /// The goal.
     pub goal: GoalView,
-    /// The newest verdicts by task. A task that was never judged has none.
+    /// The newest verdicts by task. A task that was never judged has none, and neither has a failed check of the goal after
+    /// which a later one was accepted.
     pub verdicts: HashMap<TaskId, ReportedTask>,
     /// The answer of the turn that wrote the report. `None` if no such turn has succeeded.
     pub prose: Option<String>,
@@ -173,8 +174,9 @@ impl Store {
             let body = stored::read::<StoredReport>(row, "body")?;
             newest.insert(row.get("task_id")?, (row.parse("status")?, body));
         }
-        let tasks = goal.tasks.iter().zip(goal.graph.tasks());
-        let verdicts = tasks.map(|(id, task)| (*id, reported_task(task, newest.get(id))));
+        let tasks = goal.tasks.iter().zip(goal.graph.tasks()).enumerate();
+        let open = tasks.filter(|(no, _)| !goal.graph.is_resolved_check(TaskNo(*no)));
+        let verdicts = open.map(|(_, (id, task))| (*id, reported_task(task, newest.get(id))));
         let verdicts = verdicts.filter(|(_, task)| *task != ReportedTask::default());
         let verdicts = verdicts.collect();
         let prose = tx

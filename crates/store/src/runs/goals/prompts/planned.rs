@@ -1,0 +1,39 @@
+//! The prompts that earlier plans have had.
+
+use std::collections::BTreeSet;
+
+use crate::{Error, database::Tx, goals::Goal};
+
+/// The prompts of the plans that are complete.
+///
+/// They decide which facts are new to a plan, and not the times of the plans: a worker can report while a plan is under way,
+/// and turns that end together have no order of their clocks, so that times would lose a fact.
+#[derive(Default)]
+pub(super) struct PlannedPrompts {
+    lines: BTreeSet<String>,
+    /// `true` if none of them has the present text of the goal.
+    pub(super) lack_goal: bool,
+}
+
+impl PlannedPrompts {
+    /// Reads the prompts of a goal.
+    pub(super) async fn read(tx: &mut Tx, goal: &Goal) -> Result<Self, Error> {
+        let rows = tx
+            .fetch_all(sql!("tasks/plan_prompts"), params![goal.session])
+            .await?;
+        let text = format!("The goal:\n\n{}\n", goal.text);
+        let mut lines = BTreeSet::new();
+        let mut lack_goal = !rows.is_empty();
+        for row in &rows {
+            let prompt: String = row.get("content")?;
+            lack_goal &= !prompt.contains(&text);
+            lines.extend(prompt.lines().map(str::to_owned));
+        }
+        Ok(Self { lines, lack_goal })
+    }
+
+    /// Returns `true` if one of the prompts has a line.
+    pub(super) fn has_line(&self, line: &str) -> bool {
+        self.lines.contains(line)
+    }
+}
