@@ -7,10 +7,12 @@ use model::{
     SessionId, Timestamp,
     caller_name::display_name,
     entity::Session,
-    goal::{GoalLimit, Severity, TaskKind, TaskStatus},
+    goal::{DoneBy, GoalLimit, Severity, TaskKind, TaskStatus},
     question::{Question, QuestionState},
 };
-use store::{GoalReportRows, GoalTask, GoalView, Page, QuestionFilter, TaskFinding};
+use store::{
+    GoalReportRows, GoalTask, GoalView, Page, QuestionFilter, ReportedArtifact, TaskFinding,
+};
 
 use super::{
     named,
@@ -97,6 +99,7 @@ fn markdown(
     tasks(&mut text, &goal.tasks);
     failures(&mut text, &goal.tasks);
     rejected(&mut text, rows);
+    artifacts(&mut text, &rows.artifacts);
     write_questions(&mut text, rows, questions);
     used(&mut text, goal, now);
     text
@@ -166,13 +169,26 @@ fn tasks(text: &mut String, tasks: &[GoalTask]) {
             "| {} | {} | {} | {} | {} | {} |",
             cell(&task.key),
             cell(&task.title),
-            task.status,
+            cell(&status(task.status, task.reason)),
             cell(task.seat.as_deref().unwrap_or("-")),
             task.round,
             cell(said.as_deref().unwrap_or("-")),
         );
         line(text, &row);
     }
+}
+
+/// Returns the status of a task. That of a DONE one says how it came to be done.
+fn status(status: TaskStatus, reason: Option<&str>) -> String {
+    let by = match reason.and_then(|reason| reason.parse::<DoneBy>().ok()) {
+        Some(DoneBy::Result) => "reported by its agent",
+        Some(DoneBy::Judge) => "accepted by the judge",
+        Some(DoneBy::Person) => "accepted by a person",
+        Some(DoneBy::Answer) => "answer without a report",
+        // The task is not DONE.
+        None => return status.to_string(),
+    };
+    format!("{status}, {by}")
 }
 
 /// Writes the texts behind the reasons of failed tasks. The table has no rows for plans and reports, so they are here without a
@@ -242,6 +258,25 @@ fn finding_line(task: &str, finding: &TaskFinding) -> String {
     )
 }
 
+/// Lists the newest version of each artifact.
+fn artifacts(text: &mut String, artifacts: &[ReportedArtifact]) {
+    if artifacts.is_empty() {
+        return;
+    }
+    line(text, "\n## Artifacts\n");
+    line(text, "| artifact | version | task |");
+    line(text, "| --- | --- | --- |");
+    for artifact in artifacts {
+        let row = format!(
+            "| {} | {} | {} |",
+            cell(&artifact.name),
+            artifact.version,
+            cell(artifact.task.as_deref().unwrap_or("-")),
+        );
+        line(text, &row);
+    }
+}
+
 fn write_questions(text: &mut String, rows: &GoalReportRows, questions: &[Question]) {
     if questions.is_empty() {
         return;
@@ -264,7 +299,8 @@ fn write_questions(text: &mut String, rows: &GoalReportRows, questions: &[Questi
                 let answer = answer.as_ref().map_or("no answer".to_owned(), text_of);
                 format!("{} (default at the deadline)", cell(&answer))
             }
-            QuestionState::Void { .. } => "no answer, because the goal ended".to_owned(),
+            // The goal can go on without the turn that asked.
+            QuestionState::Void { .. } => "no answer, and nothing waits for one".to_owned(),
         };
         line(
             text,
@@ -353,6 +389,42 @@ mod tests {
         assert_eq!(cell("<img src=x>"), "&lt;img src=x&gt;");
         assert_eq!(cell("\u{1b}[2J"), "\\[2J");
         assert_eq!(cell(&"x".repeat(1000)).chars().count(), CELL_CHARS);
+    }
+
+    #[test]
+    fn done_task_says_how_it_came_to_be_done() {
+        for (reason, expected) in [
+            (Some("result"), "DONE, reported by its agent"),
+            (Some("judge"), "DONE, accepted by the judge"),
+            (Some("person"), "DONE, accepted by a person"),
+            (Some("unreported"), "DONE, answer without a report"),
+            (None, "DONE"),
+        ] {
+            assert_eq!(status(TaskStatus::Done, reason), expected);
+        }
+        assert_eq!(status(TaskStatus::Failed, Some("not accepted")), "FAILED");
+    }
+
+    #[test]
+    fn artifacts_have_version_and_task_in_their_table() {
+        let artifact = |name: &str, version, task: Option<&str>| ReportedArtifact {
+            name: name.into(),
+            version,
+            task: task.map(str::to_owned),
+        };
+        let mut text = String::new();
+        artifacts(&mut text, &[]);
+        assert_eq!(text, "");
+        let saved = [
+            artifact("mail.md", 2, Some("a")),
+            artifact("x | y", 1, None),
+        ];
+        artifacts(&mut text, &saved);
+        assert_eq!(
+            text,
+            "\n## Artifacts\n\n| artifact | version | task |\n| --- | --- | --- |\n\
+             | mail.md | 2 | a |\n| x \\| y | 1 | - |\n"
+        );
     }
 
     #[test]

@@ -348,4 +348,7 @@ async fn report_has_all_questions_and_calls_caller_over_socket_a_person() {
     let line = "- planner: Which colour? — blue (a person at the server)\n";
     assert!(report.text.contains(line), "{}", report.text);
     assert_eq!(report.text.matches("Which colour?").count(), 601);
+    // The goal goes on, so that the questions without an answer do not say that it has ended.
+    let void = "- planner: Which colour? 600 — no answer, and nothing waits for one\n";
+    assert!(report.text.contains(void), "{}", report.text);
 }

@@ -17,7 +17,9 @@ use model::{
 pub(crate) use self::list::read_task_counts;
 use self::{causes::LastTurns, list::read_count};
 pub use self::{
-    details::{GoalReportRows, ReportedTask, TaskDetails, TaskFinding, TaskRunRow},
+    details::{
+        GoalReportRows, ReportedArtifact, ReportedTask, TaskDetails, TaskFinding, TaskRunRow,
+    },
     list::{GoalFilter, GoalItem, TaskCount},
     usage::GoalUsage,
 };

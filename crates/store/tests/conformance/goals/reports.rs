@@ -113,6 +113,13 @@ pub(crate) async fn judge_learns_tool_calls_and_artifacts_of_work(db: &TestStore
     let report = view.tasks.iter().find(|task| task.key == "report#1");
     let prose = report.unwrap().result.as_deref();
     assert_eq!(prose, Some("One mail is ready."));
+    let rows = stage.store.goal_report(stage.scope(), session).await;
+    let artifacts = rows.unwrap().artifacts;
+    let artifacts = artifacts
+        .iter()
+        .map(|it| (it.name.as_str(), it.version, it.task.as_deref()));
+    let artifacts: Vec<_> = artifacts.collect();
+    assert_eq!(artifacts, [("mail.md", 1, Some("a"))]);
 }
 
 pub(crate) async fn proposal_of_worker_reaches_planner(db: &TestStore) {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use model::{
     RunId, SessionId, TaskId, Timestamp,
+    artifact::ARTIFACTS_PER_SESSION,
     goal::{ReportBody, ReportStatus, Severity, Task, TaskNo},
     run::RunStatus,
 };
@@ -95,6 +96,17 @@ pub struct ReportedTask {
     pub evidence: Vec<String>,
 }
 
+/// The newest version of an artifact, for the report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReportedArtifact {
+    /// The name.
+    pub name: String,
+    /// The version.
+    pub version: i64,
+    /// The key of the task whose turn saved it. `None` for a turn of no task.
+    pub task: Option<String>,
+}
+
 /// The rows from which Matins writes the report of a goal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GoalReportRows {
@@ -103,6 +115,8 @@ pub struct GoalReportRows {
     /// The newest verdicts by task. A task that was never judged has none, and neither has a failed check of the goal after
     /// which a later one was accepted.
     pub verdicts: HashMap<TaskId, ReportedTask>,
+    /// The newest version of each artifact, in the order of the names.
+    pub artifacts: Vec<ReportedArtifact>,
     /// The answer of the turn that wrote the report. `None` if no such turn has succeeded.
     pub prose: Option<String>,
 }
@@ -185,9 +199,30 @@ impl Store {
         Ok(GoalReportRows {
             goal: view,
             verdicts,
+            artifacts: read_artifacts(&mut tx, session).await?,
             prose: prose.map(|row| row.get("content")).transpose()?,
         })
     }
+}
+
+/// Returns the newest version of each artifact of a session, in the order of the names.
+async fn read_artifacts(tx: &mut Tx, session: SessionId) -> Result<Vec<ReportedArtifact>, Error> {
+    let rows = tx
+        .fetch_all(
+            sql!("tasks/artifacts"),
+            params![session, ARTIFACTS_PER_SESSION],
+        )
+        .await?;
+    let mut artifacts = Vec::with_capacity(rows.len());
+    for row in &rows {
+        artifacts.push(ReportedArtifact {
+            name: row.get("name")?,
+            version: row.get("version")?,
+            task: row.optional("key")?,
+        });
+    }
+    artifacts.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(artifacts)
 }
 
 async fn read_newest(
