@@ -45,8 +45,13 @@ pub struct ReportedTask {
 /// The verdict of a judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskVerdict {
-    /// The judge accepts, with this evidence.
-    Accept(Vec<String>),
+    /// The judge accepts.
+    Accept {
+        /// The evidence.
+        evidence: Vec<String>,
+        /// The findings that the judge notes without sending the work back.
+        notes: Vec<ReportedFinding>,
+    },
     /// The judge sends the work back, with these findings.
     SendBack(Vec<ReportedFinding>),
 }
@@ -202,8 +207,9 @@ impl RunTools {
             body: ReportBody::default(),
         };
         match verdict {
-            TaskVerdict::Accept(evidence) => {
+            TaskVerdict::Accept { evidence, notes } => {
                 report.body.evidence.clone_from(evidence);
+                report.body.findings.clone_from(notes);
             }
             TaskVerdict::SendBack(findings) => {
                 report.status = ReportStatus::SendBack;

@@ -190,21 +190,35 @@ async fn plan_is_made_done_and_judged_by_tools() {
     // 3. The judge.
     let (run, tools) = goal.turn().await;
     assert_eq!(tools.offer().await.unwrap().task, Some(TaskRole::Judge));
-    let refused = tools.judge_task(&TaskVerdict::Accept(Vec::new())).await;
+    let accept = |evidence: &[&str], notes| TaskVerdict::Accept {
+        evidence: evidence.iter().map(|it| (*it).to_owned()).collect(),
+        notes,
+    };
+    let refused = tools.judge_task(&accept(&[], Vec::new())).await;
     assert!(matches!(refused, Err(Error::Store(store::Error::Goal(_)))));
     let finding = finding("source");
     let twice = TaskVerdict::SendBack(vec![finding.clone(), finding.clone()]);
     let refused = tools.judge_task(&twice).await.unwrap_err();
     assert_eq!(refused.field(), Some("findings.id"));
     let judged = tools
-        .judge_task(&TaskVerdict::SendBack(vec![finding]))
+        .judge_task(&TaskVerdict::SendBack(vec![finding.clone()]))
         .await;
     let judged = judged.unwrap();
     assert_eq!((judged.round, judged.accepts), (1, false));
     assert_eq!(judged.counted, ["source"]);
-    let accept = TaskVerdict::Accept(vec!["read it".into()]);
-    assert!(tools.judge_task(&accept).await.unwrap().accepts);
+    let twice = accept(&["read it"], vec![finding.clone(), finding.clone()]);
+    let refused = tools.judge_task(&twice).await.unwrap_err();
+    assert_eq!(refused.field(), Some("findings.id"));
+    let accepted = tools.judge_task(&accept(&["read it"], vec![finding])).await;
+    assert!(accepted.unwrap().accepts);
     goal.end(run).await;
+    // The findings of a verdict that accepts are notes.
+    let (store, session) = (&goal.world.store, SessionId::from_uuid(Uuid::from_u128(7)));
+    let view = store.goal(Scope::System, session).await.unwrap();
+    let judged = view.tasks.iter().find(|task| task.key == "a").unwrap();
+    let details = store.task_details(Scope::System, judged.id).await.unwrap();
+    assert_eq!(details.task.reason, Some("judge"));
+    assert_eq!(details.findings[0].id, "source");
     // 4. The next worker lists the tasks.
     let (_, tools) = goal.turn().await;
     list_has_filters(&tools).await;

@@ -77,7 +77,7 @@ pub(crate) const JUDGE: Tool = Tool {
                         "required": ["id", "text", "severity"],
                         "additionalProperties": false,
                     },
-                    "description": "For `send_back`: the faults.",
+                    "description": "For `send_back`: the faults. For `accept`: notes.",
                 },
             },
             "required": ["verdict"],
@@ -148,12 +148,14 @@ fn call(tools: &RunTools, offer: ToolOffer, input: Map<String, Value>) -> BoxFut
             evidence,
             findings,
         } = reply::read(input)?;
+        let findings = findings.into_iter().map(InputFinding::into_finding);
+        let findings: Vec<ReportedFinding> = findings.collect();
         let verdict = match verdict {
-            Verdict::Accept => TaskVerdict::Accept(evidence),
-            Verdict::SendBack => {
-                let findings = findings.into_iter().map(InputFinding::into_finding);
-                TaskVerdict::SendBack(findings.collect())
-            }
+            Verdict::Accept => TaskVerdict::Accept {
+                evidence,
+                notes: findings,
+            },
+            Verdict::SendBack => TaskVerdict::SendBack(findings),
         };
         let judged = tools.judge_task(&verdict).await;
         let judged = judged.map_err(|error| task_error(error, offer))?;
@@ -162,7 +164,10 @@ fn call(tools: &RunTools, offer: ToolOffer, input: Map<String, Value>) -> BoxFut
                 "at the end of your turn: no finding counts in this round, so the work is accepted with your notes"
             }
             (TaskVerdict::SendBack(_), false) => "at the end of your turn: the work goes back",
-            (TaskVerdict::Accept(_), _) => "at the end of your turn: the work is accepted",
+            (TaskVerdict::Accept { notes, .. }, _) if !notes.is_empty() => {
+                "at the end of your turn: the work is accepted, and your findings are notes"
+            }
+            (TaskVerdict::Accept { .. }, _) => "at the end of your turn: the work is accepted",
         };
         Ok(object(json!({
             "key": judged.key,
