@@ -25,6 +25,7 @@ fn review(result: &str, acceptance: &[&str], earlier: Option<&Value>) -> String 
         source: FindingSource::Judge,
         id: finding["id"].as_str().unwrap(),
         severity: Severity::Blocker,
+        criterion: None,
         text: finding["text"].as_str().unwrap(),
     });
     let context = ReviewContext {

@@ -52,6 +52,7 @@ pub(super) fn rework(key: &str, finding: &Value) -> String {
             source: FindingSource::Judge,
             id: finding["id"].as_str().unwrap(),
             severity: Severity::Blocker,
+            criterion: None,
             text: finding["text"].as_str().unwrap(),
         }],
     };

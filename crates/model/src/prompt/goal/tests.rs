@@ -66,12 +66,14 @@ const FINDINGS: [FindingEntry<'_>; 2] = [
         source: FindingSource::Judge,
         id: "no-source",
         severity: Severity::Blocker,
+        criterion: None,
         text: "The figure has no source.",
     },
     FindingEntry {
         source: FindingSource::Check("spelling"),
         id: "spelling",
         severity: Severity::Blocker,
+        criterion: None,
         text: "line 3: teh\nline 9: adn",
     },
 ];

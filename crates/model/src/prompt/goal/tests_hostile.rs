@@ -59,6 +59,7 @@ fn finding() -> FindingEntry<'static> {
         source: FindingSource::Judge,
         id: HOSTILE,
         severity: Severity::Minor,
+        criterion: None,
         text: HOSTILE,
     }
 }
@@ -212,6 +213,22 @@ fn findings_stay_fenced_in_rework() {
     };
     let payload = format!("{HOSTILE}: {HOSTILE}");
     assert_only_fenced(&prompt.render().unwrap(), &[payload]);
+}
+
+#[test]
+fn finding_in_rework_names_its_acceptance_line() {
+    let prompt = ReworkContext {
+        key: "mail",
+        round: 1,
+        rounds: 3,
+        findings: &[FindingEntry {
+            criterion: Some(2),
+            ..finding()
+        }],
+    };
+    let text = prompt.render().unwrap().text;
+    let heading = "A finding of the judge (minor, acceptance line 2) follows.";
+    assert!(text.contains(heading), "{text}");
 }
 
 #[test]

@@ -181,6 +181,7 @@ async fn read_findings(tx: &mut Tx, goal: &Goal, no: TaskNo) -> Result<Vec<Store
             check: Some(check.clone()),
             id: check.clone(),
             severity: Severity::Blocker,
+            criterion: None,
             text: lines.clone(),
         });
     }
@@ -190,6 +191,7 @@ async fn read_findings(tx: &mut Tx, goal: &Goal, no: TaskNo) -> Result<Vec<Store
             check: None,
             id: finding.id,
             severity: finding.severity,
+            criterion: finding.criterion,
             text: finding.text,
         });
         findings.extend(found);

@@ -197,6 +197,7 @@ async fn read_rejected(tx: &mut Tx, goal: &Goal) -> Result<Vec<StoredFinding>, E
                 check: Some(check.clone()),
                 id: task.key.clone(),
                 severity: Severity::Blocker,
+                criterion: None,
                 text: lines.clone(),
             });
         }
@@ -228,6 +229,7 @@ async fn read_rejected(tx: &mut Tx, goal: &Goal) -> Result<Vec<StoredFinding>, E
             check: None,
             id: format!("{task}/{}", finding.id),
             severity: finding.severity,
+            criterion: finding.criterion,
             text: finding.text,
         });
         findings.extend(found);

@@ -70,6 +70,8 @@ pub(super) struct StoredFinding {
     pub(super) check: Option<String>,
     pub(super) id: String,
     pub(super) severity: Severity,
+    /// The number of the acceptance line that the result misses.
+    pub(super) criterion: Option<u32>,
     pub(super) text: String,
 }
 
@@ -80,6 +82,7 @@ impl StoredFinding {
             source: check.map_or(FindingSource::Judge, FindingSource::Check),
             id: &self.id,
             severity: self.severity,
+            criterion: self.criterion,
             text: &self.text,
         }
     }
