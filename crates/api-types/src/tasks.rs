@@ -127,6 +127,10 @@ pub struct TaskFinding {
     pub text: String,
     /// The severity.
     pub severity: Severity,
+    /// The number of the acceptance line that the result misses, from 1. Null if the judge names none.
+    #[serde(default)]
+    #[schema(minimum = 0)]
+    pub criterion: Option<u32>,
     /// The name of the check, or `judge`.
     pub from: String,
 }

@@ -433,6 +433,7 @@ mod tests {
             id: "tests".into(),
             text: "1 failed".into(),
             severity: Severity::Blocker,
+            criterion: None,
             check: Some("tests".into()),
         };
         assert_eq!(

@@ -46,6 +46,7 @@ impl Service {
             id: finding.id,
             text: finding.text,
             severity: finding.severity,
+            criterion: finding.criterion,
             from: finding.check.unwrap_or_else(|| "judge".to_owned()),
         });
         let runs = found.runs.into_iter().map(|run| TaskRun {

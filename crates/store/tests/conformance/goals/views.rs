@@ -194,7 +194,8 @@ pub(crate) async fn task_has_texts_findings_and_runs(db: &TestStore) {
     stage.advance_seconds(1);
     stage.succeed(worker.run).await;
     let judge = stage.turn(db, session, "judge").await;
-    let refused = sent_back("source", "There is no source.");
+    let mut refused = sent_back("source", "There is no source.");
+    refused.body.findings[0].criterion = Some(1);
     stage.report(&judge, &refused).await.unwrap();
     stage.advance_seconds(1);
     stage.succeed(judge.run).await;
@@ -207,6 +208,7 @@ pub(crate) async fn task_has_texts_findings_and_runs(db: &TestStore) {
     assert_eq!(details.task.result.as_deref(), Some("The mail."));
     let findings: Vec<_> = details.findings.iter().map(|it| it.text.as_str()).collect();
     assert_eq!(findings, ["There is no source."]);
+    assert_eq!(details.findings[0].criterion, Some(1));
     let runs = details.runs.iter();
     let runs: Vec<_> = runs
         .map(|run| format!("{} {}", run.seat, run.prompt.as_deref().unwrap_or("-")))

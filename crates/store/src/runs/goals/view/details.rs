@@ -35,6 +35,8 @@ pub struct TaskFinding {
     pub text: String,
     /// The severity.
     pub severity: Severity,
+    /// The number of the acceptance line that the result misses, from 1. `None` if the judge names none.
+    pub criterion: Option<u32>,
     /// The name of the check. `None` for a finding of the judge.
     pub check: Option<String>,
 }
@@ -251,6 +253,7 @@ fn reported_task(task: &Task, verdict: Option<&(ReportStatus, ReportBody)>) -> R
             id: check.clone(),
             text: lines.clone(),
             severity: Severity::Blocker,
+            criterion: None,
             check: Some(check.clone()),
         });
     }
@@ -262,6 +265,7 @@ fn reported_task(task: &Task, verdict: Option<&(ReportStatus, ReportBody)>) -> R
             id: finding.id.clone(),
             text: finding.text.clone(),
             severity: finding.severity,
+            criterion: finding.criterion,
             check: None,
         });
         reported.findings.extend(findings);
