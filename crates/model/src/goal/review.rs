@@ -163,10 +163,20 @@ impl Mover<'_> {
         }
     }
 
-    /// Notes that the whole goal is accepted, unless it has changed since the check began.
+    /// Notes that a check of the whole goal has accepted it, which holds unless the goal has changed since the check began. The next
+    /// check is about what changes later, so its first round counts all blockers again.
     pub(super) fn note_check(&mut self, no: TaskNo) {
         let task = self.task(no);
-        if task.kind == TaskKind::Check && task.plan_version == self.graph.plan_version {
+        if task.kind != TaskKind::Check {
+            return;
+        }
+        let is_of_plan = task.plan_version == self.graph.plan_version;
+        self.graph.failed_checks = 0;
+        self.graph.check_progress = Progress {
+            judge: self.graph.check_progress.judge,
+            ..Progress::default()
+        };
+        if is_of_plan {
             self.graph.accepted = self.graph.required_open == 0;
         }
     }

@@ -376,7 +376,11 @@ impl Naive {
     }
 
     pub(super) fn note_check(&mut self, no: usize) {
-        if self.tasks[no].kind == TaskKind::Check && self.tasks[no].version == self.version {
+        if self.tasks[no].kind != TaskKind::Check {
+            return;
+        }
+        self.goal_rounds.clear();
+        if self.tasks[no].version == self.version {
             let open =
                 |task: &NaiveTask| task.kind == TaskKind::Work && !task.optional() && !task.over();
             self.accepted = !self.tasks.iter().any(open);

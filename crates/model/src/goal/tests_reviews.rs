@@ -297,6 +297,25 @@ fn second_check_of_goal_counts_unresolved_findings_alone() {
 }
 
 #[test]
+fn check_after_accepted_one_counts_all_blockers() {
+    let mut game = Game::planned(team(1, Some(Reviews::Goal)), vec![work("a", &[])]);
+    game.end("worker-1", TurnEnd::Reported);
+    game.send_back(vec![blocker("f1")]);
+    game.end("planner-1", SILENT);
+    game.accept(1);
+    // A person changes the goal while its report is written.
+    game.go(Event::Replan);
+    game.end("planner-1", SILENT);
+    game.end("planner-1", SILENT);
+    assert_eq!(game.turn("judge-1"), "check check#3");
+    assert_eq!(game.task("check#3").round(), 1);
+    game.send_back(vec![blocker("f2")]);
+    assert_eq!(game.status("check#3"), TaskStatus::Failed);
+    // The count of failed checks has begun anew, too: the goal is not stuck.
+    assert_eq!(game.turn("planner-1"), "replan plan#4");
+}
+
+#[test]
 fn judge_takes_own_tasks_without_review() {
     let task = NewTask {
         review: true,

@@ -230,7 +230,9 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
             let day = value(world.stored("spending"), "day");
             vec![none().into(), day, 50_u32.into()]
         }
-        "triggers/next_due" => params![none(), Timestamp::MAX, 50_u32],
+        "triggers/next_due" | "goals/needing_person" => {
+            params![none(), Timestamp::MAX, 50_u32]
+        }
         "runs/page" | "runs/page_of_all" => runs(None, None, None),
         "runs/page_open" => runs(Some("queued"), None, None),
         "runs/page_without_success" => runs(Some("failed"), None, None),
@@ -256,7 +258,6 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         "tokens/by_id" | "tokens/lock" => params![none(), world.id("api_tokens")],
         "tasks/page" => params![none(), session, -1_i64, 50_u32],
         "goals/list" => params![none(), Uuid::max(), 50_u32],
-        "goals/needing_person" => params![none(), Timestamp::MAX, 50_u32],
         "goals/list_in_state" => params![none(), Uuid::max(), "active", 50_u32],
         "triggers/due" => params![none(), Timestamp::MAX, 50_u32, store::DOCUMENT_FORMAT],
         other => panic!("{other} names a tenant: give it parameters here"),
