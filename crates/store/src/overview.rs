@@ -391,9 +391,11 @@ async fn goals_needing_person(
     since: Timestamp,
     limit: u32,
 ) -> Result<Vec<NeedyGoal>, Error> {
-    let found = tx
-        .fetch_all(sql!("goals/needing_person"), params![tenant, since, limit])
+    let mut found = tx
+        .fetch_all(sql!("goals/needing_person"), params![tenant, limit])
         .await?;
+    let given_up = tx.fetch_all(sql!("goals/given_up"), params![tenant, since, limit]);
+    found.extend(given_up.await?);
     let read = |row: &Row| {
         let session = row.get("session_id")?;
         let state = match goals::goal_state(row) {
@@ -412,10 +414,11 @@ async fn goals_needing_person(
             updated_at: row.get("updated_at")?,
         }))
     };
-    found
-        .iter()
-        .filter_map(|row| read(row).transpose())
-        .collect()
+    let goals = found.iter().filter_map(|row| read(row).transpose());
+    let mut goals: Vec<NeedyGoal> = goals.collect::<Result<_, Error>>()?;
+    goals.sort_by_key(|goal| Reverse(goal.session));
+    goals.truncate(limit as usize);
+    Ok(goals)
 }
 
 /// Lists the automations whose triggers fire before an instant, the earliest first.

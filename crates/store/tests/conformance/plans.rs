@@ -220,6 +220,12 @@ fn plans() -> Vec<(&'static str, Vec<Param>, &'static [&'static str], bool)> {
         ),
         (
             "goals/needing_person",
+            params![id(), 50_u32],
+            &["goals_by_state"],
+            false,
+        ),
+        (
+            "goals/given_up",
             params![id(), Timestamp::MAX, 50_u32],
             &["goals_by_state"],
             false,

@@ -230,9 +230,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
             let day = value(world.stored("spending"), "day");
             vec![none().into(), day, 50_u32.into()]
         }
-        "triggers/next_due" | "goals/needing_person" => {
-            params![none(), Timestamp::MAX, 50_u32]
-        }
+        "triggers/next_due" | "goals/given_up" => params![none(), Timestamp::MAX, 50_u32],
         "runs/page" | "runs/page_of_all" => runs(None, None, None),
         "runs/page_open" => runs(Some("queued"), None, None),
         "runs/page_without_success" => runs(Some("failed"), None, None),
@@ -258,6 +256,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         "tokens/by_id" | "tokens/lock" => params![none(), world.id("api_tokens")],
         "tasks/page" => params![none(), session, -1_i64, 50_u32],
         "goals/list" => params![none(), Uuid::max(), 50_u32],
+        "goals/needing_person" => params![none(), 50_u32],
         "goals/list_in_state" => params![none(), Uuid::max(), "active", 50_u32],
         "triggers/due" => params![none(), Timestamp::MAX, 50_u32, store::DOCUMENT_FORMAT],
         other => panic!("{other} names a tenant: give it parameters here"),
@@ -305,6 +304,15 @@ pub(crate) async fn row_security_alone_hides_rows_of_other_tenants(db: &TestStor
         .with("state", "paused")
         .with("reason", "budget");
     db.insert("goals", &paused).await.unwrap();
+    let other = theirs.row("agent_sessions").with("session_key", "given-up");
+    db.insert("agent_sessions", &other).await.unwrap();
+    let given_up = theirs
+        .row("goals")
+        .with("session_id", value(&other, "id"))
+        .with("state", "failed")
+        .with("reason", "stuck for too long")
+        .with("ended_at", Timestamp::MAX);
+    db.insert("goals", &given_up).await.unwrap();
     db.insert("agent_runs", &theirs.queued_run()).await.unwrap();
     let failed = theirs.row("agent_runs").with("status", "failed");
     let failed = failed.with("reason", "timeout");
