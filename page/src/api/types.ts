@@ -19,6 +19,7 @@ export type BudgetUsage = Schemas["BudgetUsage"];
 export type CheckResponse = Schemas["CheckResponse"];
 export type BlockedOn = Schemas["BlockedOn"];
 export type BoundAutomation = Schemas["BoundAutomation"];
+export type Count = Schemas["Count"];
 export type Delivery = Schemas["Delivery"];
 export type DryRun = Schemas["DryRun"];
 export type Endpoint = Schemas["Endpoint"];

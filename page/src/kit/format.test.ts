@@ -4,6 +4,7 @@ import {
   callerName,
   count,
   countdown,
+  countText,
   dayAndTime,
   duration,
   localTimes,
@@ -16,6 +17,11 @@ import {
 
 const ZONE = "Europe/Prague";
 const NOW = Date.parse("2026-11-19T07:12:00Z");
+
+it("number_that_was_cut_says_so", () => {
+  expect(countText({ count: 50, more: false })).toBe("50");
+  expect(countText({ count: 50, more: true })).toBe("50+");
+});
 
 describe("shortTime", () => {
   it.each([

@@ -122,6 +122,10 @@ export function count(value: number): string {
   return `${(value / 1_000_000).toFixed(1)}M`;
 }
 
+/** A number of items, such as `500+` if there are more. */
+export const countText = ({ count, more }: { count: number; more: boolean }): string =>
+  `${count}${more ? "+" : ""}`;
+
 export function money(amount: number, currency: string): string {
   try {
     const digits = amount !== 0 && Math.abs(amount) < 0.01 ? 4 : 2;

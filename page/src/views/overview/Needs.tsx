@@ -1,8 +1,13 @@
+import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
+import { get } from "../../api/client";
+import { keys } from "../../api/queries";
 import type {
   Automation,
   FailureGroup,
   Needs as NeedsData,
+  Page,
+  RunItem,
   WaitingApproval,
   WaitingGoal,
   WaitingQuestion,
@@ -27,6 +32,7 @@ import { asText, mainField } from "../conversations/tools";
 import { titleOfGoal } from "../goals/words";
 import { useRefusal } from "../refusal";
 import { retryRun } from "../run-actions";
+import { goalOf } from "../runs/words";
 import { needOfGoal } from "./goal-needs";
 import css from "./overview.module.css";
 
@@ -194,8 +200,23 @@ function GoalRow({ goal }: { goal: WaitingGoal }) {
   );
 }
 
+/** Returns the goal whose turn failed last in a group; null for other runs. One request finds those of all groups. */
+function useGoalOf({ automation_id, last }: FailureGroup): string | null {
+  const { data } = useQuery({
+    queryKey: [...keys.runs, "failed turns of goals"],
+    queryFn: ({ signal }) => {
+      const query = { origin: "task", status: "failed,stalled", limit: 100 };
+      return get<Page<RunItem>>("/runs", query, signal);
+    },
+    enabled: automation_id === null,
+  });
+  const turn = data?.items.find(({ id }) => id === last.run_id);
+  return turn === undefined ? null : goalOf(turn);
+}
+
 function FailureRow({ group }: { group: FailureGroup }) {
   const refusal = useRefusal();
+  const goal = useGoalOf(group);
   const [busy, setBusy] = useState(false);
   const look = lookOfRun(group);
   const name = visible(group.automation_name ?? group.session_title ?? "A conversation");
@@ -233,6 +254,8 @@ function FailureRow({ group }: { group: FailureGroup }) {
             Run now
           </Button>
         )
+      ) : goal !== null ? (
+        <ButtonLink href={addressOfGoal(goal)}>Open goal</ButtonLink>
       ) : (
         <Button
           busy={busy}

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { ChevronRight } from "lucide-react";
-import { lazy, Suspense, useEffect, useState } from "react";
+import { lazy, type ReactNode, Suspense, useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { get } from "../../api/client";
 import { hasStatus } from "../../api/problem";
@@ -14,7 +14,7 @@ import listCss from "../../kit/list.module.css";
 import { fileTitle, lookOfRun, Status, StatusGlyph, waitsAsFile, wordOf } from "../../kit/Status";
 import { useNow } from "../../kit/Time";
 import { visible } from "../../kit/visible";
-import { addressOfAutomation, addressOfRun, addressOfSession } from "../addresses";
+import { addressOfAutomation, addressOfGoal, addressOfRun, addressOfSession } from "../addresses";
 import { Markdown } from "../conversations/Markdown";
 import { usageText } from "../conversations/usage";
 import { useInstanceOfRun } from "../instances";
@@ -23,7 +23,7 @@ import { cancelRun, retryRun } from "../run-actions";
 import { followText, type TextPiece } from "./live-text";
 import css from "./runs.module.css";
 import { phasesOf } from "./waterfall";
-import { adviceOf, blockedText, canRetry, deliveryText, isOpen, originOf, subjectOf } from "./words";
+import { adviceOf, blockedText, canRetry, deliveryText, goalOf, isOpen, originOf, subjectOf } from "./words";
 
 const RunArtifacts = lazy(() => import("../artifacts/Artifacts"));
 
@@ -66,6 +66,7 @@ function Detail({ run }: { run: RunView }) {
   const reason = run.message ?? run.reason;
   const advice = adviceOf(run, run.agent_name ?? null);
   const last = run.attempts.at(-1);
+  const goal = goalOf(run);
   const retry = async () => {
     setBusy(true);
     const next = await retryRun(run.id, name);
@@ -98,7 +99,12 @@ function Detail({ run }: { run: RunView }) {
             Cancel
           </Button>
         )}
-        {canRetry(run.status) && last?.id === run.id && (
+        {goal !== null && (
+          <ButtonLink kind="primary" size="large" href={addressOfGoal(goal)}>
+            Open goal
+          </ButtonLink>
+        )}
+        {canRetry(run) && last?.id === run.id && (
           <Button kind="primary" size="large" busy={busy} refusal={refusal("runs:write")} onClick={retry}>
             Retry
           </Button>
@@ -134,11 +140,13 @@ function Detail({ run }: { run: RunView }) {
 
 function Facts({ run }: { run: RunView }) {
   const instance = useInstanceOfRun(run.instance_name);
-  const rows: [string, string | null | undefined][] = [
+  const goal = goalOf(run);
+  const origin = goal === null ? originOf(run) : <Link href={addressOfGoal(goal)}>a task of a goal</Link>;
+  const rows: [string, ReactNode][] = [
     ["Due", run.scheduled_for ? longTime(run.scheduled_for) : null],
     ["Due until", run.missed_until ? `${longTime(run.missed_until)}, ${run.occurrences} instants` : null],
     ["Arrived", longTime(run.input_at)],
-    ["Came from", originOf(run)],
+    ["Came from", origin],
     ["Agent", run.agent_name && visible(run.agent_name)],
     // A run that waits shows the cause of its wait.
     ["Reason", isOpen(run.status) ? null : run.reason?.replaceAll("_", " ")],

@@ -18,14 +18,14 @@ import { useNow } from "../../kit/Time";
 import { VirtualList, type VirtualListHandle } from "../../kit/VirtualList";
 import { visible } from "../../kit/visible";
 import { useRowKeys } from "../../shell/keys";
-import { addressOfRun, addressOfSession } from "../addresses";
+import { addressOfGoal, addressOfRun, addressOfSession } from "../addresses";
 import { usageText } from "../conversations/usage";
 import { useFilter } from "../filter";
 import { useRefusal } from "../refusal";
 import { cancelRun, retryRun } from "../run-actions";
 import { MatchingRuns } from "./MatchingRuns";
 import css from "./runs.module.css";
-import { canRetry, isOpen, originOf, subjectOf, turnTime } from "./words";
+import { canRetry, goalOf, isOpen, originOf, subjectOf, turnTime } from "./words";
 
 const RunDetail = lazy(() => import("./RunDetail"));
 
@@ -226,8 +226,10 @@ function RunMenu({ run, name }: { run: RunItem; name: string }) {
   const refusal = useRefusal();
   const [, navigate] = useLocation();
   const session = run.session_id;
+  const goal = goalOf(run);
   const items = [
-    ...(canRetry(run.status)
+    ...(goal === null ? [] : [{ label: "Open goal", onSelect: () => navigate(addressOfGoal(goal)) }]),
+    ...(canRetry(run)
       ? [{ label: "Retry", refusal: refusal("runs:write"), onSelect: () => void retryRun(run.id, name) }]
       : []),
     ...(isOpen(run.status)

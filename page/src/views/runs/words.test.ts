@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { BlockedOn, RunDelivery } from "../../api/types";
+import type { BlockedOn, RunDelivery, RunItem } from "../../api/types";
 import { dayAndTime, longTime } from "../../kit/format";
-import { blockedText, deliveryText } from "./words";
+import { blockedText, canRetry, deliveryText, goalOf, without } from "./words";
 
 const AT = "2026-11-19T08:00:00Z";
 const laptop = { instance: "ins_1", name: "laptop" };
@@ -40,4 +40,26 @@ test("delivery_names_each_further_write", () => {
   expect(deliveryText({ ...delivery, delivered_at: null, writes: 0 } as RunDelivery)).toBeNull();
   expect(deliveryText(delivery)).toBe(longTime(AT));
   expect(deliveryText({ ...delivery, writes: 3 })).toBe(`${longTime(AT)}, written 3 times`);
+});
+
+test.each<[RunItem["source"], RunItem["status"], string | null, boolean]>([
+  ["task", "failed", "ses_1", false],
+  ["task", "running", "ses_1", false],
+  ["message", "failed", null, true],
+  ["person", "cancelled", null, true],
+  ["schedule", "stalled", null, true],
+  ["schedule", "missed", null, false],
+  ["person", "succeeded", null, false],
+])("run_from_%s_that_is_%s_has_goal_%s_and_retry_%s", (source, status, goal, retried) => {
+  const run = { source, status, session_id: "ses_1" };
+  expect(goalOf(run)).toBe(goal);
+  expect(canRetry(run)).toBe(retried);
+});
+
+test("part_of_a_number_is_left_out_unless_the_number_was_cut", () => {
+  const count = (count: number, more = false) => ({ count, more });
+  expect(without(count(500, true), count(3))).toEqual(count(500, true));
+  // Two requests count at two moments.
+  expect(without(count(2), count(3))).toEqual(count(0));
+  expect(without(count(5), count(3))).toEqual(count(2));
 });
