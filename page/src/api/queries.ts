@@ -84,9 +84,10 @@ export const useSessions = () =>
     },
   });
 
-/** The newest goals. */
-export const useGoals = () =>
+/** The newest goals. `enabled` as with `useApprovals`. */
+export const useGoals = (enabled = true) =>
   useQuery({
+    enabled,
     queryKey: [...keys.goals, "newest"],
     queryFn: ({ signal }) => get<Page<GoalSummary>>("/goals", { limit: 100 }, signal),
   });

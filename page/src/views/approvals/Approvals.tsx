@@ -4,8 +4,8 @@ import { useRef, useState } from "react";
 import { Link } from "wouter";
 import { get } from "../../api/client";
 import { hasStatus } from "../../api/problem";
-import { keys, useApprovals, useAutomations, useQuestions } from "../../api/queries";
-import type { Approval, Page, RunView } from "../../api/types";
+import { keys, useApprovals, useQuestions } from "../../api/queries";
+import type { Approval, Page } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { Callout, ErrorState } from "../../kit/ErrorState";
 import { dayAndTime, longTime } from "../../kit/format";
@@ -15,11 +15,12 @@ import listCss from "../../kit/list.module.css";
 import { type Look, StatusGlyph } from "../../kit/Status";
 import { Countdown } from "../../kit/Time";
 import { visible, visibleLines } from "../../kit/visible";
-import { addressOfApproval, addressOfRun, addressOfSession } from "../addresses";
+import { addressOfApproval } from "../addresses";
 import { asText, mainField } from "../conversations/tools";
 import { useFilter } from "../filter";
 import { useRefusal } from "../refusal";
 import { AlwaysAllow } from "./AlwaysAllow";
+import { AskedIn, useNameOf } from "./Asked";
 import css from "./approvals.module.css";
 import { decide, fieldsOf, outcomeText, useInert, useWholeInput, VERBS } from "./decision";
 import { isQuestion, QuestionPane, QuestionRow } from "./Questions";
@@ -121,16 +122,7 @@ function lookOf(approval: Approval): Look {
   return approval.state === "allowed" ? "succeeded" : "cancelled";
 }
 
-function useNameOf(): (approval: Approval) => string {
-  const automations = useAutomations();
-  return (approval) => {
-    const name = automations.data?.items.find((each) => each.id === approval.automation_id)?.name;
-    return name === undefined ? "A conversation" : visible(name);
-  };
-}
-
 function ListRow({ approval, current, tab }: { approval: Approval; current: boolean; tab: string }) {
-  const nameOf = useNameOf();
   const pending = approval.state === "pending";
   return (
     <Link
@@ -140,7 +132,7 @@ function ListRow({ approval, current, tab }: { approval: Approval; current: bool
     >
       <StatusGlyph look={lookOf(approval)} title={approval.state} />
       <span>
-        <strong className="truncate">{nameOf(approval)}</strong>
+        <strong className="truncate">{useNameOf(approval)}</strong>
         <code className="truncate">{visibleLines(mainField(approval.input) ?? approval.title)}</code>
       </span>
       <small>{pending ? <Countdown until={approval.deadline_at} /> : dayAndTime(approval.created_at)}</small>
@@ -171,7 +163,7 @@ function Request({ id, onDecided }: { id: string; onDecided(): void }) {
 
 function RequestView({ approval, onDecided }: { approval: Approval; onDecided(): void }) {
   const refusalOf = useRefusal();
-  const nameOf = useNameOf();
+  const name = useNameOf(approval);
   const whole = useWholeInput(approval);
   const [wrap, setWrap] = useState(true);
   const [comment, setComment] = useState("");
@@ -180,13 +172,8 @@ function RequestView({ approval, onDecided }: { approval: Approval; onDecided():
   const [always, setAlways] = useState(false);
   const buttons = useRef<HTMLElement>(null);
   const inert = useInert(approval.id, buttons);
-  const run = useQuery({
-    queryKey: [...keys.runs, "one", approval.run_id],
-    queryFn: ({ signal }) => get<RunView>(`/runs/${approval.run_id}`, {}, signal),
-  });
   const pending = approval.state === "pending";
   const refusal = refusalOf("approvals:write");
-  const agent = visible(run.data?.agent_name ?? "The agent");
   const fields = fieldsOf(whole.input);
   const send = async (decision: "allow" | "deny") => {
     if (inert || busy !== null) return;
@@ -206,17 +193,9 @@ function RequestView({ approval, onDecided }: { approval: Approval; onDecided():
         <div>
           <h2>
             <StatusGlyph look={lookOf(approval)} />
-            {nameOf(approval)} {pending ? "asks" : "asked"} for permission
+            {name} {pending ? "asks" : "asked"} for permission
           </h2>
-          <p>
-            <Link href={`${addressOfSession(approval.session_id)}?run=${approval.run_id}`}>
-              {run.data?.session_title ? visible(run.data.session_title) : "Conversation"}
-            </Link>
-            , <Link href={addressOfRun(approval.run_id)}>run</Link> of {agent},{" "}
-            <time dateTime={approval.created_at} title={longTime(approval.created_at)}>
-              {dayAndTime(approval.created_at)}
-            </time>
-          </p>
+          <AskedIn asked={approval} />
         </div>
         {pending && (
           <span className={css.left} title={longTime(approval.deadline_at)}>

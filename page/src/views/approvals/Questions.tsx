@@ -5,8 +5,8 @@ import { type Dispatch, type FormEvent, type SetStateAction, useId, useMemo, use
 import { Link } from "wouter";
 import { get } from "../../api/client";
 import { hasStatus } from "../../api/problem";
-import { keys, useAutomations } from "../../api/queries";
-import type { Question, RunView } from "../../api/types";
+import { keys } from "../../api/queries";
+import type { Question } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { Callout, ErrorState } from "../../kit/ErrorState";
 import { dayAndTime, longTime } from "../../kit/format";
@@ -14,8 +14,9 @@ import { EmptyState, Skeleton } from "../../kit/layout";
 import { StatusGlyph } from "../../kit/Status";
 import { Countdown } from "../../kit/Time";
 import { visible, visibleLines } from "../../kit/visible";
-import { addressOfQuestion, addressOfRun, addressOfSession } from "../addresses";
+import { addressOfQuestion } from "../addresses";
 import { useRefusal } from "../refusal";
+import { AskedIn, useNameOf } from "./Asked";
 import { type Answer, answerQuestion, answerText, declineQuestion, endText, lateText } from "./answering";
 import css from "./approvals.module.css";
 import { useInert } from "./decision";
@@ -25,12 +26,6 @@ const ANSWER_CHARS = 8192;
 
 /** `true` if an ID of the inbox is that of a question. */
 export const isQuestion = (id: string): boolean => id.startsWith("que_");
-
-function useNameOf(question: Question): string {
-  const automations = useAutomations();
-  const name = automations.data?.items.find((each) => each.id === question.automation_id)?.name;
-  return name === undefined ? "A conversation" : visible(name);
-}
 
 export function QuestionRow({ question, current }: { question: Question; current: boolean }) {
   return (
@@ -77,10 +72,6 @@ export function QuestionPane({ id, onAnswered }: { id: string; onAnswered(): voi
 
 function QuestionView({ question, onAnswered }: { question: Question; onAnswered(): void }) {
   const name = useNameOf(question);
-  const run = useQuery({
-    queryKey: [...keys.runs, "one", question.run_id],
-    queryFn: ({ signal }) => get<RunView>(`/runs/${question.run_id}`, {}, signal),
-  });
   const pending = question.state === "pending";
   return (
     <section className={css.request} aria-label="Question">
@@ -95,16 +86,7 @@ function QuestionView({ question, onAnswered }: { question: Question; onAnswered
             />
             {name} {pending ? "has" : "had"} a question
           </h2>
-          <p>
-            <Link href={`${addressOfSession(question.session_id)}?run=${question.run_id}`}>
-              {run.data?.session_title ? visible(run.data.session_title) : "Conversation"}
-            </Link>
-            , <Link href={addressOfRun(question.run_id)}>run</Link> of{" "}
-            {run.data?.agent_name ? visible(run.data.agent_name) : "the agent"},{" "}
-            <time dateTime={question.created_at} title={longTime(question.created_at)}>
-              {dayAndTime(question.created_at)}
-            </time>
-          </p>
+          <AskedIn asked={question} />
         </div>
         {pending && (
           <span className={css.left} title={longTime(question.deadline_at)}>
