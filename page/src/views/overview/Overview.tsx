@@ -1,17 +1,19 @@
 import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { get } from "../../api/client";
 import { ApiProblem } from "../../api/problem";
 import { keepWaiting, keys, useAutomations } from "../../api/queries";
 import type { NextRun, Overview as OverviewData, Timeline } from "../../api/types";
 import { Callout, ErrorState } from "../../kit/ErrorState";
-import { clock, dayAndTime, dayHeading, plural, readerZone, sameDay } from "../../kit/format";
+import { clock, countText, dayAndTime, dayHeading, plural, readerZone, sameDay } from "../../kit/format";
 import { Skeleton } from "../../kit/layout";
 import listCss from "../../kit/list.module.css";
 import { type Look, StatusGlyph, wordOf } from "../../kit/Status";
 import { useNow } from "../../kit/Time";
 import { visible } from "../../kit/visible";
 import { addressOfAutomation } from "../addresses";
+import { goalsAtWork } from "./at-work";
 import { FirstSteps } from "./FirstSteps";
 import { useLastLook } from "./last-look";
 import { Needs } from "./Needs";
@@ -119,6 +121,7 @@ export function Overview() {
 function Headline({ overview, looked }: { overview: OverviewData; looked: boolean }) {
   const { counts } = overview;
   const now = new Date(useNow(10_000)).toISOString();
+  const atWork = goalsAtWork(overview.running, counts.running);
   const { approvals, questions, goals } = overview.needs;
   // A run that waits for a person is under way, too, but only one of the two words is right.
   const waiting = new Set(approvals.map((approval) => approval.run_id)).size;
@@ -155,7 +158,16 @@ function Headline({ overview, looked }: { overview: OverviewData; looked: boolea
               [counts.queued, "queued"],
               [counts.delivered ?? 0, "delivered", counts.delivered === 1 ? "file waits" : "files wait"],
             ]}
-          />
+          >
+            {atWork.count > 0 && (
+              <li>
+                <StatusGlyph look="running" />
+                <Link href="/goals?state=active">
+                  <strong>{countText(atWork)}</strong> {atWork.count === 1 ? "goal" : "goals"} at work
+                </Link>
+              </li>
+            )}
+          </Counts>
         </div>
       </div>
       <p>
@@ -168,10 +180,15 @@ function Headline({ overview, looked }: { overview: OverviewData; looked: boolea
   );
 }
 
-/** Numbers of runs, apart from those that are 0. With `isNamed`, the label is visible. */
-function Counts(props: { label: string; isNamed?: boolean; parts: [number, Look, string?][] }) {
+/** Numbers of runs, apart from those that are 0, and further lines. With `isNamed`, the label is visible. */
+function Counts(props: {
+  label: string;
+  isNamed?: boolean;
+  parts: [number, Look, string?][];
+  children?: ReactNode;
+}) {
   const parts = props.parts.filter(([number]) => number > 0);
-  if (parts.length === 0) return null;
+  if (parts.length === 0 && !props.children) return null;
   return (
     <ul aria-label={props.label}>
       {props.isNamed && <li aria-hidden="true">{props.label}:</li>}
@@ -183,6 +200,7 @@ function Counts(props: { label: string; isNamed?: boolean; parts: [number, Look,
           </span>
         </li>
       ))}
+      {props.children}
     </ul>
   );
 }
