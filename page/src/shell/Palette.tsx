@@ -37,7 +37,7 @@ export interface PaletteHandle {
 }
 
 /**
- * The palette: goes to views and objects, and acts on automations.
+ * The palette: goes to views and objects, and acts on automations and goals.
  *
  * To open it draws no more than its input, which gets the focus before the handler of the key returns, so that the next
  * keys are typed into it. The rows follow after the first frame. A dialog of the kit takes several times as long, because

@@ -59,6 +59,25 @@ test("goal_is_found_by_its_title_and_by_its_text", () => {
   expect(found.map(({ act }) => act)).toEqual(["/goals/ses_01"]);
 });
 
+test.each<[Partial<GoalSummary>, string[]]>([
+  [{ state: "active" }, ["Pause A guide"]],
+  [{ state: "paused", reason: "person" }, ["Resume A guide"]],
+  [{ state: "paused", reason: "approve_plan" }, []],
+  [{ state: "done" }, []],
+])("moves_of_goal_%j", (more, found) => {
+  const goals = [{ id: "ses_01", title: "A guide", goal: "Write it.", ...more } as GoalSummary];
+  expect(labels("guide", { goals }).filter((label) => label !== "A guide")).toEqual(found);
+  expect(labels("guide", { goals, permissions: ["automations:write"] })).toEqual(["A guide"]);
+});
+
+test("pasted_id_of_a_goal_goes_to_the_goal", () => {
+  const goals = [{ id: "ses_0190a1b2", title: "A guide", goal: "Write it." }] as GoalSummary[];
+  const addressOf = (text: string) =>
+    choicesFor(text, { views: [], sessions: [], automations: [], goals, permissions: [] })[0]?.act;
+  expect(addressOf(" SES_0190a1b2 ")).toBe("/goals/ses_0190a1b2");
+  expect(addressOf("ses_0190a1b3")).toBe("/conversations/ses_0190a1b3");
+});
+
 test("group_of_best_choice_is_first", () => {
   const automations = [automation("runner")];
   expect(labels("runner", { automations })[0]).toBe("runner");

@@ -14,7 +14,8 @@ import { visible } from "../kit/visible";
 import { addressOfAutomation, addressOfGoal, addressOfSession } from "../views/addresses";
 import { fireAutomation, pauseAutomation, resumeAutomation } from "../views/automation-actions";
 import { titleOf } from "../views/conversations/names";
-import { titleOfGoal } from "../views/goals/words";
+import { moveGoal } from "../views/goals/actions";
+import { titleOfGoal, toggleOf } from "../views/goals/words";
 import type { View } from "../views/registry";
 
 export interface Choice {
@@ -34,9 +35,10 @@ export interface Choice {
 
 const ID = /^(ses|aut|run|apr|que)_[0-9a-f]{6,}$/;
 
-/** Returns the address of an ID's object. */
-export function addressOfId(text: string): string | null {
+/** Returns the address of an ID's object. A goal has the ID of its session. */
+function addressOfId(text: string, goals: readonly GoalSummary[]): string | null {
   const id = text.trim().toLowerCase();
+  if (goals.some((goal) => goal.id === id)) return addressOfGoal(id);
   const kind = ID.exec(id)?.[1];
   const roots: Record<string, string> = {
     ses: "/conversations",
@@ -65,6 +67,14 @@ function actionsOf(automation: Automation): Choice[] {
   const act = () => void pauseAutomation(automation);
   const note = "can be undone";
   return [run, { key: `pause ${id}`, group: "Do", icon: Pause, label: `Pause ${visible(name)}`, note, act }];
+}
+
+function moveOf(goal: GoalSummary): Choice[] {
+  const move = toggleOf(goal);
+  if (move === null) return [];
+  const [verb, icon] = move === "pause" ? ["Pause", Pause] : ["Resume", Play];
+  const act = () => void moveGoal(goal, move);
+  return [{ key: `${move} ${goal.id}`, group: "Do", icon, label: `${verb} ${titleOfGoal(goal)}`, act }];
 }
 
 const goToSession = (session: SessionItem): Choice => ({
@@ -125,8 +135,9 @@ export function choicesFor(text: string, findable: Findable): Choice[] {
   const isFirst = text.trim() === "";
   const cut = <T>(items: T[]) => (isFirst ? items.slice(0, FIRST_ROWS) : items);
   const mayAutomate = permissions.includes("automations:write");
+  const maySend = permissions.includes("sessions:write");
   const begin: Choice[] = [];
-  if (permissions.includes("sessions:write"))
+  if (maySend)
     begin.push({
       key: "new conversation",
       group: "Do",
@@ -142,17 +153,17 @@ export function choicesFor(text: string, findable: Findable): Choice[] {
       label: "New automation",
       act: "/automations/new",
     });
-  if (permissions.includes("sessions:write"))
-    begin.push({ key: "new goal", group: "Do", icon: Plus, label: "New goal", act: "/goals/new" });
+  if (maySend) begin.push({ key: "new goal", group: "Do", icon: Plus, label: "New goal", act: "/goals/new" });
   const all: Choice[] = [
     ...begin,
     ...(isFirst || !mayAutomate ? [] : automations.flatMap(actionsOf)),
+    ...(isFirst || !maySend ? [] : goals.flatMap(moveOf)),
     ...views.filter((view) => view.icon).map(goToView),
     ...cut(sessions).map(goToSession),
     ...cut(automations).map(goToAutomation),
     ...cut(goals).map(goToGoal),
   ];
-  const address = addressOfId(text);
+  const address = addressOfId(text, goals);
   const pasted: Choice[] =
     address === null
       ? []

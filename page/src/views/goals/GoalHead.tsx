@@ -16,6 +16,7 @@ import { Status, StatusGlyph } from "../../kit/Status";
 import { Countdown, Duration, Time } from "../../kit/Time";
 import { toast } from "../../kit/Toast";
 import { visible, visibleLines } from "../../kit/visible";
+import { useKey } from "../../shell/keys";
 import { addressOfApproval, addressOfSession } from "../addresses";
 import { QuestionAnswer } from "../approvals/Questions";
 import { useRefusal } from "../refusal";
@@ -23,7 +24,16 @@ import { moveGoal, postMove } from "./actions";
 import { EditGoal } from "./EditGoal";
 import css from "./goals.module.css";
 import { adviceOf, endedText, reachedField, replanText } from "./moves";
-import { isOver, type Move, movesOf, reachedText, replanRefusal, stateOfGoal, titleOfGoal } from "./words";
+import {
+  isOver,
+  type Move,
+  movesOf,
+  reachedText,
+  replanRefusal,
+  stateOfGoal,
+  titleOfGoal,
+  toggleOf,
+} from "./words";
 
 const MOVE_WORDS: Record<Move, string> = {
   start: "Start",
@@ -46,6 +56,9 @@ export function Head({ goal, etag }: { goal: Goal; etag: string | null }) {
     (move) => move !== "cancel" && move !== "replan" && !(move === "resume" && needsLimit),
   );
   const over = isOver(goal);
+  const toggle = toggleOf(goal);
+  useKey("p", () => refusal === null && toggle !== null && moveGoal(goal, toggle));
+  useKey("e", () => refusal === null && !over && setDialog("edit"));
   return (
     <header className={css.head}>
       <nav aria-label="Path" className={css.path}>

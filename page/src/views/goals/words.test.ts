@@ -19,6 +19,7 @@ import {
   stateOfSeat,
   stateOfTask,
   titleOfGoal,
+  toggleOf,
   unreportedText,
 } from "./words";
 
@@ -173,6 +174,19 @@ describe("moves", () => {
     expect(movesOf({ state: "active" })).toEqual(["pause", "replan", "cancel"]);
     expect(movesOf({ state: "paused" })).toEqual(["resume", "replan", "cancel"]);
     expect(movesOf({ state: "draft" })).toEqual(["start", "cancel"]);
+  });
+
+  it.each<[Goal["state"], Goal["reason"], string | null]>([
+    ["paused", "approve_plan", null],
+    ["paused", "budget", null],
+    ["draft", null, null],
+    ["done", null, null],
+    ["failed", "given_up", null],
+    ["active", null, "pause"],
+    ["paused", "person", "resume"],
+    ["paused", "stuck", "resume"],
+  ])("key_of_%s_goal_for_%s_moves_it_by_%s", (state, reason, move) => {
+    expect(toggleOf({ state, reason })).toBe(move);
   });
 
   it("further_plans_end_at_the_limit_and_the_first_one_is_free", () => {

@@ -213,6 +213,15 @@ export function movesOf({ state }: Pick<Goal, "state">): Move[] {
   }
 }
 
+/**
+ * Returns the move of the key `p` and of the palette. Null while a plan waits for approval or a limit is reached, because
+ * a person looks at the plan and raises the limit first.
+ */
+export function toggleOf({ state, reason }: Pick<Goal, "state" | "reason">): "pause" | "resume" | null {
+  if (state === "active") return "pause";
+  return state === "paused" && reason !== "approve_plan" && reason !== "budget" ? "resume" : null;
+}
+
 /** Returns why the server makes no further plan; null if it does. */
 export function replanRefusal(goal: Pick<Goal, "plan_version" | "replans" | "replan_limit">): string | null {
   if (goal.plan_version === 0 || goal.replans < goal.replan_limit) return null;
