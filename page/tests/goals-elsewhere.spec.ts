@@ -128,7 +128,6 @@ test("failed_turn_of_a_task_leads_to_its_goal_and_is_not_retried", async ({ page
   await page.goto("/runs?status=failed");
   await page.getByRole("button", { name: "Retry 1", exact: true }).click();
   const dialog = page.getByRole("dialog", { name: "Retry 1 run?" });
-  await expect(dialog).toContainText(/Turns of goals are left out: \d+\./);
   await dialog.getByRole("button", { name: "Retry 1 run" }).click();
   await expect(page.getByText("1 run queued again", { exact: true })).toBeVisible();
   const row = page.getByRole("list", { name: "Runs" }).getByRole("listitem");

@@ -132,7 +132,11 @@ export function keepWaiting({ approvals, questions, goals }: Needs): void {
   const stale = { updatedAt: 1 };
   queryClient.setQueryData<Page<Approval>>(keys.approvals, { items: approvals, next: null }, stale);
   queryClient.setQueryData<Page<Question>>(keys.questions, { items: questions ?? [], next: null }, stale);
-  queryClient.setQueryData<number>(keys.waitingGoals, (goals ?? []).filter(({ reason }) => reason !== "given_up").length, stale);
+  queryClient.setQueryData<number>(
+    keys.waitingGoals,
+    (goals ?? []).filter(({ reason }) => reason !== "given_up").length,
+    stale,
+  );
 }
 
 /** Returns a function that tells whether the caller has a permission; while that is unknown, nothing is allowed. */

@@ -11,7 +11,6 @@ import { toast } from "../../kit/Toast";
 import { useRefusal } from "../refusal";
 import { refetchRuns } from "../run-actions";
 import css from "./runs.module.css";
-import { without } from "./words";
 
 type Action = "retry" | "cancel";
 
@@ -20,19 +19,7 @@ interface Question {
   action: Action;
   filter: RunFilter;
   count: Count;
-  /** The turns of goals among the runs of the filter. The server expects them in the number, and retries none of them. */
-  leftOut: number;
 }
-
-const useCounts = (filter: RunFilter, from: string | null, enabled = true) =>
-  useQuery({
-    queryKey: [...keys.runs, "count", filter, from],
-    queryFn: ({ signal }) =>
-      get<RunCounts>("/runs/count", { ...filter, status: filter.status?.join(","), from }, signal),
-    enabled,
-  });
-
-const NONE: Count = { count: 0, more: false };
 
 /**
  * The number of runs that match the filter of the ledger, and the actions on all of them. The actions are offered only
@@ -41,29 +28,28 @@ const NONE: Count = { count: 0, more: false };
 export function MatchingRuns(props: { filter: RunFilter; from(): string | null; narrow: boolean }) {
   const refusal = useRefusal();
   const [question, setQuestion] = useState<Question | null>(null);
-  const counts = useCounts(props.filter, props.from());
-  // The server counts the turns of goals among those to retry, and refuses each. No automation has any.
-  const mayHaveGoals = props.narrow && props.filter.automation === undefined;
-  const ofGoals = useCounts(
-    { ...props.filter, origin: "task" },
-    props.from(),
-    mayHaveGoals && (counts.data?.retryable.count ?? 0) > 0,
-  );
-  const ask = (action: Action, count: Count, leftOut = 0) => {
+  const counts = useQuery({
+    queryKey: [...keys.runs, "count", props.filter, props.from()],
+    queryFn: ({ signal }) =>
+      get<RunCounts>(
+        "/runs/count",
+        { ...props.filter, status: props.filter.status?.join(","), from: props.from() },
+        signal,
+      ),
+  });
+  const ask = (action: Action, count: Count) => {
     const from = props.from();
-    setQuestion({ action, count, leftOut, filter: { ...props.filter, ...(from !== null && { from }) } });
+    setQuestion({ action, count, filter: { ...props.filter, ...(from !== null && { from }) } });
   };
   if (!counts.data) return null;
-  const { matching, cancellable } = counts.data;
-  const leftOut = mayHaveGoals ? ofGoals.data?.retryable : NONE;
-  const retryable = leftOut === undefined ? NONE : without(counts.data.retryable, leftOut);
+  const { matching, retryable, cancellable } = counts.data;
   return (
     <>
       <span className={css.count}>
         {countText(matching)} {matching.count === 1 ? "run" : "runs"}
       </span>
       {props.narrow && retryable.count > 0 && (
-        <Button refusal={refusal("runs:write")} onClick={() => ask("retry", retryable, leftOut?.count)}>
+        <Button refusal={refusal("runs:write")} onClick={() => ask("retry", retryable)}>
           Retry {countText(retryable)}
         </Button>
       )}
@@ -77,19 +63,15 @@ export function MatchingRuns(props: { filter: RunFilter; from(): string | null; 
   );
 }
 
-function Confirm({ action, filter, count, leftOut, onClose }: Question & { onClose(): void }) {
+function Confirm({ action, filter, count, onClose }: Question & { onClose(): void }) {
   const [key] = useState(newKey);
   const runs = plural(count.count, "run");
-  const note =
-    action === "cancel"
-      ? "Those that wait end at once, the others when their agents have stopped."
-      : `Each gets one more attempt, the oldest first.${leftOut === 0 ? "" : ` Turns of goals are left out: ${leftOut}.`}`;
   const act = async () => {
     try {
-      const options = { body: { filter, expected: count.count + leftOut }, idempotencyKey: key };
+      const options = { body: { filter, expected: count.count }, idempotencyKey: key };
       if (action === "retry") {
         const { retried, refused } = await post<RunsRetried>("/runs/retry", options);
-        toast(result(`${plural(retried.length, "run")} queued again`, refused, leftOut));
+        toast(result(`${plural(retried.length, "run")} queued again`, refused));
       } else {
         const { cancelled, refused } = await post<RunsCancelled>("/runs/cancel", options);
         toast(result(`${plural(cancelled.length, "run")} cancelled`, refused));
@@ -107,7 +89,9 @@ function Confirm({ action, filter, count, leftOut, onClose }: Question & { onClo
       note={
         count.more
           ? `More than ${count.count} runs match. Narrow the filter first.`
-          : `${note} If another number of runs matches by then, nothing happens.`
+          : action === "retry"
+            ? "Each gets one more attempt, the oldest first; turns of goals are repeated by their goals alone. If another number of runs matches by then, nothing happens."
+            : "Those that wait end at once, the others when their agents have stopped. If another number of runs matches by then, nothing happens."
       }
       action={action === "retry" ? `Retry ${runs}` : `Cancel ${runs}`}
       kind={action === "retry" ? "primary" : "danger"}
@@ -118,8 +102,7 @@ function Confirm({ action, filter, count, leftOut, onClose }: Question & { onClo
   );
 }
 
-/** Says what was done, and the number of refusals that are not `expected`, with the reason of one. */
-function result(done: string, refused: RunsRetried["refused"], expected = 0): string {
-  const other = refused[expected];
-  return other === undefined ? done : `${done}, ${refused.length - expected} not: ${other.reason}`;
+function result(done: string, refused: RunsRetried["refused"]): string {
+  const first = refused[0];
+  return first === undefined ? done : `${done}, ${refused.length} not: ${first.reason}`;
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { BlockedOn, RunDelivery, RunItem } from "../../api/types";
 import { dayAndTime, longTime } from "../../kit/format";
-import { blockedText, canRetry, deliveryText, goalOf, without } from "./words";
+import { blockedText, canRetry, deliveryText, goalOf } from "./words";
 
 const AT = "2026-11-19T08:00:00Z";
 const laptop = { instance: "ins_1", name: "laptop" };
@@ -54,12 +54,4 @@ test.each<[RunItem["source"], RunItem["status"], string | null, boolean]>([
   const run = { source, status, session_id: "ses_1" };
   expect(goalOf(run)).toBe(goal);
   expect(canRetry(run)).toBe(retried);
-});
-
-test("part_of_a_number_is_left_out_unless_the_number_was_cut", () => {
-  const count = (count: number, more = false) => ({ count, more });
-  expect(without(count(500, true), count(3))).toEqual(count(500, true));
-  // Two requests count at two moments.
-  expect(without(count(2), count(3))).toEqual(count(0));
-  expect(without(count(5), count(3))).toEqual(count(2));
 });

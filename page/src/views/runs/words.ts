@@ -1,5 +1,5 @@
 /** What a run is about, in words for people. */
-import type { BlockedOn, Count, Run, RunDelivery, RunItem, RunStatus } from "../../api/types";
+import type { BlockedOn, Run, RunDelivery, RunItem, RunStatus } from "../../api/types";
 import { sentence } from "../../kit/ErrorState";
 import { dayAndTime, duration, longTime, plural, shortId } from "../../kit/format";
 import { visible } from "../../kit/visible";
@@ -50,10 +50,6 @@ export const goalOf = ({ source, session_id }: Pick<RunItem, "source" | "session
 
 export const canRetry = (run: Pick<RunItem, "status" | "source" | "session_id">): boolean =>
   goalOf(run) === null && (run.status === "failed" || run.status === "stalled" || run.status === "cancelled");
-
-/** Returns the number of runs without a part of them. A number that was cut stays as it is. */
-export const without = (all: Count, part: Count): Count =>
-  all.more ? all : { count: Math.max(0, all.count - part.count), more: false };
 
 /** What a person can do about a reason; null if the message says it all. */
 export function adviceOf(run: Pick<Run, "reason" | "status">, agent: string | null): string | null {
