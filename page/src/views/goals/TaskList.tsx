@@ -4,6 +4,7 @@ import { Duration } from "../../kit/Time";
 import { visible } from "../../kit/visible";
 import css from "./goals.module.css";
 import type { TaskGraphProps } from "./TaskGraph";
+import { doneText } from "./task-text";
 import { kindText, reasonText, seatAndRound, stateOfTask } from "./words";
 
 /** The tasks as a list, in the order in which they were made. */
@@ -43,5 +44,5 @@ function detailOf(task: Task): string {
   const reason = reasonText(task);
   if (task.status === "FAILED" && reason) return reason;
   if (task.waits_for) return `waits for ${task.waits_for}`;
-  return seatAndRound(task);
+  return [doneText(task), seatAndRound(task)].filter(Boolean).join(", ");
 }

@@ -19,6 +19,7 @@ import { addressOfArtifacts, addressOfRun, addressOfSession } from "../addresses
 import { useRefusal } from "../refusal";
 import { moveTask } from "./actions";
 import css from "./goals.module.css";
+import { doneText, isAccepted } from "./task-text";
 import {
   kindText,
   mayBeInvented,
@@ -54,7 +55,7 @@ export function TaskPanel({ goal, task, onChoose, onClose }: TaskPanelProps) {
   }, []);
   useKey("Escape", onClose);
   const state = stateOfTask(task);
-  const reason = reasonText(task);
+  const reason = task.status === "DONE" ? doneText(task) : reasonText(task);
   const lastRun = details.data?.runs.at(-1);
   const moves = movesOfTask(goal, task);
   return (
@@ -84,9 +85,7 @@ export function TaskPanel({ goal, task, onChoose, onClose }: TaskPanelProps) {
             ))}
           </p>
         )}
-        {reason && task.status !== "DONE" && (
-          <p className={task.status === "FAILED" ? css.failed : css.note}>{sentence(reason)}</p>
-        )}
+        {reason && <p className={task.status === "FAILED" ? css.failed : css.note}>{sentence(reason)}</p>}
         {task.cause && (
           <>
             <h3>Why it failed</h3>
@@ -132,7 +131,7 @@ function factsOf(task: Task): string[] {
 }
 
 function Details({ goal, task }: { goal: Goal; task: TaskDetails }) {
-  const isDone = task.status === "DONE";
+  const accepted = isAccepted(task);
   const result = resultOf(task);
   return (
     <>
@@ -145,7 +144,10 @@ function Details({ goal, task }: { goal: Goal; task: TaskDetails }) {
       <Lines title="Must hold" lines={task.acceptance}>
         {(line) => (
           <>
-            <StatusGlyph look={isDone ? "succeeded" : "queued"} />
+            <StatusGlyph
+              look={accepted ? "succeeded" : "queued"}
+              title={accepted ? "accepted" : "not accepted"}
+            />
             <span>{visibleLines(line)}</span>
           </>
         )}
