@@ -1,10 +1,12 @@
 import { type KeyboardEvent, useEffect, useId, useMemo, useRef } from "react";
 import type { Task } from "../../api/types";
 import { StatusGlyph } from "../../kit/Status";
+import { useNow } from "../../kit/Time";
 import { visible } from "../../kit/visible";
 import css from "./goals.module.css";
 import { type Direction, layoutOf, NODE_HEIGHT, NODE_WIDTH, neighbour } from "./layout";
-import { seatAndRound, stateOfTask } from "./words";
+import { nodeName, nodeText } from "./task-text";
+import { stateOfTask } from "./words";
 
 const ARROWS: Record<string, Direction> = {
   ArrowLeft: "left",
@@ -74,10 +76,7 @@ export function TaskGraph({ tasks, chosen, onChoose }: TaskGraphProps) {
           ))}
         </g>
         {graph.nodes.map(({ task, x, y }) => {
-          const { look, word } = stateOfTask(task);
-          const key = visible(task.key);
-          const detail = [word, seatAndRound(task)].filter(Boolean).join(", ");
-          const waits = task.waits_for ? `, waits for ${visible(task.waits_for)}` : "";
+          const name = nodeName(task);
           return (
             <g key={task.key} transform={`translate(${x} ${y})`}>
               <rect
@@ -87,7 +86,7 @@ export function TaskGraph({ tasks, chosen, onChoose }: TaskGraphProps) {
                 }}
                 role="button"
                 tabIndex={task.key === tabStop ? 0 : -1}
-                aria-label={`${key}, ${detail}${waits}`}
+                aria-label={name}
                 aria-pressed={task.key === chosen}
                 className={css.node}
                 data-task={task.key}
@@ -98,19 +97,19 @@ export function TaskGraph({ tasks, chosen, onChoose }: TaskGraphProps) {
                 onClick={() => onChoose(task.key)}
                 onKeyDown={(event) => onKeyDown(event, task.key)}
               >
-                <title>{`${key}, ${detail}${waits}`}</title>
+                <title>{name}</title>
               </rect>
               {/* biome-ignore lint/a11y/noAriaHiddenOnFocusable: only the button takes the focus, and its name is not cut. */}
               <g className={css.nodeText} aria-hidden="true">
                 <g transform="translate(10 6)">
-                  <StatusGlyph look={look} />
+                  <StatusGlyph look={stateOfTask(task).look} />
                 </g>
                 <g clipPath={`url(#${clip})`}>
                   <text x={TEXT_X} y={18} className={css.nodeKey}>
-                    {shortened(key, KEY_CHARS)}
+                    {shortened(visible(task.key), KEY_CHARS)}
                   </text>
                   <text x={TEXT_X} y={35} className={css.nodeDetail}>
-                    {shortened(detail, DETAIL_CHARS)}
+                    <Detail task={task} />
                   </text>
                 </g>
               </g>
@@ -120,6 +119,12 @@ export function TaskGraph({ tasks, chosen, onChoose }: TaskGraphProps) {
       </svg>
     </div>
   );
+}
+
+/** The line below the key of a task. That of one that runs counts on. */
+function Detail({ task }: { task: Task }) {
+  const now = useNow(task.status === "RUNNING" ? 1000 : 3_600_000);
+  return <>{shortened(nodeText(task, now), DETAIL_CHARS)}</>;
 }
 
 const TEXT_X = 34;
