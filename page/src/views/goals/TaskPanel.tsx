@@ -18,6 +18,7 @@ import { useKey } from "../../shell/keys";
 import { addressOfArtifacts, addressOfRun, addressOfSession } from "../addresses";
 import { useRefusal } from "../refusal";
 import { moveTask } from "./actions";
+import { type Check, checksOf } from "./checks";
 import css from "./goals.module.css";
 import { doneText, isAccepted } from "./task-text";
 import {
@@ -132,6 +133,7 @@ function factsOf(task: Task): string[] {
 
 function Details({ goal, task }: { goal: Goal; task: TaskDetails }) {
   const accepted = isAccepted(task);
+  const { checks, others } = checksOf(task);
   const result = resultOf(task);
   return (
     <>
@@ -152,13 +154,8 @@ function Details({ goal, task }: { goal: Goal; task: TaskDetails }) {
           </>
         )}
       </Lines>
-      <Lines title="Checks by command" lines={task.checks}>
-        {(name) => (
-          <>
-            <code>{visible(name)}</code>
-            <small>{visible(goal.checks[name] ?? "")}</small>
-          </>
-        )}
+      <Lines title="Checks by command" lines={checks}>
+        {(check) => <CheckLine check={check} command={goal.checks[check.name] ?? ""} />}
       </Lines>
       <Lines title="Findings" lines={task.findings}>
         {(finding) => (
@@ -176,7 +173,7 @@ function Details({ goal, task }: { goal: Goal; task: TaskDetails }) {
       <Lines title="Evidence" lines={task.evidence}>
         {(line) => <span>{visibleLines(line)}</span>}
       </Lines>
-      <Lines title="Output of the checks" lines={task.check_output ?? []}>
+      <Lines title="Output of the checks" lines={others}>
         {(lines) => <pre className={css.output}>{visibleLines(lines)}</pre>}
       </Lines>
       {result && (
@@ -199,6 +196,26 @@ function Details({ goal, task }: { goal: Goal; task: TaskDetails }) {
       <Lines title="Runs" lines={task.runs}>
         {(run) => <RunLine run={run} />}
       </Lines>
+    </>
+  );
+}
+
+function CheckLine({ check: { name, look, end, lastLines }, command }: { check: Check; command: string }) {
+  return (
+    <>
+      <StatusGlyph look={look} />
+      <span>
+        <code>{visible(name)}</code> {visible(end)}
+        <small>
+          <code>{visible(command)}</code>
+        </small>
+        {lastLines !== "" && (
+          <details open={look !== "succeeded"}>
+            <summary>Last lines</summary>
+            <pre className={css.output}>{visibleLines(lastLines)}</pre>
+          </details>
+        )}
+      </span>
     </>
   );
 }
