@@ -10,11 +10,10 @@ import { MorePages } from "../../kit/List";
 import { EmptyState, Panel, Skeleton } from "../../kit/layout";
 import { addressOfSession } from "../addresses";
 import { titleOf } from "../conversations/names";
-import { NOTHING_YET, Rows, readArtifacts } from "./Artifacts";
+import { NOTHING_YET, Rows } from "./Artifacts";
 import css from "./artifacts.module.css";
+import { artifactsOf } from "./pages";
 import { versionsOf } from "./versions";
-
-const PAGE = 50;
 
 /** The route `/conversations/:id/artifacts`: all artifacts of one session. */
 export default function ArtifactList({ params }: { params: { id: string } }) {
@@ -23,13 +22,8 @@ export default function ArtifactList({ params }: { params: { id: string } }) {
     queryKey: keys.session(id),
     queryFn: ({ signal }) => get<SessionView>(`/sessions/${id}`, {}, signal),
   });
-  const queryKey = [...keys.artifacts(id), "list"];
-  const list = useInfiniteQuery({
-    queryKey,
-    queryFn: ({ signal, pageParam }) => readArtifacts(id, pageParam, PAGE, signal),
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => page.next,
-  });
+  const pages = artifactsOf(id);
+  const list = useInfiniteQuery(pages);
   const groups = versionsOf(list.data?.pages.flatMap((page) => page.items) ?? []);
   if (hasStatus(session.error, 404)) {
     return (
@@ -70,7 +64,7 @@ export default function ArtifactList({ params }: { params: { id: string } }) {
           }
         >
           <Rows groups={groups} />
-          <MorePages list={list} queryKey={queryKey} />
+          <MorePages list={list} queryKey={pages.queryKey} />
         </Panel>
       )}
     </div>

@@ -17,9 +17,9 @@ import { visible } from "../../kit/visible";
 import { addressOfArtifacts, addressOfRun, addressOfSession } from "../addresses";
 import css from "./artifacts.module.css";
 import { download } from "./download";
+import { artifactsOf, PAGE, readArtifacts } from "./pages";
 import { type ArtifactVersions, baseType, hostOfLink, sizeText, versionsOf } from "./versions";
 
-const PAGE = 50;
 /** The sessions of an automation that are read at a time: the API lists artifacts by session. */
 const SESSIONS = 20;
 /** The names that a side panel shows without a click. */
@@ -28,18 +28,10 @@ const SHOWN_BESIDE = 4;
 export const NOTHING_YET =
   "No artifact yet. Its agent hands in files and addresses with the tool save_artifact.";
 
-export const readArtifacts = (session: string, after: string | null, limit: number, signal: AbortSignal) =>
-  get<Page<Artifact>>(`/sessions/${session}/artifacts`, { after, limit }, signal);
-
 /** The artifacts of a session, beside its conversation. Shows `empty` if there are none. */
 export function SessionArtifacts({ session, empty = null }: { session: string; empty?: ReactNode }) {
-  const queryKey = [...keys.artifacts(session), "list"];
-  const list = useInfiniteQuery({
-    queryKey,
-    queryFn: ({ signal, pageParam }) => readArtifacts(session, pageParam, PAGE, signal),
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => page.next,
-  });
+  const pages = artifactsOf(session);
+  const list = useInfiniteQuery(pages);
   const [all, setAll] = useState(false);
   const groups = versionsOf(list.data?.pages.flatMap((page) => page.items) ?? []);
   const shown = all ? groups : groups.slice(0, SHOWN_BESIDE);
@@ -53,7 +45,7 @@ export function SessionArtifacts({ session, empty = null }: { session: string; e
       {list.error && <ErrorState error={list.error} onRetry={() => list.refetch()} />}
       <Rows groups={shown} />
       {shown.length < groups.length && <ShowMore onClick={() => setAll(true)}>Show all {number}</ShowMore>}
-      {all && <MorePages list={list} queryKey={queryKey} />}
+      {all && <MorePages list={list} queryKey={pages.queryKey} />}
     </section>
   );
 }

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { lazy, Suspense, useRef, useState } from "react";
+import { useRef, useState } from "react";
 import { Link, Redirect } from "wouter";
 import { get, request } from "../../api/client";
 import { hasStatus } from "../../api/problem";
@@ -9,7 +9,7 @@ import { Button } from "../../kit/Button";
 import { Copy } from "../../kit/Copy";
 import { ErrorState, sentence } from "../../kit/ErrorState";
 import { NoLines } from "../../kit/List";
-import { EmptyState, Panel, Skeleton, Tabs } from "../../kit/layout";
+import { EmptyState, Panel, Skeleton } from "../../kit/layout";
 import { visibleLines } from "../../kit/visible";
 import { addressOfGoal } from "../addresses";
 import { Markdown } from "../conversations/Markdown";
@@ -19,17 +19,10 @@ import { About, Team } from "./GoalAbout";
 import { Facts } from "./GoalFacts";
 import { Head, Notices } from "./GoalHead";
 import css from "./goals.module.css";
-import { Messages } from "./Messages";
+import { Kept } from "./Kept";
 import { TaskPanel } from "./TaskPanel";
 import { TasksPanel } from "./TasksPanel";
 import { isOver, titleOfGoal } from "./words";
-
-const SessionArtifacts = lazy(() =>
-  import("../artifacts/Artifacts").then((module) => ({ default: module.SessionArtifacts })),
-);
-const MemorySection = lazy(() =>
-  import("../memory/Memory").then((module) => ({ default: module.MemorySection })),
-);
 
 interface Stored {
   goal: Goal;
@@ -120,46 +113,6 @@ function Detail({ goal, etag }: { goal: Goal; etag: string | null }) {
       </div>
       <Report goal={goal} />
     </div>
-  );
-}
-
-const TABS = ["messages", "artifacts", "memory"];
-
-/** What the seats have written: messages, artifacts and memory. */
-function Kept({ goal }: { goal: Goal }) {
-  const [tab, setTab] = useFilter("tab");
-  const shown = TABS.includes(tab) ? tab : "messages";
-  return (
-    <section className={css.kept} aria-label="Messages, artifacts and memory">
-      <Tabs
-        value={shown}
-        onChange={setTab}
-        tabs={[
-          { value: "messages", label: "Messages", content: <Messages goal={goal} /> },
-          {
-            value: "artifacts",
-            label: "Artifacts",
-            content: (
-              <Suspense fallback={<Skeleton rows={3} />}>
-                <SessionArtifacts
-                  session={goal.id}
-                  empty={<NoLines>No artifact yet. Seats hand in files with the tool save_artifact.</NoLines>}
-                />
-              </Suspense>
-            ),
-          },
-          {
-            value: "memory",
-            label: "Memory",
-            content: (
-              <Suspense fallback={<Skeleton rows={3} />}>
-                <MemorySection owner={{ kind: "session", id: goal.id, name: goal.id }} links={null} />
-              </Suspense>
-            ),
-          },
-        ]}
-      />
-    </section>
   );
 }
 

@@ -1,10 +1,8 @@
-import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { Ellipsis } from "lucide-react";
 import { type ReactNode, useRef, useState } from "react";
 import { Link } from "wouter";
-import { get } from "../../api/client";
-import { keys } from "../../api/queries";
-import type { MemoryEntry, Page } from "../../api/types";
+import type { MemoryEntry } from "../../api/types";
 import { Button, IconButton } from "../../kit/Button";
 import { ErrorState } from "../../kit/ErrorState";
 import { shortId } from "../../kit/format";
@@ -21,11 +19,11 @@ import { useRefusal } from "../refusal";
 import { confirmEntry, deleteEntry } from "./actions";
 import { DeleteEntry } from "./DeleteEntry";
 import { EntryDialog } from "./EntryDialog";
-import { addressProblem, type MemoryOwner, memoryPath, setCommand } from "./entries";
+import { addressProblem, type MemoryOwner, setCommand } from "./entries";
 import css from "./memory.module.css";
+import { entriesOf } from "./pages";
 import { Value } from "./Value";
 
-const PAGE = 50;
 /** The entries that a side panel shows without a click. */
 const SHOWN_BESIDE = 4;
 /** The longest text that the API searches, in characters: it accepts 200 bytes. */
@@ -34,18 +32,9 @@ const MAX_TEXT = 200;
 type Opened = { kind: "add" } | { kind: "edit" | "delete"; entry: MemoryEntry } | null;
 
 function useEntries(owner: MemoryOwner, text: string) {
-  const queryKey = [...keys.memory(owner.id), "list", text];
-  const list = useInfiniteQuery({
-    queryKey,
-    queryFn: ({ signal, pageParam }) =>
-      get<Page<MemoryEntry>>(memoryPath(owner), { text, after: pageParam, limit: PAGE }, signal),
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => page.next,
-    placeholderData: keepPreviousData,
-    // Commands and other people write without an event.
-    refetchOnWindowFocus: true,
-  });
-  return { list, queryKey, entries: list.data?.pages.flatMap((page) => page.items) ?? [] };
+  const pages = entriesOf(owner, text);
+  const list = useInfiniteQuery(pages);
+  return { list, queryKey: pages.queryKey, entries: list.data?.pages.flatMap((page) => page.items) ?? [] };
 }
 
 /** The memory of an automation, as a tab. The filter is in the address of the page. */
