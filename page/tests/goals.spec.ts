@@ -1,31 +1,12 @@
 /** Goals of the demonstration agent, which needs no model: it plans an outline, parts and a summary. */
 import { readFile } from "node:fs/promises";
-import type { Page } from "@playwright/test";
 import { expectNoBarrier, SIZES } from "./barriers";
 import { expect, test, transcript } from "./fixtures";
+import { DONE_MS, node, reached, read, start, TEXT, taskPanel, tasks } from "./goals";
 import { call, converse, fireNew, type Stack } from "./stack";
 
 // Each goal takes a dozen turns.
 test.use({ stackName: "goals" });
-
-const TEXT = "Write a short guide to tea: green, black and herbal.";
-const DONE_MS = 90_000;
-
-interface Goal {
-  id: string;
-  state: string;
-  tasks: { total: number; done: number };
-}
-
-const start = (stack: Stack, more: object = {}): Promise<Goal> =>
-  stack.api<Goal>("POST", "/goals", { goal: TEXT, team: "demo", ...more });
-
-const read = (stack: Stack, id: string): Promise<Goal> => stack.api<Goal>("GET", `/goals/${id}`);
-
-/** Returns when a goal has a state. */
-async function reached(stack: Stack, id: string, state: string): Promise<void> {
-  await expect.poll(async () => (await read(stack, id)).state, { timeout: DONE_MS }).toBe(state);
-}
 
 let finished: Promise<string> | undefined;
 /** A goal that is done. The tests that only look at one share it. */
@@ -36,13 +17,6 @@ function doneGoal(stack: Stack): Promise<string> {
   });
   return finished;
 }
-
-const tasks = (page: Page) => page.getByRole("list", { name: "Tasks" }).getByRole("listitem");
-const node = (page: Page, key: string) =>
-  page
-    .getByRole("group", { name: "Graph of the tasks" })
-    .getByRole("button", { name: new RegExp(`^${key},`) });
-const taskPanel = (page: Page, key: string) => page.getByRole("region", { name: `Task ${key}` });
 
 test("no_goal_shows_the_command_and_the_button", async ({ page, signIn }) => {
   await signIn(page);
@@ -90,6 +64,7 @@ test("task_shows_what_it_asked_for_its_rounds_and_its_runs", async ({ page, stac
   await expect(tasks(page).filter({ hasText: "summary" })).toContainText("done");
   await tasks(page).filter({ hasText: "summary" }).getByRole("button").click();
   const panel = taskPanel(page, "summary");
+  await expect(panel).toContainText("Accepted by the judge.");
   await expect(panel.getByRole("list", { name: "Must hold" }).getByRole("listitem")).not.toHaveCount(0);
   await expect(panel.getByRole("list", { name: "Evidence" }).getByRole("listitem")).not.toHaveCount(0);
   const runs = panel.getByRole("list", { name: "Runs" });
