@@ -10,7 +10,7 @@ import { Button, ButtonLink, IconButton } from "../../kit/Button";
 import { ErrorState, sentence } from "../../kit/ErrorState";
 import { callerName, plural } from "../../kit/format";
 import { Skeleton, TextField } from "../../kit/layout";
-import { lookOfRun, Status, StatusGlyph } from "../../kit/Status";
+import { type Look, lookOfRun, Status, StatusGlyph } from "../../kit/Status";
 import { Duration } from "../../kit/Time";
 import { toast } from "../../kit/Toast";
 import { visible, visibleLines } from "../../kit/visible";
@@ -20,7 +20,7 @@ import { useRefusal } from "../refusal";
 import { moveTask } from "./actions";
 import { type Check, checksOf } from "./checks";
 import css from "./goals.module.css";
-import { doneText, isAccepted } from "./task-text";
+import { acceptanceOf, doneText } from "./task-text";
 import {
   kindText,
   mayBeInvented,
@@ -131,8 +131,14 @@ function factsOf(task: Task): string[] {
   ].filter((each) => each !== null && each !== "") as string[];
 }
 
+const ACCEPTANCE_WORDS: Partial<Record<Look, string>> = {
+  succeeded: "accepted",
+  failed: "missed",
+  queued: "not accepted",
+};
+
 function Details({ goal, task }: { goal: Goal; task: TaskDetails }) {
-  const accepted = isAccepted(task);
+  const { lines: acceptance, others: findings } = acceptanceOf(task);
   const { checks, others } = checksOf(task);
   const result = resultOf(task);
   return (
@@ -143,21 +149,23 @@ function Details({ goal, task }: { goal: Goal; task: TaskDetails }) {
           <p className={css.prose}>{visibleLines(task.description)}</p>
         </>
       )}
-      <Lines title="Must hold" lines={task.acceptance}>
+      <Lines title="Must hold" lines={acceptance}>
         {(line) => (
           <>
-            <StatusGlyph
-              look={accepted ? "succeeded" : "queued"}
-              title={accepted ? "accepted" : "not accepted"}
-            />
-            <span>{visibleLines(line)}</span>
+            <StatusGlyph look={line.look} title={ACCEPTANCE_WORDS[line.look]} />
+            <span>
+              {visibleLines(line.text)}
+              {line.findings.map(({ id, text }) => (
+                <small key={id}>{visibleLines(text)}</small>
+              ))}
+            </span>
           </>
         )}
       </Lines>
       <Lines title="Checks by command" lines={checks}>
         {(check) => <CheckLine check={check} command={goal.checks[check.name] ?? ""} />}
       </Lines>
-      <Lines title="Findings" lines={task.findings}>
+      <Lines title="Findings" lines={findings}>
         {(finding) => (
           <>
             <StatusGlyph look={finding.severity === "blocker" ? "failed" : "skipped"} />

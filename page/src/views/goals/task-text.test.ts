@@ -1,23 +1,72 @@
 import { describe, expect, it, test } from "vitest";
-import type { Task } from "../../api/types";
-import { doneText, isAccepted, nodeName, nodeText } from "./task-text";
+import type { Task, TaskDetails } from "../../api/types";
+import { acceptanceOf, doneText, nodeName, nodeText } from "./task-text";
 
 test("done_task_says_who_accepted_it_or_that_no_report_came", () => {
-  const done = (reason: string) => doneText({ status: "DONE", reason });
+  const done = (reason: string) => doneText({ kind: "work", status: "DONE", reason });
   expect(done("judge")).toBe("accepted by the judge");
   expect(done("person")).toBe("accepted by a person");
   expect(done("unreported")).toBe("answer without a report");
-  expect(done("result")).toBeNull();
-  expect(doneText({ status: "FAILED", reason: "no result reported" })).toBeNull();
-  expect(doneText({ status: "RUNNING", reason: null })).toBeNull();
+  expect(done("result")).toBe("reported by its agent");
+  expect(doneText({ kind: "plan", status: "DONE", reason: "result" })).toBeNull();
+  expect(doneText({ kind: "check", status: "DONE", reason: "judge" })).toBe("accepted by the judge");
+  expect(doneText({ kind: "work", status: "FAILED", reason: "no result reported" })).toBeNull();
+  expect(doneText({ kind: "work", status: "RUNNING", reason: null })).toBeNull();
 });
 
-test("only_a_verdict_of_the_judge_or_of_a_person_meets_acceptance_lines", () => {
-  expect(isAccepted({ status: "DONE", reason: "judge" })).toBe(true);
-  expect(isAccepted({ status: "DONE", reason: "person" })).toBe(true);
-  expect(isAccepted({ status: "DONE", reason: "result" })).toBe(false);
-  expect(isAccepted({ status: "DONE", reason: "unreported" })).toBe(false);
-  expect(isAccepted({ status: "FAILED", reason: "not accepted: tone" })).toBe(false);
+describe("acceptance", () => {
+  const finding = (id: string, criterion: number | null, severity: "blocker" | "minor" = "blocker") => ({
+    id,
+    criterion,
+    severity,
+    text: `${id}.`,
+    from: "judge",
+  });
+  const accept = (task: Partial<TaskDetails>) => {
+    const { lines, others } = acceptanceOf({
+      acceptance: ["short", "sourced"],
+      findings: [],
+      ...task,
+    } as TaskDetails);
+    return {
+      looks: lines.map(({ look }) => look),
+      about: lines.map(({ findings }) => findings.map(({ id }) => id)),
+      others: others.map(({ id }) => id),
+    };
+  };
+
+  it.each<[Partial<TaskDetails>, string]>([
+    [{ status: "DONE", reason: "judge" }, "succeeded"],
+    [{ status: "DONE", reason: "person" }, "succeeded"],
+    [{ status: "DONE", reason: "result" }, "queued"],
+    [{ status: "DONE", reason: "unreported" }, "queued"],
+    [{ status: "RUNNING", reason: null }, "queued"],
+  ])("only_a_verdict_of_the_judge_or_of_a_person_meets_lines_%j", (task, look) => {
+    expect(accept(task).looks).toEqual([look, look]);
+  });
+
+  it("findings_of_the_judge_stand_at_the_lines_that_they_name", () => {
+    const findings = [
+      finding("source", 2),
+      finding("tone", null),
+      finding("beyond", 3),
+      finding("words", 1, "minor"),
+    ];
+    expect(accept({ status: "FAILED", reason: "not accepted: source", findings })).toEqual({
+      looks: ["queued", "failed"],
+      about: [["words"], ["source"]],
+      others: ["tone", "beyond"],
+    });
+  });
+
+  it("findings_about_an_accepted_task_leave_its_lines_met", () => {
+    const findings = [finding("source", 2)];
+    expect(accept({ status: "DONE", reason: "person", findings })).toEqual({
+      looks: ["succeeded", "succeeded"],
+      about: [[], []],
+      others: ["source"],
+    });
+  });
 });
 
 describe("node", () => {

@@ -1,22 +1,53 @@
-/** Texts about tasks: who accepted them, and what the graph tells of them. */
-import type { Task } from "../../api/types";
+/** Texts about tasks: who accepted them, which lines they miss, and what the graph tells of them. */
+import type { Task, TaskDetails } from "../../api/types";
 import { duration } from "../../kit/format";
+import type { Look } from "../../kit/Status";
 import { visible } from "../../kit/visible";
 import { roundText, seatAndRound, stateOfTask } from "./words";
 
+/** The words of the report. */
 const DONE_BY: Partial<Record<string, string>> = {
+  result: "reported by its agent",
   judge: "accepted by the judge",
   person: "accepted by a person",
   unreported: "answer without a report",
 };
 
-/** Says why a task counts as done. Null if it is not done, and for a result that its agent reported and nothing judged. */
-export const doneText = ({ status, reason }: Pick<Task, "status" | "reason">): string | null =>
-  (status === "DONE" && DONE_BY[reason ?? ""]) || null;
+/** Says how a task came to be done. Null if it is not done, and for plans and reports, which have no judge. */
+export const doneText = ({ kind, status, reason }: Pick<Task, "kind" | "status" | "reason">): string | null =>
+  (status === "DONE" && (kind === "work" || kind === "check") && DONE_BY[reason ?? ""]) || null;
 
-/** `true` if the judge or a person has compared the result of a task with its acceptance lines. */
-export const isAccepted = ({ status, reason }: Pick<Task, "status" | "reason">): boolean =>
+/** `true` if the judge or a person has accepted the result of a task. */
+const isAccepted = ({ status, reason }: Pick<Task, "status" | "reason">): boolean =>
   status === "DONE" && (reason === "judge" || reason === "person");
+
+type Finding = TaskDetails["findings"][number];
+
+interface Acceptance {
+  /** The acceptance lines, each with the findings of the last round about it. */
+  lines: { text: string; look: Look; findings: Finding[] }[];
+  /** The findings about no line. */
+  others: Finding[];
+}
+
+/** Returns how the result of a task meets its acceptance lines. Of an accepted one, findings are notes. */
+export function acceptanceOf(
+  task: Pick<TaskDetails, "status" | "reason" | "acceptance" | "findings">,
+): Acceptance {
+  const { acceptance, findings } = task;
+  if (isAccepted(task)) {
+    const lines = acceptance.map((text) => ({ text, look: "succeeded" as const, findings: [] }));
+    return { lines, others: findings };
+  }
+  const others = new Set(findings);
+  const lines = acceptance.map((text, index) => {
+    const own = findings.filter(({ criterion }) => criterion === index + 1);
+    for (const finding of own) others.delete(finding);
+    const look: Look = own.some(({ severity }) => severity === "blocker") ? "failed" : "queued";
+    return { text, look, findings: own };
+  });
+  return { lines, others: [...others] };
+}
 
 /** The time that a task has taken until its end, or until now. Null if it has not begun. */
 function timeText({ started_at: start, ended_at: end }: Pick<Task, "started_at" | "ended_at">, now: number) {
