@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Message, TraceEvent } from "../../api/types";
-import { applyEvent, EMPTY, mergeDelta, mergeRows, setLiveText, setRows } from "./transcript";
+import { applyEvent, EMPTY, mergeDelta, mergeRows, setLiveText, setRows, withoutText } from "./transcript";
 
 function row(seq: number, more: Partial<Message> = {}): Message {
   return {
@@ -129,6 +129,21 @@ describe("applyEvent", () => {
     expect(applyEvent(loaded, delta(3, "lo")).gaps.size).toBe(0);
     const running = setRows(live, [row(8, { kind: "tool_call", role: "tool" })], false);
     expect(running.live.get("run_1")?.text).toBe("Hel");
+  });
+
+  test("each running turn lacks its text until the trace or the server brings it", () => {
+    const runs = [
+      { id: "run_1", status: "running" as const },
+      { id: "run_2", status: "running" as const },
+      { id: "run_3", status: "queued" as const },
+    ];
+    expect(withoutText(EMPTY, runs)).toEqual(["run_1", "run_2"]);
+    const begun = applyEvent(EMPTY, delta(0, "Hel"));
+    expect(withoutText(begun, runs)).toEqual(["run_2"]);
+    expect(withoutText(setLiveText(begun, "run_2", "b", 1), runs)).toEqual([]);
+    expect(withoutText(applyEvent(begun, delta(9, "lo")), runs)).toEqual(["run_1", "run_2"]);
+    const answered = applyEvent(begun, written(row(9, { content: "Hello" })));
+    expect(withoutText(answered, runs)).toEqual(["run_2"]);
   });
 
   test("a snapshot ends the runs that are open no longer", () => {

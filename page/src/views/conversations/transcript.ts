@@ -1,5 +1,5 @@
 /** The transcript of one conversation: rows, and the text that running turns are writing. All functions are pure. */
-import type { Message, TraceEvent } from "../../api/types";
+import type { Message, Run, TraceEvent } from "../../api/types";
 
 /** The text of a running turn. `end` is the position after it, in bytes, as the server counts. */
 export interface LiveText {
@@ -88,6 +88,15 @@ export function setLiveText(state: Transcript, run: string, text: string, end: n
   const present = state.live.get(run);
   if (end === 0 || (present && present.end >= end)) return { ...state, gaps };
   return { ...state, gaps, live: new Map(state.live).set(run, { text, end }) };
+}
+
+/** Returns the running turns whose text, or a piece of it, the trace did not bring. */
+export function withoutText(
+  { live, gaps, ended }: Transcript,
+  runs: readonly Pick<Run, "id" | "status">[],
+): string[] {
+  const lacks = (id: string) => !ended.has(id) && (gaps.has(id) || !live.has(id));
+  return runs.flatMap(({ id, status }) => (status === "running" && lacks(id) ? [id] : []));
 }
 
 const ENDED = new Set(["succeeded", "failed", "cancelled", "stalled", "skipped", "missed"]);

@@ -7,7 +7,15 @@ import type { Message, Messages, Page, Run, SessionView } from "../../api/types"
 import { backoffMs } from "../../live/stream";
 import { isRefusal } from "../../shell/reach";
 import { type FollowAction, followConversation, PAGE } from "./follow";
-import { applyEvent, EMPTY, mergeRows, setLiveText, setRows, type Transcript } from "./transcript";
+import {
+  applyEvent,
+  EMPTY,
+  mergeRows,
+  setLiveText,
+  setRows,
+  type Transcript,
+  withoutText,
+} from "./transcript";
 
 type Action =
   | FollowAction
@@ -89,32 +97,28 @@ export function useConversation(id: string): Conversation {
     });
   }, [id, ready, attempt]);
 
-  // The text of a running turn, if the trace did not bring it from its beginning.
-  const running = current?.open_runs.find((run) => run.status === "running")?.id;
-  const gap =
-    running !== undefined &&
-    loaded &&
-    !transcript.ended.has(running) &&
-    (transcript.gaps.has(running) || !transcript.live.has(running));
+  // The texts of running turns, if the trace did not bring them from their beginning. Several seats may have a turn.
+  const lacking = loaded ? withoutText(transcript, current?.open_runs ?? []).join(" ") : "";
   useEffect(() => {
-    if (!gap || running === undefined) return;
+    if (lacking === "") return;
     let stopped = false;
-    let retry: ReturnType<typeof setTimeout> | undefined;
-    const read = (attempt = 0) => {
-      get<{ text: string; end: number }>(`/runs/${running}/text`)
+    const retries = new Set<ReturnType<typeof setTimeout>>();
+    const read = (run: string, attempt = 0) => {
+      get<{ text: string; end: number }>(`/runs/${run}/text`)
         .then((live) => {
-          if (!stopped) dispatch({ kind: "text", run: running, ...live });
+          if (!stopped) dispatch({ kind: "text", run, ...live });
         })
         .catch((error) => {
-          if (!stopped && !isRefusal(error)) retry = setTimeout(() => read(attempt + 1), backoffMs(attempt));
+          if (!stopped && !isRefusal(error))
+            retries.add(setTimeout(() => read(run, attempt + 1), backoffMs(attempt)));
         });
     };
-    read();
+    for (const run of lacking.split(" ")) read(run);
     return () => {
       stopped = true;
-      clearTimeout(retry);
+      for (const retry of retries) clearTimeout(retry);
     };
-  }, [gap, running]);
+  }, [lacking]);
 
   const loading = useRef(false);
   const first = transcript.rows[0]?.seq;
