@@ -116,6 +116,14 @@ export const useQuestions = (enabled = true) =>
     enabled,
   });
 
+/** The questions of the agents of one session that wait for an answer. `enabled` as with `useApprovals`. */
+export const useQuestionsOf = (session: string, enabled = true) =>
+  useQuery({
+    queryKey: [...keys.questions, "of", session],
+    queryFn: ({ signal }) => get<Page<Question>>("/questions", { session, limit: 100 }, signal),
+    enabled,
+  });
+
 /** The number of paused goals that only a person can move. `enabled` as with `useApprovals`. */
 export const useWaitingGoals = (enabled = true) =>
   useQuery({

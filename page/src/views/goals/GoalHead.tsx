@@ -4,8 +4,8 @@ import { ChevronRight, Ellipsis } from "lucide-react";
 import { Fragment, useState } from "react";
 import { Link } from "wouter";
 import { get } from "../../api/client";
-import { keys, useApprovals, usePermission } from "../../api/queries";
-import type { Goal, Page, Question, Task } from "../../api/types";
+import { keys, useApprovals, usePermission, useQuestionsOf } from "../../api/queries";
+import type { Goal, Question, Task } from "../../api/types";
 import { ActionDialog } from "../../kit/ActionDialog";
 import { Button, ButtonLink, IconButton } from "../../kit/Button";
 import { copyText } from "../../kit/clipboard";
@@ -25,9 +25,10 @@ import { EditGoal } from "./EditGoal";
 import css from "./goals.module.css";
 import { adviceOf, endedText, reachedField, replanText } from "./moves";
 import {
+  directMoveOf,
   isOver,
-  type Move,
   movesOf,
+  openTasks,
   reachedText,
   replanRefusal,
   stateOfGoal,
@@ -35,26 +36,14 @@ import {
   toggleOf,
 } from "./words";
 
-const MOVE_WORDS: Record<Move, string> = {
-  start: "Start",
-  pause: "Pause",
-  resume: "Resume",
-  cancel: "Cancel…",
-  replan: "Plan again…",
-};
-
 export function Head({ goal, etag }: { goal: Goal; etag: string | null }) {
   const refusal = useRefusal()("sessions:write");
   const [dialog, setDialog] = useState<"cancel" | "replan" | "edit" | "raise" | null>(null);
   const onClose = () => setDialog(null);
   const state = stateOfGoal(goal);
-  const waitsForPlan = goal.state === "paused" && goal.reason === "approve_plan";
   const moves = movesOf(goal);
-  // A limit that is used up must be raised first.
   const needsLimit = goal.state === "paused" && goal.reason === "budget";
-  const direct = moves.filter(
-    (move) => move !== "cancel" && move !== "replan" && !(move === "resume" && needsLimit),
-  );
+  const direct = directMoveOf(goal);
   const over = isOver(goal);
   const toggle = toggleOf(goal);
   useKey("p", () => refusal === null && toggle !== null && moveGoal(goal, toggle));
@@ -88,20 +77,19 @@ export function Head({ goal, etag }: { goal: Goal; etag: string | null }) {
             Raise the limit…
           </Button>
         )}
-        {direct.map((move) => (
+        {direct !== null && (
           <Button
-            key={move}
             size="large"
-            kind={move === "pause" ? "ordinary" : "primary"}
+            kind={direct.move === "pause" ? "ordinary" : "primary"}
             refusal={refusal}
-            onClick={() => moveGoal(goal, move)}
+            onClick={() => moveGoal(goal, direct.move)}
           >
-            {move === "resume" && waitsForPlan ? "Approve the plan" : MOVE_WORDS[move]}
+            {direct.word}
           </Button>
-        ))}
+        )}
         {moves.includes("cancel") && (
           <Button size="large" refusal={refusal} onClick={() => setDialog("cancel")}>
-            {MOVE_WORDS.cancel}
+            Cancel…
           </Button>
         )}
         <Menu
@@ -113,12 +101,12 @@ export function Head({ goal, etag }: { goal: Goal; etag: string | null }) {
           items={[
             ...(over ? [] : [{ label: "Edit…", refusal, onSelect: () => setDialog("edit") }]),
             ...(needsLimit
-              ? [{ label: MOVE_WORDS.resume, refusal, onSelect: () => void moveGoal(goal, "resume") }]
+              ? [{ label: "Resume", refusal, onSelect: () => void moveGoal(goal, "resume") }]
               : []),
             ...(moves.includes("replan")
               ? [
                   {
-                    label: MOVE_WORDS.replan,
+                    label: "Plan again…",
                     refusal: refusal ?? replanRefusal(goal),
                     onSelect: () => setDialog("replan"),
                   },
@@ -167,8 +155,6 @@ export function Head({ goal, etag }: { goal: Goal; etag: string | null }) {
   );
 }
 
-const openTasks = ({ tasks }: Goal): number => tasks.pending + tasks.ready + tasks.running;
-
 /** What needs a person: questions, permissions, and the cause of a pause. */
 export function Notices(props: {
   goal: Goal;
@@ -183,12 +169,7 @@ export function Notices(props: {
   const approvals = (useApprovals(permitted).data?.items ?? []).filter(
     (approval) => approval.session_id === goal.id,
   );
-  const questions = useQuery({
-    queryKey: [...keys.questions, "of", goal.id],
-    queryFn: ({ signal }) => get<Page<Question>>("/questions", { session: goal.id, limit: 100 }, signal),
-    enabled: permitted,
-  });
-  const pending = questions.data?.items ?? [];
+  const pending = useQuestionsOf(goal.id, permitted).data?.items ?? [];
   // The question that a person is answering stays when another person was faster.
   const [answering, setAnswering] = useState<Question | null>(null);
   const isClosed = answering !== null && pending.every((question) => question.id !== answering.id);

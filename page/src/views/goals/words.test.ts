@@ -4,6 +4,7 @@ import {
   costLimit,
   costShare,
   costText,
+  directMoveOf,
   givenKey,
   lookOfPhase,
   mayBeInvented,
@@ -22,6 +23,36 @@ import {
   toggleOf,
   unreportedText,
 } from "./words";
+
+describe("directMoveOf", () => {
+  it.each<[Pick<Goal, "state" | "reason">, ReturnType<typeof directMoveOf>]>([
+    [
+      { state: "draft", reason: null },
+      { move: "start", word: "Start" },
+    ],
+    [
+      { state: "active", reason: null },
+      { move: "pause", word: "Pause" },
+    ],
+    [
+      { state: "paused", reason: "person" },
+      { move: "resume", word: "Resume" },
+    ],
+    [
+      { state: "paused", reason: "stuck" },
+      { move: "resume", word: "Resume" },
+    ],
+    [
+      { state: "paused", reason: "approve_plan" },
+      { move: "resume", word: "Approve the plan" },
+    ],
+    [{ state: "paused", reason: "budget" }, null],
+    [{ state: "done", reason: null }, null],
+    [{ state: "failed", reason: "cancelled" }, null],
+  ])("direct_move_of_%j", (goal, move) => {
+    expect(directMoveOf(goal)).toEqual(move);
+  });
+});
 
 describe("stateOfGoal", () => {
   it.each<[Partial<GoalSummary>, string, string]>([

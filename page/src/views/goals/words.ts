@@ -222,6 +222,27 @@ export function toggleOf({ state, reason }: Pick<Goal, "state" | "reason">): "pa
   return state === "paused" && reason !== "approve_plan" && reason !== "budget" ? "resume" : null;
 }
 
+/** The move of a goal that a person makes at once, by one button. A limit that is used up must be raised first. */
+export function directMoveOf({
+  state,
+  reason,
+}: Pick<Goal, "state" | "reason">): { move: Move; word: string } | null {
+  switch (state) {
+    case "draft":
+      return { move: "start", word: "Start" };
+    case "active":
+      return { move: "pause", word: "Pause" };
+    case "paused":
+      if (reason === "budget") return null;
+      return { move: "resume", word: reason === "approve_plan" ? "Approve the plan" : "Resume" };
+    default:
+      return null;
+  }
+}
+
+export const openTasks = ({ tasks }: Pick<GoalSummary, "tasks">): number =>
+  tasks.pending + tasks.ready + tasks.running;
+
 /** Returns why the server makes no further plan; null if it does. */
 export function replanRefusal(goal: Pick<Goal, "plan_version" | "replans" | "replan_limit">): string | null {
   if (goal.plan_version === 0 || goal.replans < goal.replan_limit) return null;
