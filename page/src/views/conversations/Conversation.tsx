@@ -10,6 +10,7 @@ import { IconButton } from "../../kit/Button";
 import { ErrorState } from "../../kit/ErrorState";
 import { EmptyState, Skeleton } from "../../kit/layout";
 import { toast } from "../../kit/Toast";
+import { useGoalOf } from "../goals/goal-of-session";
 import { Composer, useFocusOnOpen } from "./Composer";
 import css from "./conversation.module.css";
 import { DeleteDialog } from "./DeleteDialog";
@@ -63,6 +64,7 @@ function Open({ conversation, view }: { conversation: Loaded; view: SessionView 
   const server = useServer();
   const automationPage = useBoundAutomations(view.id);
   const automations = automationPage.data?.items ?? NONE;
+  const goal = useGoalOf(view);
   const allApprovals = useApprovals();
   const approvals = useMemo(() => {
     const own = (allApprovals.data?.items ?? []).filter((approval) => approval.session_id === view.id);
@@ -122,6 +124,7 @@ function Open({ conversation, view }: { conversation: Loaded; view: SessionView 
     <div className={css.conversation} data-panel={panelOpen}>
       <Header
         view={view}
+        goal={goal}
         agent={agent}
         waitsForYou={approvals.length > 0}
         onDelete={askDelete}
@@ -168,6 +171,7 @@ function Open({ conversation, view }: { conversation: Loaded; view: SessionView 
       {deleting && (
         <DeleteDialog
           view={view}
+          goal={goal ?? null}
           automations={automations}
           onClose={() => setDeleting(false)}
           onDeleted={() => {

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import type { Automation, BoundAutomation, SessionView } from "../../api/types";
+import type { Automation, BoundAutomation, Goal, SessionView } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { Dialog } from "../../kit/Dialog";
 import { errorText, FailureLine } from "../../kit/ErrorState";
@@ -8,24 +8,26 @@ import { StatusGlyph } from "../../kit/Status";
 import { visible } from "../../kit/visible";
 import { deleteSession } from "./actions";
 import css from "./conversation.module.css";
+import { deletionText } from "./head";
 import { titleOf } from "./names";
 import { lookOfAutomation } from "./SidePanel";
 
 export interface DeleteDialogProps {
   /** As it was when the dialog opened. */
   view: SessionView;
+  goal: Goal | null;
   automations: Automation[];
   onClose(): void;
   onDeleted(): void;
 }
 
 /** Deletes a conversation in two steps: the second one names the automations that cannot run without it. */
-export function DeleteDialog({ view, automations, onClose, onDeleted }: DeleteDialogProps) {
+export function DeleteDialog({ view, goal, automations, onClose, onDeleted }: DeleteDialogProps) {
   const [bound, setBound] = useState<BoundAutomation[] | null>(null);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<string | null>(null);
   // A refetch must not change the dialog under the pointer.
-  const [shown] = useState({ view, automations });
+  const [shown] = useState({ view, goal, automations });
   const remove = async (withAutomations: boolean) => {
     setBusy(true);
     setError(null);
@@ -55,12 +57,12 @@ export function DeleteDialog({ view, automations, onClose, onDeleted }: DeleteDi
         open
         onClose={onClose}
         title={`Delete “${name}”?`}
-        note="The whole transcript goes for good."
+        note={deletionText(shown.goal)}
         foot={
           <>
             <Button onClick={onClose}>Keep</Button>
             <Button kind="danger" busy={busy} onClick={() => remove(false)}>
-              Delete conversation
+              {shown.goal === null ? "Delete conversation" : "Delete conversation and goal"}
             </Button>
           </>
         }
@@ -77,13 +79,13 @@ export function DeleteDialog({ view, automations, onClose, onDeleted }: DeleteDi
       key="second"
       open
       onClose={onClose}
-      title={`Delete “${name}” and ${number}?`}
+      title={`Delete “${name}”${shown.goal === null ? "" : ", its goal"} and ${number}?`}
       note={`${bound.length === 1 ? "It speaks" : "They speak"} in this conversation and cannot run without it.`}
       foot={
         <>
           <Button onClick={onClose}>Keep</Button>
           <Button kind="danger" busy={busy} onClick={() => remove(true)}>
-            Delete conversation and {number}
+            Delete conversation{shown.goal === null ? "" : ", goal"} and {number}
           </Button>
         </>
       }

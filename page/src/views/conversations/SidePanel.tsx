@@ -75,7 +75,7 @@ export const SidePanel = memo(function SidePanel(props: SidePanelProps) {
 /** The goal for which the seats of the session work. Shows nothing if there is none. */
 function GoalSection({ view }: Pick<SidePanelProps, "view">) {
   const goal = useGoalOf(view);
-  if (goal === undefined) return null;
+  if (goal == null) return null;
   return (
     <section>
       <h2>

@@ -91,8 +91,10 @@ export async function deleteSession(id: string, withAutomations: boolean): Promi
     throw error;
   }
   queryClient.removeQueries({ queryKey: keys.session(id) });
+  queryClient.removeQueries({ queryKey: keys.goal(id) });
   queryClient.invalidateQueries({ queryKey: keys.sessions });
   queryClient.invalidateQueries({ queryKey: keys.automations });
+  queryClient.invalidateQueries({ queryKey: keys.goals });
   return { deleted: true };
 }
 
