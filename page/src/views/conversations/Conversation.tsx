@@ -158,7 +158,14 @@ function Open({ conversation, view }: { conversation: Loaded; view: SessionView 
             />
           )}
           <div className={css.column}>
-            <Composer view={view} agent={agent} approvals={approvals} automations={automations} sent={sent} />
+            <Composer
+              view={view}
+              goal={goal ?? null}
+              agent={agent}
+              approvals={approvals}
+              automations={automations}
+              sent={sent}
+            />
           </div>
         </div>
         <aside className={css.side} aria-label="Details of the conversation">
