@@ -6,18 +6,19 @@ import { post } from "../../api/client";
 import { sendKeyed } from "../../api/keyed";
 import { hasStatus } from "../../api/problem";
 import { keys, usePermission } from "../../api/queries";
-import type { Approval, Automation, Goal, OpenRun, SessionView } from "../../api/types";
+import type { Automation, Goal, OpenRun, SessionView } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { errorText } from "../../kit/ErrorState";
 import { toast } from "../../kit/Toast";
 import { useConnection } from "../../shell/connection";
 import { isTyping } from "../../shell/keys";
 import { sendMessage } from "../send-message";
-import { ApprovalDock } from "./ApprovalDock";
 import css from "./conversation.module.css";
 import { addTyped, sendDraft, setTyped, useDraft } from "./drafts";
 import { placeholder, turnOf } from "./inputs";
 import { titleOf } from "./names";
+import { RequestDock } from "./RequestDock";
+import { nameOfAsker, type Request } from "./requests";
 import { WaitingInputs } from "./WaitingInputs";
 
 const MAX_HEIGHT_PX = 240;
@@ -27,14 +28,14 @@ export interface ComposerProps {
   view: SessionView;
   goal: Goal | null;
   agent: string;
-  approvals: Approval[];
+  requests: Request[];
   automations: Automation[];
   /** The texts that a person sent before, the newest last. */
   sent: string[];
 }
 
 export const Composer = memo(function Composer(props: ComposerProps) {
-  const { view, goal, agent, approvals, automations, sent } = props;
+  const { view, goal, agent, requests, automations, sent } = props;
   const client = useQueryClient();
   const may = usePermission();
   const { online } = useConnection();
@@ -110,14 +111,13 @@ export const Composer = memo(function Composer(props: ComposerProps) {
   };
 
   const closed = CLOSED.has(view.state);
-  const nameOf = (approval: Approval) =>
-    automations.find((automation) => automation.id === approval.automation_id)?.name ?? agent;
+  const nameOf = (request: Request) => nameOfAsker(request, view, automations, agent);
   const runRefusal =
     offline ?? (may("runs:write") ? null : "Your role does not permit this: it needs runs:write");
 
   return (
-    <div className={css.composer} data-asks={approvals.length > 0}>
-      <ApprovalDock approvals={approvals} nameOf={nameOf} agent={agent} disabled={offline} />
+    <div className={css.composer} data-asks={requests.length > 0}>
+      <RequestDock requests={requests} nameOf={nameOf} agent={agent} disabled={offline} />
       <WaitingInputs
         view={view}
         goal={goal}

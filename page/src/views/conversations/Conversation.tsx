@@ -4,7 +4,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useLocation, useSearchParams } from "wouter";
 import { get } from "../../api/client";
 import { hasStatus } from "../../api/problem";
-import { keys, useAgents, useApprovals, useServer } from "../../api/queries";
+import { keys, useAgents, useApprovals, usePermission, useQuestionsOf, useServer } from "../../api/queries";
 import type { Automation, Page, SessionView } from "../../api/types";
 import { IconButton } from "../../kit/Button";
 import { ErrorState } from "../../kit/ErrorState";
@@ -17,6 +17,7 @@ import { DeleteDialog } from "./DeleteDialog";
 import { Header } from "./Header";
 import { type Item, isFromPerson, itemsOf, keepEqual, latestPlan, namesOfSeats } from "./items";
 import { titleOf } from "./names";
+import { requestsOf } from "./requests";
 import { SideLine, SidePanel } from "./SidePanel";
 import { markSeen } from "./seen";
 import { TranscriptView } from "./TranscriptView";
@@ -52,7 +53,7 @@ const useBoundAutomations = (session: string) =>
       get<Page<Automation>>("/automations", { session, limit: 100, outcomes: 30 }, signal),
   });
 
-const NONE: Automation[] = [];
+const NONE: never[] = [];
 
 function Open({ conversation, view }: { conversation: Loaded; view: SessionView }) {
   const { transcript, runs, loaded, loadOlder, error, refetch } = conversation;
@@ -65,11 +66,10 @@ function Open({ conversation, view }: { conversation: Loaded; view: SessionView 
   const automationPage = useBoundAutomations(view.id);
   const automations = automationPage.data?.items ?? NONE;
   const goal = useGoalOf(view);
-  const allApprovals = useApprovals();
-  const approvals = useMemo(() => {
-    const own = (allApprovals.data?.items ?? []).filter((approval) => approval.session_id === view.id);
-    return own.sort((a, b) => a.deadline_at.localeCompare(b.deadline_at));
-  }, [allApprovals.data, view.id]);
+  const mayReadRequests = usePermission()("approvals:read");
+  const approvals = useApprovals(mayReadRequests).data?.items ?? NONE;
+  const questions = useQuestionsOf(view.id, mayReadRequests).data?.items ?? NONE;
+  const requests = useMemo(() => requestsOf(view.id, approvals, questions), [view.id, approvals, questions]);
   const shown = useRef<Item[]>([]);
   const seats = useMemo(() => namesOfSeats(view.seats), [view.seats]);
   const items = useMemo(() => {
@@ -114,7 +114,7 @@ function Open({ conversation, view }: { conversation: Loaded; view: SessionView 
   const side = {
     view,
     automations,
-    approvals,
+    requests,
     plan,
     rows: transcript.rows,
     lastRun,
@@ -126,7 +126,7 @@ function Open({ conversation, view }: { conversation: Loaded; view: SessionView 
         view={view}
         goal={goal}
         agent={agent}
-        waitsForYou={approvals.length > 0}
+        waitsForYou={requests.length > 0}
         onDelete={askDelete}
         onPanel={togglePanel}
       />
@@ -162,7 +162,7 @@ function Open({ conversation, view }: { conversation: Loaded; view: SessionView 
               view={view}
               goal={goal ?? null}
               agent={agent}
-              approvals={approvals}
+              requests={requests}
               automations={automations}
               sent={sent}
             />

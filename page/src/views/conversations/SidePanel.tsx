@@ -2,7 +2,7 @@ import { ChevronDown } from "lucide-react";
 import { lazy, memo, Suspense } from "react";
 import { Link } from "wouter";
 import { usePermission } from "../../api/queries";
-import type { Approval, Automation, Message, OpenRun, Run, RunStatus, SessionView } from "../../api/types";
+import type { Automation, Message, OpenRun, Run, RunStatus, SessionView } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { count, dayAndTime, longTime, plural, readerZone } from "../../kit/format";
 import { OutcomeStrip } from "../../kit/OutcomeStrip";
@@ -17,6 +17,7 @@ import { stateOfGoal } from "../goals/words";
 import { usePlace } from "../instances";
 import { views } from "../registry";
 import css from "./conversation.module.css";
+import type { Request } from "./requests";
 import { Steps, stepsOf } from "./rows";
 import { diffsOf, linesOf } from "./tools";
 import { contextOf, usageText } from "./usage";
@@ -31,7 +32,7 @@ const MemorySection = lazy(() =>
 export interface SidePanelProps {
   view: SessionView;
   automations: Automation[];
-  approvals: Approval[];
+  requests: Request[];
   plan: Message | null;
   rows: readonly Message[];
   lastRun: Run | null;
@@ -39,7 +40,7 @@ export interface SidePanelProps {
 }
 
 export const SidePanel = memo(function SidePanel(props: SidePanelProps) {
-  const { view, automations, approvals, plan, rows, lastRun, unified } = props;
+  const { view, automations, requests, plan, rows, lastRun, unified } = props;
   return (
     <>
       <GoalSection view={view} />
@@ -52,7 +53,7 @@ export const SidePanel = memo(function SidePanel(props: SidePanelProps) {
               key={automation.id}
               automation={automation}
               openRuns={view.open_runs.filter((run) => run.automation_id === automation.id)}
-              waitsForYou={approvals.some((approval) => approval.automation_id === automation.id)}
+              waitsForYou={requests.some((request) => request.automation_id === automation.id)}
             />
           ))}
           <p className={css.small}>Times in {readerZone()}</p>
@@ -294,7 +295,7 @@ const SHOWN_IN_LINE = 2;
 
 /** The same in one line, for narrow screens. */
 export const SideLine = memo(function SideLine(props: SidePanelProps & { onOpen(): void }) {
-  const { automations, approvals, view, onOpen } = props;
+  const { automations, requests, view, onOpen } = props;
   return (
     <button type="button" className={css.sideLine} onClick={onOpen}>
       {automations.length > 0 ? (
@@ -304,7 +305,7 @@ export const SideLine = memo(function SideLine(props: SidePanelProps & { onOpen(
       )}
       {automations.slice(0, SHOWN_IN_LINE).map((automation) => {
         const open = view.open_runs.filter((run) => run.automation_id === automation.id);
-        const waits = approvals.some((approval) => approval.automation_id === automation.id);
+        const waits = requests.some((request) => request.automation_id === automation.id);
         const look = lookOfAutomation(automation, open, waits);
         const next = automation.next_run;
         return (

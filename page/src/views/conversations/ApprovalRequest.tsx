@@ -1,95 +1,56 @@
 import { useQuery } from "@tanstack/react-query";
-import { ChevronLeft, ChevronRight, Timer } from "lucide-react";
-import { useRef, useState } from "react";
+import { type ReactNode, useRef, useState } from "react";
 import { get } from "../../api/client";
 import { keys } from "../../api/queries";
 import type { Approval } from "../../api/types";
-import { Button, IconButton } from "../../kit/Button";
+import { Button } from "../../kit/Button";
 import { longTime } from "../../kit/format";
 import { StatusGlyph } from "../../kit/Status";
-import { Countdown } from "../../kit/Time";
 import { visible, visibleLines } from "../../kit/visible";
 import { decide, fieldsOf, outcomeText, useInert, useWholeInput, VERBS } from "../approvals/decision";
 import { useRefusal } from "../refusal";
 import css from "./conversation.module.css";
+import { type DockedProps, DockHead } from "./DockHead";
 import { asText, mainField } from "./tools";
 
-export interface ApprovalDockProps {
-  approvals: Approval[];
-  /** Names the automation or the agent that asks. */
-  nameOf(approval: Approval): string;
+interface ApprovalRequestProps extends DockedProps {
+  approval: Approval;
   agent: string;
   disabled: string | null;
 }
 
-/**
- * The permission requests of a conversation, docked on its message field. A request that a person reads stays until the
- * person decides or leaves it: another one in its place would get the decision that was meant for the first one.
- */
-export function ApprovalDock({ approvals, nameOf, agent, disabled }: ApprovalDockProps) {
+/** A permission request in the dock, with its decision. */
+export function ApprovalRequest(props: ApprovalRequestProps) {
+  const { approval, agent, disabled, name, isOver, onClosed, pages, leave } = props;
   const refusalOf = useRefusal();
-  const [shown, setShown] = useState<Approval | null>(null);
-  const [decidedHere, setDecidedHere] = useState<string | null>(null);
   const [busy, setBusy] = useState<"allow" | "deny" | null>(null);
-  const [sawCut, setSawCut] = useState<string | null>(null);
+  const [sawCut, setSawCut] = useState(false);
   const buttons = useRef<HTMLElement>(null);
-  const first = approvals[0] ?? null;
-  const found = shown === null ? -1 : approvals.findIndex((each) => each.id === shown.id);
-  const isOver = shown !== null && found < 0;
-  if ((shown === null && first !== null) || (isOver && decidedHere === shown.id)) setShown(first);
-  const approval = approvals[found] ?? shown;
-  const inert = useInert(`${approval?.id}`, buttons);
+  const inert = useInert(approval.id, buttons);
   const whole = useWholeInput(approval);
-  if (approval === null) return null;
   // Until the answer nobody knows whether it was decided here.
-  if (isOver && busy === null)
-    return <Decided approval={approval} more={approvals.length} onLeave={() => setShown(first)} />;
-  const index = found;
-  const show = (next: number) => setShown(approvals[next] ?? null);
+  if (isOver && busy === null) return <Decided approval={approval} leave={leave} />;
   const send = async (decision: "allow" | "deny") => {
     if (inert || busy !== null) return;
     setBusy(decision);
     // Decided elsewhere or expired: the dock says by whom.
-    await decide(approval.id, decision, "", () => setDecidedHere(approval.id));
+    await decide(approval.id, decision, "", onClosed);
     setBusy(null);
   };
   const main = mainField(whole.input);
   const fields = fieldsOf(whole.input);
   const rest = main === null ? fields : fields.filter(([, value]) => value !== main);
   const refusal = disabled ?? refusalOf("approvals:write");
-  const needsTick = whole.cut && sawCut !== approval.id;
   return (
     <section className={css.dock} aria-label="Permission request">
-      <header>
-        <StatusGlyph look="waits" />
-        <strong>
-          {visible(nameOf(approval))} asks<span className={css.desktopWords}> for permission</span>
-        </strong>
-        {approvals.length > 1 && !isOver && (
-          <span className={css.dockPages}>
-            {index + 1} of {approvals.length}
-            <IconButton label="Previous request" disabled={index === 0} onClick={() => show(index - 1)}>
-              <ChevronLeft size={16} aria-hidden />
-            </IconButton>
-            <IconButton
-              label="Next request"
-              disabled={index === approvals.length - 1}
-              onClick={() => show(index + 1)}
-            >
-              <ChevronRight size={16} aria-hidden />
-            </IconButton>
-          </span>
-        )}
-        <span
-          className={css.dockLeft}
-          title={`Denied at ${longTime(approval.deadline_at)} without a decision`}
-        >
-          <Timer size={16} aria-hidden />
-          <span>
-            <Countdown until={approval.deadline_at} /> left, then denied
-          </span>
-        </span>
-      </header>
+      <DockHead
+        pages={pages}
+        deadline={approval.deadline_at}
+        title={`Denied at ${longTime(approval.deadline_at)} without a decision`}
+        then=", then denied"
+      >
+        {visible(name)} asks<span className={css.desktopWords}> for permission</span>
+      </DockHead>
       <div className={css.dockInput}>
         <span>{VERBS[approval.tool_kind] ?? visible(approval.tool_kind)}</span>
         <pre tabIndex={0}>
@@ -100,9 +61,9 @@ export function ApprovalDock({ approvals, nameOf, agent, disabled }: ApprovalDoc
       </div>
       {rest.length > 0 && (
         <dl className={css.dockFields}>
-          {rest.map(([name, value]) => (
-            <div key={name}>
-              <dt>{visible(name)}</dt>
+          {rest.map(([field, value]) => (
+            <div key={field}>
+              <dt>{visible(field)}</dt>
               <dd>
                 <pre>{visibleLines(value)}</pre>
               </dd>
@@ -112,11 +73,7 @@ export function ApprovalDock({ approvals, nameOf, agent, disabled }: ApprovalDoc
       )}
       {whole.cut && (
         <label className={css.dockTick}>
-          <input
-            type="checkbox"
-            checked={sawCut === approval.id}
-            onChange={(event) => setSawCut(event.target.checked ? approval.id : null)}
-          />
+          <input type="checkbox" checked={sawCut} onChange={(event) => setSawCut(event.target.checked)} />
           Only the beginning of the input is shown. I allow it all the same.
         </label>
       )}
@@ -130,7 +87,7 @@ export function ApprovalDock({ approvals, nameOf, agent, disabled }: ApprovalDoc
         <Button
           refusal={refusal}
           aria-disabled={inert}
-          disabled={needsTick}
+          disabled={whole.cut && !sawCut}
           busy={busy === "allow"}
           onClick={() => send("allow")}
         >
@@ -141,7 +98,7 @@ export function ApprovalDock({ approvals, nameOf, agent, disabled }: ApprovalDoc
   );
 }
 
-function Decided({ approval, more, onLeave }: { approval: Approval; more: number; onLeave(): void }) {
+function Decided({ approval, leave }: { approval: Approval; leave: ReactNode }) {
   const ended = useQuery({
     queryKey: [...keys.approvals, approval.id],
     queryFn: ({ signal }) => get<Approval>(`/approvals/${approval.id}`, {}, signal),
@@ -158,7 +115,7 @@ function Decided({ approval, more, onLeave }: { approval: Approval; more: number
       </header>
       <footer>
         <span className={css.dockWords}>{word}</span>
-        <Button onClick={onLeave}>{more > 0 ? "Next request" : "Close"}</Button>
+        {leave}
       </footer>
     </section>
   );
