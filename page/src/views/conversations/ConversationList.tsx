@@ -1,7 +1,7 @@
 import { Plus } from "lucide-react";
 import { memo, useSyncExternalStore } from "react";
 import { Link, useLocation, useRoute } from "wouter";
-import { useApprovals, usePermission, useSessions } from "../../api/queries";
+import { useApprovals, usePermission, useQuestions, useSessions } from "../../api/queries";
 import type { Session, SessionItem } from "../../api/types";
 import { IconButton } from "../../kit/Button";
 import { EmptyState, Skeleton } from "../../kit/layout";
@@ -20,16 +20,24 @@ const TALL_ROW_HEIGHT = 48;
 /** The conversations, the latest change first. */
 export function ConversationList() {
   const sessions = useSessions();
-  const approvals = useApprovals();
   const may = usePermission();
+  const mayReadRequests = may("approvals:read");
+  const approvals = useApprovals(mayReadRequests);
+  const questions = useQuestions(mayReadRequests);
   const [, navigate] = useLocation();
   const [, parameters] = useRoute("/conversations/:id");
   const seen = useSyncExternalStore(onSeen, seenAt);
   const canCreate = may("sessions:write");
   useKey("n", () => canCreate && navigate("/conversations?new=1"));
   const items = sessions.data?.items ?? [];
-  const asking = new Set(approvals.data?.items.map((approval) => approval.session_id));
-  const lookOf = (session: SessionItem) => lookOfItem(session, asking.has(session.id));
+  const asking = new Map<string, string>();
+  for (const question of questions.data?.items ?? []) asking.set(question.session_id, "has a question");
+  for (const approval of approvals.data?.items ?? []) asking.set(approval.session_id, "asks for permission");
+  const rowOf = (session: SessionItem): Shown => {
+    const asks = asking.get(session.id);
+    const look = lookOfItem(session, asks !== undefined);
+    return { look, second: asks ?? secondLine(session, look) };
+  };
   const move = (step: number) => {
     const index = items.findIndex((session) => session.id === parameters?.id);
     const next = items[Math.max(0, Math.min(items.length - 1, index + step))];
@@ -52,16 +60,14 @@ export function ConversationList() {
       {items.length > 0 && (
         <VirtualList
           items={items}
-          rowHeight={(session) =>
-            secondLine(session, lookOf(session)) === "" ? ROW_HEIGHT : TALL_ROW_HEIGHT
-          }
+          rowHeight={(session) => (rowOf(session).second === "" ? ROW_HEIGHT : TALL_ROW_HEIGHT)}
           keyOf={(session) => session.id}
           label="Conversations"
           className={css.rows ?? ""}
           render={(session) => (
             <ListRow
               session={session}
-              look={lookOf(session)}
+              {...rowOf(session)}
               current={parameters?.id === session.id}
               unread={parameters?.id !== session.id && isUnread(session, seen)}
             />
@@ -89,21 +95,22 @@ export function lookOfItem(session: SessionItem, asks: boolean): Look | null {
 
 /** The words beside the glyph: the last message, unless the state or the removal of the instance says more. */
 export function secondLine(session: SessionItem, look: Look | null): string {
-  if (look === "waits") return "asks for permission";
   if (session.removed_instance != null) return `its instance ${session.removed_instance} was removed`;
   const message = session.last_message?.text;
   if (look === "failed" || look === "stalled") return session.last_run?.message ?? wordOf(look);
   return message ?? (look ? wordOf(look) : "");
 }
 
-const ListRow = memo(function ListRow(props: {
-  session: SessionItem;
+interface Shown {
   look: Look | null;
-  current: boolean;
-  unread: boolean;
-}) {
-  const { session, look, current, unread } = props;
-  const second = secondLine(session, look);
+  /** The second line. Empty if there is none. */
+  second: string;
+}
+
+const ListRow = memo(function ListRow(
+  props: Shown & { session: SessionItem; current: boolean; unread: boolean },
+) {
+  const { session, look, second, current, unread } = props;
   return (
     <Link
       href={`/conversations/${session.id}`}
