@@ -1,1 +1,0 @@
-import{Ar as e,Ln as t,Nr as n,kr as r,w as i}from"./index-BNzqwGLG.js";var a=n(e(),1),o=r();function s({text:e}){let[n,r]=(0,a.useState)(!1);return(0,o.jsx)(t,{size:`small`,onClick:async()=>{await i(e)&&r(!0)},children:n?`Copied`:`Copy`})}export{s as t};
