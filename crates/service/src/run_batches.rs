@@ -18,6 +18,10 @@ use crate::{Error, ErrorKind, Service, boxed};
 /// that says what was done.
 const TIME_LIMIT: Duration = Duration::from_secs(20);
 
+/// The number of pages of runs that a request reads to find those that its operation can change: a tenant may have turns of
+/// tasks without end.
+const MAX_PAGES: u32 = 20;
+
 /// An operation on many runs.
 #[derive(Clone, Copy)]
 enum Operation {
@@ -58,15 +62,15 @@ impl Service {
         let matching = self.store.run_statuses(self.scope(), &filter, page);
         let matching = matching.await?;
         let retryable = self
-            .select_applicable(&filter, &matching, Operation::Retry)
+            .count_applicable(&filter, &matching, Operation::Retry)
             .await?;
         let cancellable = self
-            .select_applicable(&filter, &matching, Operation::Cancel)
+            .count_applicable(&filter, &matching, Operation::Cancel)
             .await?;
         Ok(RunCounts {
             matching: Count::of_read(matching.len()),
-            retryable: Count::of_read(retryable.len()),
-            cancellable: Count::of_read(cancellable.len()),
+            retryable,
+            cancellable,
         })
     }
 
@@ -148,8 +152,7 @@ impl Service {
             return Err(Error::invalid("expected", &expected.to_string(), problem));
         }
         let filter = self.run_filter(selection).await?;
-        let runs = self.read_applicable(&filter, operation).await?;
-        let actual = Count::of_read(runs.len());
+        let (runs, actual) = self.read_applicable(&filter, operation).await?;
         if actual.more || actual.count != expected {
             return Err(Error::OtherNumberOfRuns {
                 operation: operation.participle(),
@@ -160,34 +163,35 @@ impl Service {
         Ok(runs)
     }
 
-    /// Returns the runs of a filter that an operation can change, or more than [`MAX_COUNT`] of them. `matching` are all runs
-    /// of the filter, or the newest ones.
-    async fn select_applicable(
+    /// Counts the runs of a filter that an operation can change. `matching` are all runs of the filter, or the newest ones.
+    async fn count_applicable(
         &self,
         filter: &RunFilter,
         matching: &[CountedRun],
         operation: Operation,
-    ) -> Result<Vec<CountedRun>, Error> {
+    ) -> Result<Count, Error> {
         if Count::of_read(matching.len()).more {
-            return self.read_applicable(filter, operation).await;
+            let (_, count) = self.read_applicable(filter, operation).await?;
+            return Ok(count);
         }
-        let applicable = matching.iter().copied();
-        Ok(applicable.filter(|run| operation.applies_to(run)).collect())
+        let applicable = matching.iter().filter(|run| operation.applies_to(run));
+        Ok(Count::of_read(applicable.count()))
     }
 
-    /// Reads the runs of a filter that an operation can change, or more than [`MAX_COUNT`] of them.
+    /// Reads the runs of a filter that an operation can change, and counts them. The count has more if the runs are more than
+    /// [`MAX_COUNT`], or behind more than [`MAX_PAGES`] pages of runs of the filter.
     async fn read_applicable(
         &self,
         filter: &RunFilter,
         operation: Operation,
-    ) -> Result<Vec<CountedRun>, Error> {
+    ) -> Result<(Vec<CountedRun>, Count), Error> {
         let accepts = |status: &RunStatus| {
             operation.applies_to_status(*status)
                 && (filter.statuses.is_empty() || filter.statuses.contains(status))
         };
         let statuses: Vec<_> = RunStatus::ALL.iter().copied().filter(accepts).collect();
         if statuses.is_empty() {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), Count::of_read(0)));
         }
         let filter = RunFilter {
             statuses,
@@ -195,16 +199,25 @@ impl Service {
         };
         let mut page = Page::first(MAX_COUNT + 1);
         let mut applicable = Vec::new();
-        loop {
+        // A whole page can consist of turns of tasks, which no status tells apart.
+        for _ in 0..MAX_PAGES {
             let read = self.store.run_statuses(self.scope(), &filter, page).await?;
             let may_have_more = Count::of_read(read.len()).more;
             page.after = read.last().map(|run| run.id);
             applicable.extend(read.into_iter().filter(|run| operation.applies_to(run)));
-            // A whole page can consist of turns of tasks, which no status tells apart.
-            if !may_have_more || Count::of_read(applicable.len()).more {
-                return Ok(applicable);
+            let count = Count::of_read(applicable.len());
+            if !may_have_more || count.more {
+                return Ok((applicable, count));
             }
         }
+        let count = Count::of_read(applicable.len());
+        Ok((
+            applicable,
+            Count {
+                more: true,
+                ..count
+            },
+        ))
     }
 }
 

@@ -58,13 +58,13 @@ pub(super) fn open_memories(
     Ok(())
 }
 
-/// Returns the tools by which a seat of a goal acts in the turns of a memory. `is_of_task` is `true` if a turn of a task begins
-/// it. The planner makes its plans in the memory that a message has begun, unless its team says otherwise.
+/// Returns the tools by which a seat acts in the turns of its tasks. Empty for a memory that a message begins: turns with
+/// messages have others than turns of tasks, and both may come in it.
 fn goal_tools(seat: &Seat, is_of_task: bool) -> &'static [&'static str] {
-    match (seat.role.as_str(), is_of_task) {
-        (PLANNER, _) => &["create_task", "update_task", "ask_person"],
-        (_, false) => &["send_message", "ask_person"],
-        (JUDGE, true) => &["judge_task", "ask_person"],
-        (_, true) => &["update_task", "ask_person"],
+    match seat.role.as_str() {
+        _ if !is_of_task => &[],
+        PLANNER => &["create_task", "update_task", "ask_person"],
+        JUDGE => &["judge_task", "ask_person"],
+        _ => &["update_task", "ask_person"],
     }
 }

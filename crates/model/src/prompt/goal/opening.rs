@@ -12,7 +12,7 @@ pub struct SeatInstructions<'a> {
     pub seat: &'a str,
     /// The role.
     pub role: &'a str,
-    /// The tools that the seat has.
+    /// The tools by which the seat acts. Empty if its turns differ in their tools.
     pub tools: &'a [&'a str],
     /// The instructions of the team. `None` if it has none for the role.
     pub instructions: Option<&'a str>,
@@ -28,7 +28,7 @@ impl SeatInstructions<'_> {
         SEAT_INSTRUCTIONS.render(json!({
             "seat": self.seat,
             "role": self.role,
-            "tools": quoted(self.tools).unwrap_or_else(|| "none".into()),
+            "tools": quoted(self.tools).unwrap_or_else(|| "those that each turn offers".into()),
             "instructions": self.instructions,
         }))
     }
