@@ -82,7 +82,7 @@ test("run_waits_as_a_file_until_a_runtime_of_a_new_instance_takes_it", async ({ 
   await page.getByRole("link", { name: "Conversation", exact: true }).click();
   await expect(page.getByText("file waits", { exact: true }).first()).toBeVisible();
   await expect(page.getByTitle("Its turns run there")).toHaveText("elsewhere");
-  await expect(page.getByText("1 file waits at elsewhere")).toBeVisible();
+  await expect(page.getByText(/, on elsewhere; 1 file waits at elsewhere$/)).toBeVisible();
 
   const runtime = await stack.startRuntime(folder, secret);
   await expect(transcript(page).getByText("Done: one line")).toBeVisible({ timeout: 30_000 });

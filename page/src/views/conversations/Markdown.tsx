@@ -62,7 +62,7 @@ const components: Components = {
   },
   table({ children }) {
     return (
-      <div className={css.table} role="region" aria-label="Table" tabIndex={0}>
+      <div className={css.table} role="group" aria-label="Table" tabIndex={0}>
         <table>{children}</table>
       </div>
     );
