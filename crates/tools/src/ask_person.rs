@@ -105,13 +105,25 @@ fn call(tools: &RunTools, offer: ToolOffer, input: Map<String, Value>) -> BoxFut
         answer.insert("question".into(), asked.id.to_string().into());
         answer.insert("deadline".into(), asked.deadline_at.to_string().into());
         answer.insert("state".into(), asked.status().as_str().into());
-        // The task moves by the question only if the turn ends without a report.
-        if offer.task.is_some_and(|role| role != TaskRole::Reporter) {
-            let note =
-                "end your turn now, without a report: the answer starts a later turn of your task";
+        if let Some(note) = offer.task.and_then(note) {
             answer.insert("note".into(), note.into());
         }
         Ok(answer)
     }
     .boxed()
+}
+
+/// Returns the next step of an agent that has asked in the turn of a task.
+const fn note(role: TaskRole) -> Option<&'static str> {
+    match role {
+        TaskRole::Planner => Some(
+            "end your turn now: the answer starts a later turn of this plan. Changes that you have staged wait for the end \
+             of that turn, which publishes those that it does not withdraw",
+        ),
+        // The task moves by the question only if the turn ends without a report.
+        TaskRole::Worker | TaskRole::Judge => {
+            Some("end your turn now, without a report: the answer starts a later turn of your task")
+        }
+        TaskRole::Reporter => None,
+    }
 }

@@ -12,6 +12,8 @@ mod planning;
 mod tests;
 #[cfg(test)]
 mod tests_hostile;
+#[cfg(test)]
+mod tests_lists;
 mod working;
 
 use serde_json::json;
@@ -55,7 +57,8 @@ template!(
 template!(
     /// The prompt of a later plan. Variables: those of [`ReplanContext`].
     GOAL_REPLAN,
-    "goal.replan"
+    "goal.replan",
+    version 2
 );
 template!(
     /// The prompt of an attempt at a task. Variables: those of [`WorkContext`].
@@ -75,7 +78,8 @@ template!(
 template!(
     /// The prompt that carries an answer to a seat. Variables: those of [`AnswerContext`].
     GOAL_ANSWER,
-    "goal.answer"
+    "goal.answer",
+    version 2
 );
 template!(
     /// The prompt of the judge of the whole goal. Variables: those of [`CheckContext`].

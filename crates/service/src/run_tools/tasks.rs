@@ -148,6 +148,17 @@ impl RunTools {
         Ok(store.stage_cancellation(&self.caller, key, now).await?)
     }
 
+    /// Withdraws the staged cancellation of a task by a planner. Returns the number of staged changes that are left.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the plan cancels no task of the key, if the turn is none of a planner, or if the goal is over.
+    #[boxed]
+    pub async fn keep_task(&self, key: &str) -> Result<usize, Error> {
+        let (store, now) = (&self.service.store, self.service.now());
+        Ok(store.withdraw_cancellation(&self.caller, key, now).await?)
+    }
+
     /// Stores the result of the task of a turn, or replaces it.
     ///
     /// # Errors

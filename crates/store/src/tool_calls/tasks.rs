@@ -2,6 +2,8 @@
 //!
 //! **Invariant:** a call changes no task. The end of the successful turn does, so that a turn which fails has no effect.
 
+mod keep;
+
 use model::{
     RunId, SessionId, TaskId, Timestamp,
     goal::{

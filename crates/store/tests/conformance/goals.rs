@@ -92,8 +92,10 @@ pub(crate) use notifications::{
     question_is_delivered_once_with_its_goal, stuck_goal_is_delivered_as_stuck_and_later_as_failed,
 };
 pub(crate) use plan_questions::{
+    attempt_after_failed_answer_names_staged_changes,
     default_of_question_starts_turn_that_publishes_staged_plan,
     planner_that_asks_keeps_its_staged_tasks_until_the_answer,
+    planner_withdraws_staged_changes_after_answer,
 };
 pub(crate) use presence::{
     goal_whose_retry_waits_for_lost_server_pauses_and_goes_on,
@@ -205,6 +207,7 @@ behaviours! {
             turn_with_message_outlives_goal_that_is_done, tools_that_write_are_refused_after_cancellation,
             planner_that_asks_keeps_its_staged_tasks_until_the_answer,
             default_of_question_starts_turn_that_publishes_staged_plan,
+            planner_withdraws_staged_changes_after_answer, attempt_after_failed_answer_names_staged_changes,
             checks_of_each_task_count_apart_from_those_of_planner,
         ]
     }

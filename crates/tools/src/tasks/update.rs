@@ -37,6 +37,9 @@ pub(crate) const UPDATE: Tool = Tool {
     call,
 };
 
+/// The time at which a withdrawal takes effect.
+const WITHDRAWN: &str = "now: the plan no longer has this change";
+
 fn is_planner(offer: ToolOffer) -> bool {
     offer.task == Some(TaskRole::Planner)
 }
@@ -47,7 +50,11 @@ fn input(offer: ToolOffer) -> Value {
             "type": "object",
             "properties": {
                 "task": { "type": "string", "description": "The key of the task." },
-                "status": { "type": "string", "enum": ["cancelled"], "description": "cancelled" },
+                "status": {
+                    "type": "string",
+                    "enum": ["cancelled", "kept"],
+                    "description": "`kept` withdraws a cancellation.",
+                },
             },
             "required": ["task", "status"],
             "additionalProperties": false,
@@ -105,6 +112,7 @@ enum Status {
     Done,
     Failed,
     Cancelled,
+    Kept,
 }
 
 fn call(tools: &RunTools, offer: ToolOffer, input: Map<String, Value>) -> BoxFuture<'_, Answer> {
@@ -112,34 +120,45 @@ fn call(tools: &RunTools, offer: ToolOffer, input: Map<String, Value>) -> BoxFut
         let input: Input = reply::read(input)?;
         match (input.status, is_planner(offer)) {
             (Status::Cancelled, true) => cancel(tools, offer, input.task).await,
+            (Status::Kept, true) => keep(tools, offer, input.task).await,
             (Status::Done | Status::Failed, false) => report(tools, offer, input).await,
-            (Status::Cancelled, false) => Err(not_allowed(
+            (Status::Cancelled | Status::Kept, false) => Err(not_allowed(
                 offer,
-                "`status` is `cancelled`, which only the planner uses; use done or failed",
+                "`status` is `cancelled` or `kept`, which only the planner uses; use done or failed",
             )),
             (Status::Done | Status::Failed, true) => Err(not_allowed(
                 offer,
-                "a plan needs no report, and other seats report their tasks; use the status cancelled",
+                "a plan needs no report, and other seats report their tasks; use the status cancelled or kept",
             )),
         }
     }
     .boxed()
 }
 
+/// Returns the key of a task that a planner names.
+fn named(task: Option<String>) -> Result<String, ToolError> {
+    let message = "`task` is missing: the key of a task is accepted";
+    task.ok_or_else(|| ToolError::invalid(message))
+}
+
 async fn cancel(tools: &RunTools, offer: ToolOffer, task: Option<String>) -> Answer {
-    let Some(key) = task else {
-        let message = "`task` is missing: the key of a task is accepted";
-        return Err(ToolError::invalid(message));
-    };
+    let key = named(task)?;
     let staged = tools.cancel_task(&key).await;
     let (staged, takes_effect) = match staged.map_err(|error| task_error(error, offer))? {
         StagedCancellation::Staged(staged) => (staged, "when your turn has ended with success"),
-        StagedCancellation::Withdrawn(staged) => {
-            (staged, "now: the plan no longer has this change")
-        }
+        StagedCancellation::Withdrawn(staged) => (staged, WITHDRAWN),
     };
     Ok(object(
         json!({ "key": key, "staged": staged, "takes_effect": takes_effect }),
+    ))
+}
+
+async fn keep(tools: &RunTools, offer: ToolOffer, task: Option<String>) -> Answer {
+    let key = named(task)?;
+    let staged = tools.keep_task(&key).await;
+    let staged = staged.map_err(|error| task_error(error, offer))?;
+    Ok(object(
+        json!({ "key": key, "staged": staged, "takes_effect": WITHDRAWN }),
     ))
 }
 

@@ -247,6 +247,8 @@ fn replan(key: &str, status: TaskStatus, reason: &str) -> String {
         findings: &[],
         follow_ups: &[proposal],
         replans_left: 1,
+        staged: &[],
+        cancelled: &[],
     };
     context.render().unwrap().text
 }

@@ -166,6 +166,8 @@ fn question_is_put_once_and_its_answer_is_used() {
             question: "Who shall read it?",
             answer,
             source,
+            staged: &[],
+            cancelled: &[],
         };
         let calls = seat.take_turn(&prompt.render().unwrap().text);
         assert_eq!(only(&calls, "update_task")["status"], "done");

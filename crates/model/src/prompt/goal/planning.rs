@@ -70,6 +70,10 @@ pub struct ReplanContext<'a> {
     pub follow_ups: &'a [ProposalEntry<'a>],
     /// The number of plans that are possible after this one.
     pub replans_left: u32,
+    /// The keys of the tasks that an earlier turn of this plan has staged.
+    pub staged: &'a [&'a str],
+    /// The keys of the tasks whose cancellation such a turn has staged.
+    pub cancelled: &'a [&'a str],
 }
 
 impl PlanContext<'_> {
@@ -119,6 +123,8 @@ impl ReplanContext<'_> {
             "findings": Listed::findings(self.findings),
             "follow_ups": Listed::proposals(self.follow_ups),
             "replans_left": self.replans_left,
+            "staged": quoted(self.staged),
+            "cancelled": quoted(self.cancelled),
         }))
     }
 }

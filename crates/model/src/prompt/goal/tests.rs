@@ -4,12 +4,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    goal::{
-        Severity, TaskStatus,
-        text_limits::{DESCRIPTION_BYTES, RESULT_BYTES},
-    },
+    goal::{Severity, TaskStatus},
     prompt::{MESSAGE, PromptRef, RenderedPrompt},
-    seat_message::TEXT_BYTES,
 };
 
 const GOAL_TEMPLATES: [Template; 10] = [
@@ -27,7 +23,7 @@ const GOAL_TEMPLATES: [Template; 10] = [
 
 const GOAL: &str = "Draft the spring campaign.\nPublish nothing.";
 
-const DONE: TaskEntry<'_> = TaskEntry {
+pub(super) const DONE: TaskEntry<'_> = TaskEntry {
     key: "tone",
     title: "Describe the tone",
     status: TaskStatus::Done,
@@ -41,14 +37,14 @@ const FAILED: TaskEntry<'_> = TaskEntry {
     result: Some("not accepted"),
 };
 
-const OPEN: TaskEntry<'_> = TaskEntry {
+pub(super) const OPEN: TaskEntry<'_> = TaskEntry {
     key: "landing",
     title: "Write the landing page",
     status: TaskStatus::Pending,
     result: None,
 };
 
-const ARTIFACTS: [ArtifactEntry<'_>; 2] = [
+pub(super) const ARTIFACTS: [ArtifactEntry<'_>; 2] = [
     ArtifactEntry {
         name: "tone.md",
         version: 2,
@@ -85,7 +81,7 @@ const INSTRUCTIONS: SeatInstructions<'_> = SeatInstructions {
     instructions: Some("Answer one question.\nSource every claim."),
 };
 
-const WORK: WorkContext<'_> = WorkContext {
+pub(super) const WORK: WorkContext<'_> = WorkContext {
     key: "mail-2",
     title: "Write the second mail",
     description: "For readers who opened the first one.\nUse brand.md.",
@@ -149,7 +145,7 @@ const PLAN: PlanContext<'_> = PlanContext {
     memory_keys: &["audience"],
 };
 
-const REPLAN: ReplanContext<'_> = ReplanContext {
+pub(super) const REPLAN: ReplanContext<'_> = ReplanContext {
     goal: GOAL,
     reason: "the task `mail-2` failed",
     ended: &[DONE, FAILED],
@@ -163,6 +159,8 @@ const REPLAN: ReplanContext<'_> = ReplanContext {
         text: "Check the figures of\nlast year.",
     }],
     replans_left: 1,
+    staged: &[],
+    cancelled: &[],
 };
 
 const REWORK: ReworkContext<'_> = ReworkContext {
@@ -183,13 +181,15 @@ const REVIEW: ReviewContext<'_> = ReviewContext {
     earlier_findings: &FINDINGS,
 };
 
-const ANSWER: AnswerContext<'_> = AnswerContext {
+pub(super) const ANSWER: AnswerContext<'_> = AnswerContext {
     question: "Use the old logo?",
     answer: "yes",
     source: AnswerSource::Person("Anna"),
+    staged: &[],
+    cancelled: &[],
 };
 
-const CHECK: CheckContext<'_> = CheckContext {
+pub(super) const CHECK: CheckContext<'_> = CheckContext {
     goal: GOAL,
     tasks: &[DONE, FAILED],
     tasks_more: 0,
@@ -198,7 +198,7 @@ const CHECK: CheckContext<'_> = CheckContext {
     earlier_findings: &[],
 };
 
-const REPORT: ReportContext<'_> = ReportContext {
+pub(super) const REPORT: ReportContext<'_> = ReportContext {
     goal: GOAL,
     tasks: &[DONE, FAILED],
     tasks_more: 0,
@@ -348,8 +348,8 @@ fn template_text_changes_only_with_its_version() {
         ),
         (
             "goal.replan",
-            1,
-            "3210abf1e92a0d66d7bee05a064d2fd2f5c54a125a1bc990a39dd78570e50e55",
+            2,
+            "a5ea8c96cf6127172fff3b34415fd55448914640a30212e0bc0a5f448afe0379",
         ),
         (
             "goal.work",
@@ -368,8 +368,8 @@ fn template_text_changes_only_with_its_version() {
         ),
         (
             "goal.answer",
-            1,
-            "fac1aa93adc99fbb1ab71d4f81432f5df0361f6e52ca840bb0c2978ba5c631f6",
+            2,
+            "fd2f0a64528fb6f8e3931ab9bbc2238bad2112caf349931dea4d7fcb8a72b446",
         ),
         (
             "goal.check",
@@ -418,83 +418,4 @@ fn instructions_precede_first_prompt_but_no_command() {
     assert_eq!(prompt.prompt_ref, MESSAGE.prompt_ref());
     assert_eq!(prompt.variables["opening"]["id"], SEAT_INSTRUCTIONS.id);
     assert_eq!(opened("/compact").text, "/compact");
-}
-
-#[test]
-fn long_list_is_cut_and_counted() {
-    let tasks = [DONE; 23];
-    let prompt = CheckContext {
-        tasks: &tasks,
-        tasks_more: 100,
-        artifacts: &[ARTIFACTS[0]; 21],
-        ..CHECK
-    };
-    let text = prompt.render().unwrap().text;
-    assert_eq!(text.matches("DONE tone: ").count(), MAX_LISTED);
-    assert!(text.contains("\n103 more exist: call `list_tasks`."));
-    assert_eq!(text.matches("tone.md version 2").count(), MAX_LISTED);
-    assert!(text.contains("\n1 more exist: call `list_artifacts`."));
-    let message = WORK.messages[0];
-    let work = WorkContext {
-        messages: &[message; 22],
-        ..WORK
-    };
-    let text = work.render().unwrap().text;
-    assert_eq!(text.matches("ends on Friday").count(), MAX_LISTED);
-    assert!(text.contains("\n2 more messages wait: call `read_messages`."));
-    let report = ReportContext {
-        tasks: &tasks[..20],
-        tasks_more: 4,
-        ..REPORT
-    };
-    let text = report.render().unwrap().text;
-    assert!(text.contains("\n4 more exist: call `list_tasks`."));
-    let replan = ReplanContext {
-        ended: &tasks,
-        ended_more: 10,
-        open: &[OPEN; 24],
-        open_more: 100,
-        replans_left: 0,
-        ..REPLAN
-    };
-    let text = replan.render().unwrap().text;
-    assert!(text.contains("\n13 more have ended: call `list_tasks`."));
-    assert!(text.contains("\n104 more are open: call `list_tasks`."));
-    assert!(text.contains("0 further plans are possible"));
-}
-
-#[test]
-fn prompt_of_longest_texts_is_not_cut_and_bounded() {
-    let longest = |bytes: usize| "x".repeat(bytes);
-    let (description, result) = (longest(DESCRIPTION_BYTES), longest(RESULT_BYTES));
-    let message = longest(TEXT_BYTES);
-    let input = InputEntry {
-        key: "tone",
-        result: &result,
-    };
-    let message = MessageEntry {
-        text: &message,
-        ..WORK.messages[0]
-    };
-    let work = WorkContext {
-        description: &description,
-        inputs: &[input; 20],
-        messages: &[message; 20],
-        ..WORK
-    };
-    let text = work.render().unwrap().text;
-    assert!(text.contains(&description));
-    assert!(text.matches(result.as_str()).count() >= 20);
-    assert!(text.len() < 300 << 10, "{}", text.len());
-    let task = TaskEntry {
-        result: Some(&result),
-        ..DONE
-    };
-    let check = CheckContext {
-        tasks: &[task; 20],
-        ..CHECK
-    };
-    let text = check.render().unwrap().text;
-    assert!(text.matches(result.as_str()).count() >= 20);
-    assert!(text.len() < 100 << 10, "{}", text.len());
 }

@@ -85,6 +85,8 @@ fn texts_of_agents_stay_fenced_in_replan() {
         findings: &[finding()],
         follow_ups: &[proposal],
         replans_left: 1,
+        staged: &[],
+        cancelled: &[],
     };
     let proposed = format!("result 2 of {0}: {0}", line());
     let payloads = [task_line(), finding_line(), proposed];
@@ -103,6 +105,8 @@ fn open_tasks_and_reason_stay_on_their_lines_in_replan() {
         findings: &[],
         follow_ups: &[],
         replans_left: 1,
+        staged: &[],
+        cancelled: &[],
     };
     let text = prompt.render().unwrap().text;
     let reason = format!("The reason: {}\n", line());
@@ -253,6 +257,8 @@ fn question_of_agent_cannot_imitate_its_answer() {
         question: HOSTILE,
         answer: "no",
         source: AnswerSource::Default,
+        staged: &[],
+        cancelled: &[],
     };
     let prompt = prompt.render().unwrap();
     assert_only_fenced(&prompt, &[HOSTILE.to_owned()]);
@@ -346,6 +352,8 @@ fn text_of_person_is_sent_as_it_is_and_never_parsed() {
         question: "Which?",
         answer: HOSTILE,
         source: AnswerSource::Person("Anna"),
+        staged: &[],
+        cancelled: &[],
     };
     assert!(answer.render().unwrap().text.ends_with(HOSTILE));
 }

@@ -68,6 +68,10 @@ pub struct AnswerContext<'a> {
     pub answer: &'a str,
     /// The source of the answer.
     pub source: AnswerSource<'a>,
+    /// The keys of the tasks that the plan makes, if a planner has asked. They are published although the answer is no.
+    pub staged: &'a [&'a str],
+    /// The keys of the tasks that such a plan cancels.
+    pub cancelled: &'a [&'a str],
 }
 
 /// The facts of a missing call.
@@ -142,6 +146,8 @@ impl AnswerContext<'_> {
             "answer": self.answer,
             "by_default": by_default,
             "answered_by": answered_by,
+            "staged": quoted(self.staged),
+            "cancelled": quoted(self.cancelled),
         }))
     }
 }

@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use model::{
     MessageId, SeatId, TaskId, Timestamp,
-    goal::{DoneBy, Prompt, ReportBody, Severity, TaskKind, TaskNo, TaskState},
+    goal::{DoneBy, Plan, Prompt, ReportBody, Severity, TaskKind, TaskNo, TaskState},
     question::QUESTIONS_PER_TURN,
 };
 use serde_json::Value;
@@ -18,7 +18,7 @@ use serde_json::Value;
 use self::{
     facts::GoalFacts,
     lists::TaskList,
-    turn::{StoredFinding, WaitingMessage, has_prompt},
+    turn::{StoredFinding, WaitingMessage},
 };
 
 pub(super) use contexts::goal_input;
@@ -54,6 +54,8 @@ pub(super) struct GoalTexts {
     tasks: HashMap<TaskId, TaskTexts>,
     /// The keys of staged tasks.
     staged: Vec<String>,
+    /// The keys of the tasks whose cancellation is staged.
+    cancelled: Vec<String>,
     /// The findings of the last round of a task. For a check of the goal, those of earlier checks that count in it.
     findings: HashMap<TaskNo, Vec<StoredFinding>>,
     /// The newest answers to the questions of a task, the oldest first.
@@ -98,12 +100,12 @@ impl GoalTexts {
             };
             tasks.insert(row.get("id")?, texts);
         }
-        // 2. The keys of staged tasks.
-        let staged = if has_prompt(graph, turns, &[Prompt::Plan]) {
-            let plan = read_staged(tx, goal.session).await?;
-            plan.tasks.into_iter().map(|task| task.key).collect()
+        // 2. The keys of the staged changes, which only turns of plans have.
+        let mut kinds = turns.iter().map(|turn| graph.tasks()[turn.task.0].kind);
+        let staged = if kinds.any(|kind| kind == TaskKind::Plan) {
+            read_staged(tx, goal.session).await?
         } else {
-            Vec::new()
+            Plan::default()
         };
         // 3. The findings and the answers.
         let mut findings = HashMap::new();
@@ -135,7 +137,8 @@ impl GoalTexts {
             tool_calls,
             last_errors,
             tasks,
-            staged,
+            staged: staged.tasks.into_iter().map(|task| task.key).collect(),
+            cancelled: staged.drops,
             findings,
             answers,
         })

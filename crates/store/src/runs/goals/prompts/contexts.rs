@@ -68,7 +68,7 @@ fn render(
         Prompt::Work => render_work(goal, no, texts),
         Prompt::Rework => render_rework(goal, no, texts),
         Prompt::Review => render_review(goal, no, texts),
-        Prompt::Answer => render_answers(no, texts),
+        Prompt::Answer => render_answers(goal, no, texts),
         Prompt::Check => render_check(goal, no, texts),
         Prompt::Report => render_report(goal, texts),
         Prompt::Reminder => render_reminder(goal, no),
@@ -141,6 +141,8 @@ fn render_replan(goal: &Goal, texts: &GoalTexts) -> Result<String, prompt::Error
         findings: &findings(&texts.facts.rejected),
         follow_ups: &proposals,
         replans_left: replans_left(&goal.graph),
+        staged: &strs(&texts.staged),
+        cancelled: &strs(&texts.cancelled),
     };
     Ok(context.render()?.text)
 }
@@ -296,18 +298,25 @@ fn artifacts(
     listed.map(StoredArtifact::entry).collect()
 }
 
-fn render_answers(no: TaskNo, texts: &GoalTexts) -> Result<String, prompt::Error> {
+/// Renders the answers to the questions of a turn. Only the planner has staged changes, which the first answer names.
+fn render_answers(goal: &Goal, no: TaskNo, texts: &GoalTexts) -> Result<String, prompt::Error> {
     let answers = texts.answers.get(&no).map_or(&[][..], Vec::as_slice);
-    let render = |it: &super::StoredAnswer| {
+    let is_plan = goal.graph.tasks()[no.0].kind == TaskKind::Plan;
+    let (staged, cancelled) = (strs(&texts.staged), strs(&texts.cancelled));
+    let render = |(place, it): (usize, &super::StoredAnswer)| {
         let person = it.person.as_deref();
+        let names_staged = is_plan && place == 0;
         let context = AnswerContext {
             question: &it.question,
             answer: &it.answer,
             source: person.map_or(AnswerSource::Default, AnswerSource::Person),
+            staged: if names_staged { &staged } else { &[] },
+            cancelled: if names_staged { &cancelled } else { &[] },
         };
         Ok(context.render()?.text)
     };
-    let prompts: Vec<String> = answers.iter().map(render).collect::<Result<_, _>>()?;
+    let prompts = answers.iter().enumerate().map(render);
+    let prompts: Vec<String> = prompts.collect::<Result<_, _>>()?;
     Ok(prompts.join("\n\n"))
 }
 

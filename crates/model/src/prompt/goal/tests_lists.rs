@@ -1,0 +1,122 @@
+//! Tests of the lists in the prompts of a goal, and of their length.
+
+use super::{
+    tests::{ANSWER, ARTIFACTS, CHECK, DONE, OPEN, REPLAN, REPORT, WORK},
+    *,
+};
+use crate::{
+    goal::text_limits::{DESCRIPTION_BYTES, RESULT_BYTES},
+    seat_message::TEXT_BYTES,
+};
+
+#[test]
+fn staged_changes_are_in_answer_and_later_plan() {
+    let answer = AnswerContext {
+        staged: &["tone", "facts"],
+        cancelled: &["mail-2"],
+        ..ANSWER
+    };
+    let text = answer.render().unwrap().text;
+    let named = "\n\nYour plan is not published yet. It makes these tasks: `tone`, `facts`. It cancels these tasks: \
+        `mail-2`. All of this is published when this turn ends with success, whatever the answer is. ";
+    assert!(text.contains(named), "{text}");
+    assert!(
+        text.contains("for a task that it cancels.\n\nYour question:\n\n"),
+        "{text}"
+    );
+    let only_new = AnswerContext {
+        cancelled: &[],
+        ..answer
+    };
+    let text = only_new.render().unwrap().text;
+    assert!(text.contains("`tone`, `facts`. All of this"), "{text}");
+    let replan = ReplanContext {
+        staged: &["tone"],
+        cancelled: &["mail-2"],
+        ..REPLAN
+    };
+    let text = replan.render().unwrap().text;
+    let named = "with success. It has made these tasks: `tone`. It has cancelled these tasks: `mail-2`. To withdraw";
+    assert!(text.contains(named), "{text}");
+    let end = "end your turn without a call.\n\nAn earlier turn of this plan has staged changes, ";
+    assert!(text.contains(end), "{text}");
+}
+
+#[test]
+fn long_list_is_cut_and_counted() {
+    let tasks = [DONE; 23];
+    let prompt = CheckContext {
+        tasks: &tasks,
+        tasks_more: 100,
+        artifacts: &[ARTIFACTS[0]; 21],
+        ..CHECK
+    };
+    let text = prompt.render().unwrap().text;
+    assert_eq!(text.matches("DONE tone: ").count(), MAX_LISTED);
+    assert!(text.contains("\n103 more exist: call `list_tasks`."));
+    assert_eq!(text.matches("tone.md version 2").count(), MAX_LISTED);
+    assert!(text.contains("\n1 more exist: call `list_artifacts`."));
+    let message = WORK.messages[0];
+    let work = WorkContext {
+        messages: &[message; 22],
+        ..WORK
+    };
+    let text = work.render().unwrap().text;
+    assert_eq!(text.matches("ends on Friday").count(), MAX_LISTED);
+    assert!(text.contains("\n2 more messages wait: call `read_messages`."));
+    let report = ReportContext {
+        tasks: &tasks[..20],
+        tasks_more: 4,
+        ..REPORT
+    };
+    let text = report.render().unwrap().text;
+    assert!(text.contains("\n4 more exist: call `list_tasks`."));
+    let replan = ReplanContext {
+        ended: &tasks,
+        ended_more: 10,
+        open: &[OPEN; 24],
+        open_more: 100,
+        replans_left: 0,
+        ..REPLAN
+    };
+    let text = replan.render().unwrap().text;
+    assert!(text.contains("\n13 more have ended: call `list_tasks`."));
+    assert!(text.contains("\n104 more are open: call `list_tasks`."));
+    assert!(text.contains("0 further plans are possible"));
+}
+
+#[test]
+fn prompt_of_longest_texts_is_not_cut_and_bounded() {
+    let longest = |bytes: usize| "x".repeat(bytes);
+    let (description, result) = (longest(DESCRIPTION_BYTES), longest(RESULT_BYTES));
+    let message = longest(TEXT_BYTES);
+    let input = InputEntry {
+        key: "tone",
+        result: &result,
+    };
+    let message = MessageEntry {
+        text: &message,
+        ..WORK.messages[0]
+    };
+    let work = WorkContext {
+        description: &description,
+        inputs: &[input; 20],
+        messages: &[message; 20],
+        ..WORK
+    };
+    let text = work.render().unwrap().text;
+    assert!(text.contains(&description));
+    assert!(text.matches(result.as_str()).count() >= 20);
+    assert!(text.len() < 300 << 10, "{}", text.len());
+    let task = TaskEntry {
+        result: Some(&result),
+        ..DONE
+    };
+    let check = CheckContext {
+        tasks: &[task; 20],
+        ..CHECK
+    };
+    let text = check.render().unwrap().text;
+    assert!(text.matches(result.as_str()).count() >= 20);
+    assert!(text.len() < 100 << 10, "{}", text.len());
+}
