@@ -158,6 +158,8 @@ fn task_entries<'a>(
     (entries.collect(), more)
 }
 
+/// Returns the entry of a task. An open task may have a result that nobody has judged, and stands in no fence, so that its
+/// entry has none.
 fn task_entry<'a>(goal: &'a Goal, texts: &'a GoalTexts, no: TaskNo) -> TaskEntry<'a> {
     let task = &goal.graph.tasks()[no.0];
     let own = texts.tasks.get(&goal.tasks[no.0]);
@@ -168,7 +170,8 @@ fn task_entry<'a>(goal: &'a Goal, texts: &'a GoalTexts, no: TaskNo) -> TaskEntry
         result: match &task.state {
             TaskState::Failed { reason, .. } => Some(reason.as_str()),
             TaskState::Cancelled(reason) => Some(reason.as_str()),
-            _ => own.and_then(|own| own.result.as_deref()),
+            TaskState::Done(_) => own.and_then(|own| own.result.as_deref()),
+            TaskState::Pending { .. } | TaskState::Ready | TaskState::Running(_) => None,
         },
     }
 }
