@@ -109,6 +109,7 @@ pub(crate) use presence::{
     turn_that_waits_for_files_of_removed_instance_begins_on_another,
 };
 pub(crate) use prompts::{
+    failed_tasks_hide_no_newest_result,
     findings_of_resolved_check_are_in_no_later_prompt_and_report,
     later_check_has_findings_of_earlier_one_and_its_round, later_plan_names_reasons_that_are_new,
     long_list_has_failed_and_newest_tasks_with_whole_results,
@@ -210,6 +211,7 @@ behaviours! {
             default_of_question_starts_turn_that_publishes_staged_plan,
             planner_withdraws_staged_changes_after_answer, attempt_after_failed_answer_names_staged_changes,
             checks_of_each_task_count_apart_from_those_of_planner, open_task_has_no_result_in_later_plan,
+            failed_tasks_hide_no_newest_result,
         ]
     }
     sqlite {}

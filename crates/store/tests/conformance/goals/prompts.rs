@@ -17,6 +17,33 @@ impl Stage {
         self.report(&worker, &done(result)).await.unwrap();
         self.succeed(worker.run).await;
     }
+
+    /// Takes the turns of the only worker, in which the tasks `t01` and those after it fail twice, and the others succeed.
+    async fn end_tasks(
+        &self,
+        db: &TestStore,
+        session: model::SessionId,
+        (failed, succeeded): (usize, usize),
+        result: &str,
+    ) {
+        for _ in 0..2 * failed + succeeded {
+            let worker = self.turn(db, session, "worker-1").await;
+            let content = self.run(worker.run).await.content;
+            let task = |no: usize| content.starts_with(&format!("Work on the task `t{no:02}`"));
+            if (1..=failed).any(task) {
+                self.fail(worker.run, FailureKind::AgentError).await;
+            } else {
+                self.report(&worker, &done(result)).await.unwrap();
+                self.succeed(worker.run).await;
+            }
+        }
+    }
+
+    /// Begins the turn of the judge, and returns its prompt.
+    async fn judge_prompt(&self, db: &TestStore, session: model::SessionId) -> String {
+        let judge = self.turn(db, session, "judge").await;
+        self.run(judge.run).await.content
+    }
 }
 
 pub(crate) async fn later_check_has_findings_of_earlier_one_and_its_round(db: &TestStore) {
@@ -76,19 +103,8 @@ pub(crate) async fn long_list_has_failed_and_newest_tasks_with_whole_results(db:
         .planned_goal(db, team(1, Some(Reviews::Goal)), &plan)
         .await;
     let result = "r".repeat(RESULT_BYTES);
-    // The first task fails twice, and the others succeed.
-    for _ in 0..26 {
-        let worker = stage.turn(db, session, "worker-1").await;
-        let content = stage.run(worker.run).await.content;
-        if content.starts_with("Work on the task `t01`") {
-            stage.fail(worker.run, FailureKind::AgentError).await;
-        } else {
-            stage.report(&worker, &done(&result)).await.unwrap();
-            stage.succeed(worker.run).await;
-        }
-    }
-    let check = stage.turn(db, session, "judge").await;
-    let content = stage.run(check.run).await.content;
+    stage.end_tasks(db, session, (1, 24), &result).await;
+    let content = stage.judge_prompt(db, session).await;
     let failed = "\nFAILED t01: Do t01: attempts used up\nDONE t07: ";
     assert!(content.contains(failed), "{content}");
     for no in 7..=25 {
@@ -187,4 +203,27 @@ pub(crate) async fn open_task_has_no_result_in_later_plan(db: &TestStore) {
     let judge = stage.turn(db, session, "judge").await;
     let content = stage.run(judge.run).await.content;
     assert!(content.contains(&fenced(result)), "{content}");
+}
+
+pub(crate) async fn failed_tasks_hide_no_newest_result(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let mut plan: Vec<NewTask> = (1..=24).map(|no| work(&format!("t{no:02}"), &[])).collect();
+    // Two turns of each are fewer than the idle turns after which a goal is stuck.
+    for task in &mut plan[..11] {
+        task.optional = true;
+    }
+    let session = stage
+        .planned_goal(db, team(1, Some(Reviews::Goal)), &plan)
+        .await;
+    stage.end_tasks(db, session, (11, 13), "Written.").await;
+    let content = stage.judge_prompt(db, session).await;
+    let lines = content.lines();
+    let listed = lines.filter(|it| it.starts_with("FAILED t") || it.starts_with("DONE t"));
+    let listed: Vec<&str> = listed.filter_map(|it| it.split(':').next()).collect();
+    let failed = (2..=11).map(|no| format!("FAILED t{no:02}"));
+    let done = (15..=24).map(|no| format!("DONE t{no:02}"));
+    let expected: Vec<String> = failed.chain(done).collect();
+    assert_eq!(listed, expected);
+    let more = "\n4 more exist: call `list_tasks`.\n";
+    assert!(content.contains(more), "{content}");
 }

@@ -7,6 +7,10 @@ use model::{
     prompt::goal::MAX_LISTED,
 };
 
+/// The number of failed and cancelled tasks from which on they leave places to the newest other ones, so that tasks which nobody
+/// needs hide no result.
+const MAX_STOPPED: usize = MAX_LISTED / 2;
+
 /// A list of tasks of the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TaskList {
@@ -36,7 +40,8 @@ impl TaskList {
         }
     }
 
-    /// Chooses the tasks of the list: those that have failed first, then the newest, because the next decision is about them.
+    /// Chooses the tasks of the list: the newest that have failed or, after those, were cancelled, and the newest others, because
+    /// the next decision is about them. Each of the two gets the places that the other one leaves free.
     pub(super) fn of(self, graph: &Graph) -> Listed {
         let tasks = graph.tasks().iter().enumerate();
         let listed = tasks.filter(|(_, task)| {
@@ -51,12 +56,22 @@ impl TaskList {
                     Self::All => true,
                 }
         });
-        let ranked = listed.map(|(no, task)| (task.status() != TaskStatus::Failed, Reverse(no)));
-        let mut ranked: Vec<_> = ranked.collect();
-        ranked.sort_unstable();
-        let more = ranked.len().saturating_sub(MAX_LISTED);
-        let chosen = ranked.into_iter().take(MAX_LISTED);
-        let mut tasks: Vec<TaskNo> = chosen.map(|(_, Reverse(no))| TaskNo(no)).collect();
+        let (mut stopped, mut others) = (Vec::new(), Vec::new());
+        for (no, task) in listed {
+            match task.status() {
+                TaskStatus::Failed => stopped.push((false, Reverse(no))),
+                TaskStatus::Cancelled => stopped.push((true, Reverse(no))),
+                _ => others.push(no),
+            }
+        }
+        stopped.sort_unstable();
+        let more = (stopped.len() + others.len()).saturating_sub(MAX_LISTED);
+        let free = MAX_LISTED.saturating_sub(others.len());
+        stopped.truncate(free.max(MAX_STOPPED));
+        let newest = others.into_iter().rev();
+        let newest = newest.take(MAX_LISTED - stopped.len());
+        let stopped = stopped.into_iter().map(|(_, Reverse(no))| no);
+        let mut tasks: Vec<TaskNo> = newest.chain(stopped).map(TaskNo).collect();
         tasks.sort_unstable();
         Listed { tasks, more }
     }
