@@ -6,6 +6,8 @@ use crate::{ids::SeatId, text_enum::text_enum};
 pub const TEXT_BYTES: usize = 8192;
 /// The highest number of messages that one turn carries.
 pub const CARRIED_PER_TURN: usize = 20;
+/// The highest number of bytes of the messages that the turn of a task carries, unless the first alone has more.
+pub const CARRIED_BYTES_PER_TASK_TURN: usize = 64 << 10;
 /// The highest number of messages that an agent sends in one turn, in all attempts at its input. A message to all seats
 /// counts once.
 pub const SENT_PER_TURN: u32 = 20;

@@ -2,7 +2,8 @@
 //!
 //! Each prompt has a context with its facts, such as [`WorkContext`], which renders it. Texts of agents are fenced, or
 //! escaped so that they stay on one line. Prompts are never cut: [`text_limits`](crate::goal::text_limits) limits each text when it is
-//! written, and a list that is longer than [`MAX_LISTED`] becomes its beginning and a count.
+//! written, and a list that is longer than [`MAX_LISTED`] becomes its beginning and a count. A list of tasks leaves out the results
+//! beyond [`RESULTS_BYTES`], and counts them.
 
 mod entries;
 mod judging;
@@ -23,7 +24,7 @@ use crate::goal::Prompt;
 
 pub use entries::{
     ArtifactEntry, FindingEntry, FindingSource, InputEntry, MAX_LISTED, MessageEntry,
-    MessageSender, ProposalEntry, QuestionEntry, TaskEntry,
+    MessageSender, ProposalEntry, QuestionEntry, RESULTS_BYTES, TaskEntry,
 };
 pub use judging::{CheckContext, ReportContext, ReviewContext};
 pub use opening::{SeatInstructions, open_goal_memory};
@@ -85,13 +86,13 @@ template!(
     /// The prompt of the judge of the whole goal. Variables: those of [`CheckContext`].
     GOAL_CHECK,
     "goal.check",
-    version 2
+    version 3
 );
 template!(
     /// The prompt of the report. Variables: those of [`ReportContext`].
     GOAL_REPORT,
     "goal.report",
-    version 2
+    version 3
 );
 template!(
     /// The prompt after a turn that made no call of its tool. Variables: those of [`ReminderContext`].

@@ -129,9 +129,9 @@ pub(crate) use sweeps::{
 };
 pub(crate) use tools::{
     cancellation_of_task_that_ended_is_withdrawn, message_behind_those_of_open_task_is_carried,
-    plan_over_limit_is_refused, planner_mends_its_staged_plan,
-    report_about_cancelled_task_is_refused, seats_of_goal_send_messages,
-    verdict_without_evidence_is_refused_and_changes_nothing,
+    messages_beyond_bound_of_task_turn_wait_for_next_one, plan_over_limit_is_refused,
+    planner_mends_its_staged_plan, report_about_cancelled_task_is_refused,
+    seats_of_goal_send_messages, verdict_without_evidence_is_refused_and_changes_nothing,
     waiting_message_is_in_next_turn_of_task, worker_creating_tasks_is_refused,
 };
 pub(crate) use views::{
@@ -211,7 +211,7 @@ behaviours! {
             default_of_question_starts_turn_that_publishes_staged_plan,
             planner_withdraws_staged_changes_after_answer, attempt_after_failed_answer_names_staged_changes,
             checks_of_each_task_count_apart_from_those_of_planner, open_task_has_no_result_in_later_plan,
-            failed_tasks_hide_no_newest_result,
+            failed_tasks_hide_no_newest_result, messages_beyond_bound_of_task_turn_wait_for_next_one,
         ]
     }
     sqlite {}

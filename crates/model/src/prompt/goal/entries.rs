@@ -11,6 +11,9 @@ use crate::{
 /// The highest number of entries that a list in a prompt has.
 pub const MAX_LISTED: usize = 20;
 
+/// The highest number of bytes of all results that a list of tasks in a prompt has.
+pub const RESULTS_BYTES: usize = 64 << 10;
+
 /// A task in a list.
 #[derive(Debug, Clone, Copy)]
 pub struct TaskEntry<'a> {
@@ -263,6 +266,26 @@ impl Listed {
     pub(super) fn texts(texts: &[&str]) -> Option<String> {
         Self::of(texts, |text| escape_line(text).into_owned()).lines
     }
+}
+
+/// Leaves out the results that do not fit into [`RESULTS_BYTES`] beside those of newer tasks. Returns the tasks, and the number
+/// of results that are left out.
+pub(super) fn bounded<'a>(tasks: &[TaskEntry<'a>]) -> (Vec<TaskEntry<'a>>, usize) {
+    let mut tasks = tasks.to_vec();
+    let (mut free, mut left_out) = (RESULTS_BYTES, 0);
+    for task in tasks.iter_mut().take(MAX_LISTED).rev() {
+        // The reason of another end is short.
+        let Some(result) = task.result.filter(|_| task.status == TaskStatus::Done) else {
+            continue;
+        };
+        if let Some(rest) = free.checked_sub(escape_line(result).len()) {
+            free = rest;
+        } else {
+            task.result = None;
+            left_out += 1;
+        }
+    }
+    (tasks, left_out)
 }
 
 /// Returns the lines of the first open tasks.

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{
     ArtifactEntry, FindingEntry, GOAL_CHECK, GOAL_REPORT, GOAL_REVIEW, QuestionEntry, TaskEntry,
-    entries::Listed,
+    entries::{Listed, bounded},
 };
 use crate::prompt::{Error, RenderedPrompt};
 
@@ -92,12 +92,14 @@ impl CheckContext<'_> {
     ///
     /// [`Error`] if the template and its variables do not match.
     pub fn render(&self) -> Result<RenderedPrompt, Error> {
-        let tasks = Listed::tasks(self.tasks);
+        let (tasks, left_out) = bounded(self.tasks);
+        let tasks = Listed::tasks(&tasks);
         let artifacts = Listed::artifacts(self.artifacts);
         GOAL_CHECK.render(json!({
             "goal": self.goal,
             "tasks": tasks.lines.unwrap_or_else(|| "no task".into()),
             "tasks_more": tasks.more + self.tasks_more,
+            "results_left_out": left_out,
             "artifacts": artifacts.lines,
             "artifacts_more": artifacts.more,
             "round": self.round,
@@ -113,11 +115,13 @@ impl ReportContext<'_> {
     ///
     /// [`Error`] if the template and its variables do not match.
     pub fn render(&self) -> Result<RenderedPrompt, Error> {
-        let tasks = Listed::tasks(self.tasks);
+        let (tasks, left_out) = bounded(self.tasks);
+        let tasks = Listed::tasks(&tasks);
         GOAL_REPORT.render(json!({
             "goal": self.goal,
             "tasks": tasks.lines,
             "tasks_more": tasks.more + self.tasks_more,
+            "results_left_out": left_out,
             "rejected": Listed::findings(self.rejected),
             "questions": Listed::questions(self.questions),
             "usage": self.usage,

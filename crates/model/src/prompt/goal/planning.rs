@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     FindingEntry, GOAL_PLAN, GOAL_REPLAN, ProposalEntry, TaskEntry,
-    entries::{Listed, quoted, task_lines},
+    entries::{Listed, bounded, quoted, task_lines},
 };
 use crate::prompt::{Error, RenderedPrompt};
 
@@ -112,12 +112,14 @@ impl ReplanContext<'_> {
     ///
     /// [`Error`] if the template and its variables do not match.
     pub fn render(&self) -> Result<RenderedPrompt, Error> {
-        let ended = Listed::tasks(self.ended);
+        let (ended, left_out) = bounded(self.ended);
+        let ended = Listed::tasks(&ended);
         GOAL_REPLAN.render(json!({
             "goal": self.goal,
             "reason": self.reason,
             "ended": ended.lines,
             "ended_more": ended.more + self.ended_more,
+            "results_left_out": left_out,
             "open": task_lines(self.open),
             "open_more": Listed::tasks(self.open).more + self.open_more,
             "findings": Listed::findings(self.findings),

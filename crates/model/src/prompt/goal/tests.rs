@@ -30,7 +30,7 @@ pub(super) const DONE: TaskEntry<'_> = TaskEntry {
     result: Some("Warm.\nShort sentences."),
 };
 
-const FAILED: TaskEntry<'_> = TaskEntry {
+pub(super) const FAILED: TaskEntry<'_> = TaskEntry {
     key: "mail-2",
     title: "Write the second mail",
     status: TaskStatus::Failed,
@@ -349,7 +349,7 @@ fn template_text_changes_only_with_its_version() {
         (
             "goal.replan",
             2,
-            "a5ea8c96cf6127172fff3b34415fd55448914640a30212e0bc0a5f448afe0379",
+            "1eab064e61014cb779a8b77b61c0d97a9869e0ce68058efc056e4da4634037c1",
         ),
         (
             "goal.work",
@@ -373,13 +373,13 @@ fn template_text_changes_only_with_its_version() {
         ),
         (
             "goal.check",
-            2,
-            "26725aa91b7755e662acfff35839737f0a8f51f5b18c3bb97deeed3320d54271",
+            3,
+            "56fbb5e30e07e8e955ac4920f065f4d980873179f3c35163934d1020104f8f80",
         ),
         (
             "goal.report",
-            2,
-            "700d86a7d3115cf54e55ba8b84e008983d25af0738c42f16cdf538bb2546a643",
+            3,
+            "0fc5499c5a1f993a512b216067b291ad3f2ed2061370f52999105a73e61ffa65",
         ),
         (
             "goal.reminder",

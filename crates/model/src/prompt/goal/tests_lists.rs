@@ -1,7 +1,7 @@
 //! Tests of the lists in the prompts of a goal, and of their length.
 
 use super::{
-    tests::{ANSWER, ARTIFACTS, CHECK, DONE, OPEN, REPLAN, REPORT, WORK},
+    tests::{ANSWER, ARTIFACTS, CHECK, DONE, FAILED, OPEN, REPLAN, REPORT, WORK},
     *,
 };
 use crate::{
@@ -113,10 +113,44 @@ fn prompt_of_longest_texts_is_not_cut_and_bounded() {
         ..DONE
     };
     let check = CheckContext {
-        tasks: &[task; 20],
+        tasks: &[task; 16],
         ..CHECK
     };
     let text = check.render().unwrap().text;
-    assert!(text.matches(result.as_str()).count() >= 20);
-    assert!(text.len() < 100 << 10, "{}", text.len());
+    assert_eq!(text.matches(result.as_str()).count(), 16);
+    assert!(!text.contains("left out"), "{text}");
+    assert!(text.len() < 80 << 10, "{}", text.len());
+}
+
+#[test]
+fn results_beyond_their_bound_are_left_out_and_counted() {
+    let result = "\n".repeat(RESULT_BYTES);
+    let task = TaskEntry {
+        result: Some(&result),
+        ..DONE
+    };
+    // Each line break takes two bytes in a list.
+    let mut tasks = [task; 20];
+    tasks[0] = FAILED;
+    let check = CheckContext {
+        tasks: &tasks,
+        ..CHECK
+    };
+    let report = ReportContext {
+        tasks: &tasks,
+        ..REPORT
+    };
+    let replan = ReplanContext {
+        ended: &tasks,
+        ..REPLAN
+    };
+    for prompt in [check.render(), report.render(), replan.render()] {
+        let text = prompt.unwrap().text;
+        let left_out = "\nResults left out here: 11. `list_tasks` with the key in `task` returns each whole.\n";
+        assert!(text.contains(left_out), "{text}");
+        let without = "FAILED mail-2: Write the second mail: not accepted\nDONE tone: Describe the tone\nDONE tone";
+        assert!(text.contains(without), "{text}");
+        assert_eq!(text.matches("tone: Describe the tone: \\n").count(), 8);
+        assert!(text.len() < 70 << 10, "{}", text.len());
+    }
 }

@@ -12,6 +12,7 @@ use model::{
     MessageId, SeatId, TaskId, Timestamp,
     goal::{DoneBy, Plan, Prompt, ReportBody, Severity, TaskKind, TaskNo, TaskState},
     question::QUESTIONS_PER_TURN,
+    seat_message::CARRIED_BYTES_PER_TASK_TURN,
 };
 use serde_json::Value;
 
@@ -151,7 +152,8 @@ impl GoalTexts {
     }
 }
 
-/// Returns the messages that the turns of tasks carry to their seats.
+/// Returns the messages that the turns of tasks carry to their seats, the oldest first. Those beyond the bound of a turn stay
+/// undelivered and wait for the next one.
 async fn read_messages(
     tx: &mut Tx,
     turns: &[Turn],
@@ -166,6 +168,15 @@ async fn read_messages(
             let waiting = messages.entry(*task).or_default();
             waiting.push(WaitingMessage::new(message));
         }
+    }
+    for waiting in messages.values_mut() {
+        let mut bytes = 0;
+        let fitting = waiting.iter().take_while(|message| {
+            bytes += message.bytes();
+            bytes <= CARRIED_BYTES_PER_TASK_TURN
+        });
+        let fitting = fitting.count();
+        waiting.truncate(fitting.max(1));
     }
     Ok(messages)
 }

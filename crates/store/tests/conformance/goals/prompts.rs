@@ -105,12 +105,17 @@ pub(crate) async fn long_list_has_failed_and_newest_tasks_with_whole_results(db:
     let result = "r".repeat(RESULT_BYTES);
     stage.end_tasks(db, session, (1, 24), &result).await;
     let content = stage.judge_prompt(db, session).await;
-    let failed = "\nFAILED t01: Do t01: attempts used up\nDONE t07: ";
+    let failed = "\nFAILED t01: Do t01: attempts used up\nDONE t07: Do t07\n";
     assert!(content.contains(failed), "{content}");
-    for no in 7..=25 {
+    for no in 10..=25 {
         let line = format!("\nDONE t{no:02}: Do t{no:02}: {result}\n");
         assert!(content.contains(&line), "t{no:02} in {content}");
     }
+    // The bound of all results leaves these out.
+    let without = "\nDONE t07: Do t07\nDONE t08: Do t08\nDONE t09: Do t09\n";
+    assert!(content.contains(without), "{content}");
+    let left_out = "\nResults left out here: 3. ";
+    assert!(content.contains(left_out), "{content}");
     assert!(!content.contains("t06: "), "{content}");
     let more = "\n5 more exist: call `list_tasks`.\n";
     assert!(content.contains(more), "{content}");

@@ -399,3 +399,35 @@ pub(crate) async fn message_behind_those_of_open_task_is_carried(db: &TestStore)
     let undelivered: i64 = rows[0].get("n").unwrap();
     assert_eq!(usize::try_from(undelivered).unwrap(), CARRIED_PER_TURN);
 }
+
+pub(crate) async fn messages_beyond_bound_of_task_turn_wait_for_next_one(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage.goal(team(1, None)).await;
+    let planner = stage.turn(db, session, "planner").await;
+    let seats = stage.store.seats(stage.scope(), session).await.unwrap();
+    let worker = seats.iter().find(|seat| seat.role == "worker").unwrap().id;
+    let long = "x".repeat(8000);
+    for number in 0..9 {
+        let (to, now) = (Recipients::Seat(worker), stage.tick());
+        let text = format!("Message {number}. {long}");
+        let sent = stage.store.send_seat_message(&planner, to, &text, now);
+        assert_eq!(sent.await.unwrap().len(), 1);
+    }
+    // The turn of the messages fails, so that the turn of a task carries them.
+    let receiver = stage.turn(db, session, "worker-1").await;
+    stage.fail(receiver.run, FailureKind::AgentError).await;
+    stage.stage_task(&planner, &work("a", &[])).await.unwrap();
+    stage.succeed(planner.run).await;
+    let turn = stage.turn(db, session, "worker-1").await;
+    let content = stage.run(turn.run).await.content;
+    for number in 0..8 {
+        assert!(content.contains(&format!("Message {number}. ")), "{number}");
+    }
+    assert!(!content.contains("Message 8. "));
+    stage.report(&turn, &done("A")).await.unwrap();
+    stage.succeed(turn.run).await;
+    let sql = "select content from agent_messages where to_seat_id = $1 and delivered_at is null";
+    let rows = db.run(Scope::System, sql, params![worker]).await.unwrap();
+    let left: Vec<String> = rows.iter().map(|row| row.get("content").unwrap()).collect();
+    assert_eq!(left, [format!("Message 8. {long}")]);
+}

@@ -107,6 +107,11 @@ impl WaitingMessage {
         self.message.id
     }
 
+    /// Returns the length of the text.
+    pub(super) fn bytes(&self) -> usize {
+        self.message.content.len()
+    }
+
     pub(super) fn entry(&self) -> MessageEntry<'_> {
         MessageEntry {
             id: &self.shown_id,
