@@ -40,6 +40,9 @@ struct TaskTexts {
     description: String,
     acceptance: Vec<String>,
     result: Option<String>,
+    /// The reason of a failed task with the number of its turns, so that a task that fails again has another line in the next
+    /// plan. `None` for other tasks.
+    failure: Option<String>,
 }
 
 /// A question of a task, with its answer.
@@ -90,17 +93,7 @@ impl GoalTexts {
                 wanted.extend(lists.flat_map(|list| list.of(graph).tasks).map(|no| no.0));
             }
         }
-        let rows = wanted.iter().map(|no| params![goal.tasks[*no]]).collect();
-        let mut tasks = HashMap::new();
-        for row in tx.fetch_rows(sql!("tasks/texts"), rows, params![]).await? {
-            let texts = TaskTexts {
-                title: row.get("title")?,
-                description: row.get("description")?,
-                acceptance: row.json("acceptance")?,
-                result: row.optional("result")?,
-            };
-            tasks.insert(row.get("id")?, texts);
-        }
+        let tasks = read_texts(tx, goal, &wanted).await?;
         // 2. The keys of the staged changes, which only turns of plans have.
         let mut kinds = turns.iter().map(|turn| graph.tasks()[turn.task.0].kind);
         let staged = if kinds.any(|kind| kind == TaskKind::Plan) {
@@ -150,6 +143,34 @@ impl GoalTexts {
         let messages = self.messages.get(&no).into_iter().flatten();
         messages.map(WaitingMessage::id)
     }
+}
+
+/// Reads the texts of the tasks with some numbers.
+async fn read_texts(
+    tx: &mut Tx,
+    goal: &Goal,
+    wanted: &BTreeSet<usize>,
+) -> Result<HashMap<TaskId, TaskTexts>, Error> {
+    let rows = wanted.iter().map(|no| params![goal.tasks[*no]]).collect();
+    let mut tasks = HashMap::new();
+    for row in tx.fetch_rows(sql!("tasks/texts"), rows, params![]).await? {
+        let id: TaskId = row.get("id")?;
+        let turns: i64 = row.get("turns")?;
+        let task = goal.task_no(id).map(|no| &goal.graph.tasks()[no.0]);
+        let failure = match task.map(|task| &task.state) {
+            Some(TaskState::Failed { reason, .. }) => Some(format!("{reason} (turns: {turns})")),
+            _ => None,
+        };
+        let texts = TaskTexts {
+            title: row.get("title")?,
+            description: row.get("description")?,
+            acceptance: row.json("acceptance")?,
+            result: row.optional("result")?,
+            failure,
+        };
+        tasks.insert(id, texts);
+    }
+    Ok(tasks)
 }
 
 /// Returns the messages that the turns of tasks carry to their seats, the oldest first. Those beyond the bound of a turn stay

@@ -105,7 +105,7 @@ pub(crate) async fn long_list_has_failed_and_newest_tasks_with_whole_results(db:
     let result = "r".repeat(RESULT_BYTES);
     stage.end_tasks(db, session, (1, 24), &result).await;
     let content = stage.judge_prompt(db, session).await;
-    let failed = "\nFAILED t01: Do t01: attempts used up\nDONE t07: Do t07\n";
+    let failed = "\nFAILED t01: Do t01: attempts used up (turns: 2)\nDONE t07: Do t07\n";
     assert!(content.contains(failed), "{content}");
     for no in 10..=25 {
         let line = format!("\nDONE t{no:02}: Do t{no:02}: {result}\n");
@@ -150,6 +150,18 @@ pub(crate) async fn later_plan_names_reasons_that_are_new(db: &TestStore) {
     let planner = reason("a person has requested it, or tasks have changed").await;
     stage.list_tools(&planner).await;
     stage.succeed(planner.run).await;
+    // A person retries the task, which fails again for the same reason.
+    let retry = GoalChange::Retry("a".into());
+    stage.change(session, retry).await.unwrap();
+    stage.do_work(db, session, "B").await;
+    for _ in 0..2 {
+        let worker = stage.turn(db, session, "worker-1").await;
+        stage.fail(worker.run, FailureKind::AgentError).await;
+    }
+    let planner = reason("a task has failed").await;
+    let content = stage.run(planner.run).await.content;
+    let line = "\nFAILED a: Do a: attempts used up (turns: 4)\n";
+    assert!(content.contains(line), "{content}");
 }
 
 pub(crate) async fn findings_of_resolved_check_are_in_no_later_prompt_and_report(db: &TestStore) {

@@ -168,7 +168,7 @@ fn task_entry<'a>(goal: &'a Goal, texts: &'a GoalTexts, no: TaskNo) -> TaskEntry
         title: own.map_or("", |own| own.title.as_str()),
         status: task.status(),
         result: match &task.state {
-            TaskState::Failed { reason, .. } => Some(reason.as_str()),
+            TaskState::Failed { .. } => own.and_then(|own| own.failure.as_deref()),
             TaskState::Cancelled(reason) => Some(reason.as_str()),
             TaskState::Done(_) => own.and_then(|own| own.result.as_deref()),
             TaskState::Pending { .. } | TaskState::Ready | TaskState::Running(_) => None,
