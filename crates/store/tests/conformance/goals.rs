@@ -113,7 +113,7 @@ pub(crate) use prompts::{
     findings_of_resolved_check_are_in_no_later_prompt_and_report,
     later_check_has_findings_of_earlier_one_and_its_round, later_plan_names_reasons_that_are_new,
     long_list_has_failed_and_newest_tasks_with_whole_results,
-    open_task_has_no_result_in_later_plan,
+    notes_of_failed_review_are_no_earlier_findings, open_task_has_no_result_in_later_plan,
 };
 pub(crate) use reports::{
     agent_without_tools_fails_as_unavailable,
@@ -212,6 +212,7 @@ behaviours! {
             planner_withdraws_staged_changes_after_answer, attempt_after_failed_answer_names_staged_changes,
             checks_of_each_task_count_apart_from_those_of_planner, open_task_has_no_result_in_later_plan,
             failed_tasks_hide_no_newest_result, messages_beyond_bound_of_task_turn_wait_for_next_one,
+            notes_of_failed_review_are_no_earlier_findings,
         ]
     }
     sqlite {}

@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use model::{
     MessageId, SeatId, TaskId, Timestamp,
-    goal::{DoneBy, Plan, Prompt, ReportBody, Severity, TaskKind, TaskNo, TaskState},
+    goal::{DoneBy, Plan, Prompt, ReportBody, ReportStatus, Severity, TaskKind, TaskNo, TaskState},
     question::QUESTIONS_PER_TURN,
     seat_message::CARRIED_BYTES_PER_TASK_TURN,
 };
@@ -32,6 +32,9 @@ use crate::{
     seat_message_rows::read_waiting,
     stored::{self, goals::StoredReport},
 };
+
+/// The highest number of verdicts on a task in which the findings that count are searched.
+const MAX_VERDICTS: u32 = 20;
 
 /// The texts of one task.
 #[derive(Default)]
@@ -108,8 +111,12 @@ impl GoalTexts {
         for turn in turns {
             let no = turn.task;
             if turn.is_review || turn.prompt == Prompt::Rework {
-                let found = match goal.graph.tasks()[no.0].kind {
+                let task = &graph.tasks()[no.0];
+                let found = match task.kind {
                     TaskKind::Check => read_check_findings(tx, goal, no).await?,
+                    _ if turn.is_review => {
+                        read_counted(tx, goal, no, &task.progress.findings).await?
+                    }
                     _ => read_findings(tx, goal, no).await?,
                 };
                 findings.insert(no, found);
@@ -202,14 +209,36 @@ async fn read_messages(
     Ok(messages)
 }
 
-/// Returns the findings of the last round: those of the failed check, or those of the newest verdict.
-async fn read_findings(tx: &mut Tx, goal: &Goal, no: TaskNo) -> Result<Vec<StoredFinding>, Error> {
+/// Returns the newest verdicts on a task with their findings.
+async fn read_verdicts(
+    tx: &mut Tx,
+    goal: &Goal,
+    no: TaskNo,
+    limit: u32,
+) -> Result<Vec<(ReportStatus, Vec<StoredFinding>)>, Error> {
     let rows = tx
         .fetch_all(
             sql!("task_reports/of_task"),
-            params![goal.tasks[no.0], "verdict", 1_u32],
+            params![goal.tasks[no.0], "verdict", limit],
         )
         .await?;
+    let mut verdicts = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let body: ReportBody = stored::read::<StoredReport>(row, "body")?;
+        let findings = body.findings.into_iter().map(|finding| StoredFinding {
+            check: None,
+            id: finding.id,
+            severity: finding.severity,
+            criterion: finding.criterion,
+            text: finding.text,
+        });
+        verdicts.push((row.parse("status")?, findings.collect()));
+    }
+    Ok(verdicts)
+}
+
+/// Returns the findings for which a task goes back to its seat: those of the failed check, and those of the newest verdict.
+async fn read_findings(tx: &mut Tx, goal: &Goal, no: TaskNo) -> Result<Vec<StoredFinding>, Error> {
     let mut findings = Vec::new();
     if let Some((check, lines)) = &goal.graph.tasks()[no.0].progress.failed_check {
         findings.push(StoredFinding {
@@ -220,18 +249,30 @@ async fn read_findings(tx: &mut Tx, goal: &Goal, no: TaskNo) -> Result<Vec<Store
             text: lines.clone(),
         });
     }
-    for row in &rows {
-        let body: ReportBody = stored::read::<StoredReport>(row, "body")?;
-        let found = body.findings.into_iter().map(|finding| StoredFinding {
-            check: None,
-            id: finding.id,
-            severity: finding.severity,
-            criterion: finding.criterion,
-            text: finding.text,
-        });
+    for (_, found) in read_verdicts(tx, goal, no, 1).await? {
         findings.extend(found);
     }
     Ok(findings)
+}
+
+/// Returns the findings that count in the next round, with the texts of the newest verdict that sends the task back for one of
+/// them. A newer verdict has moved nothing if its turn has failed, and the notes of a judge that accepts send nothing back.
+async fn read_counted(
+    tx: &mut Tx,
+    goal: &Goal,
+    no: TaskNo,
+    counted: &BTreeSet<String>,
+) -> Result<Vec<StoredFinding>, Error> {
+    if counted.is_empty() {
+        return Ok(Vec::new());
+    }
+    for (status, mut findings) in read_verdicts(tx, goal, no, MAX_VERDICTS).await? {
+        findings.retain(|finding| counted.contains(&finding.id));
+        if status == ReportStatus::SendBack && !findings.is_empty() {
+            return Ok(findings);
+        }
+    }
+    Ok(Vec::new())
 }
 
 /// Returns the findings of earlier checks of the goal that count in a check: those for which the last of them sent the goal
@@ -243,17 +284,13 @@ async fn read_check_findings(
 ) -> Result<Vec<StoredFinding>, Error> {
     let tasks = goal.graph.tasks();
     let counted = &tasks[no.0].progress.findings;
-    if counted.is_empty() {
-        return Ok(Vec::new());
-    }
     for earlier in (0..no.0).rev() {
         let task = &tasks[earlier];
         // A judge that accepts may have notes, which send nothing back.
         if task.kind != TaskKind::Check || task.state == TaskState::Done(DoneBy::Judge) {
             continue;
         }
-        let mut findings = read_findings(tx, goal, TaskNo(earlier)).await?;
-        findings.retain(|finding| counted.contains(&finding.id));
+        let findings = read_counted(tx, goal, TaskNo(earlier), counted).await?;
         if !findings.is_empty() {
             return Ok(findings);
         }

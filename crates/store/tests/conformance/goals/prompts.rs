@@ -244,3 +244,35 @@ pub(crate) async fn failed_tasks_hide_no_newest_result(db: &TestStore) {
     let more = "\n4 more exist: call `list_tasks`.\n";
     assert!(content.contains(more), "{content}");
 }
+
+pub(crate) async fn notes_of_failed_review_are_no_earlier_findings(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage
+        .planned_goal(db, team(1, Some(Reviews::All)), &[work("a", &[])])
+        .await;
+    // The turn of a judge that accepts with a note fails for good.
+    let fail_review = async || {
+        let judge = stage.turn(db, session, "judge").await;
+        let mut accept = verdict(&["read it"]);
+        accept.body.findings = sent_back("typo", "One word is wrong.").body.findings;
+        stage.report(&judge, &accept).await.unwrap();
+        stage.fail(judge.run, FailureKind::AgentError).await;
+    };
+    stage.do_work(db, session, "A").await;
+    fail_review().await;
+    let judge = stage.turn(db, session, "judge").await;
+    let content = stage.run(judge.run).await.content;
+    assert!(!content.contains("This is round"), "{content}");
+    assert!(!content.contains("typo"), "{content}");
+    // In the next round, the findings of the first one count, and no note.
+    let gap = sent_back("gap", "The source is missing.");
+    stage.report(&judge, &gap).await.unwrap();
+    stage.succeed(judge.run).await;
+    stage.do_work(db, session, "A with a source").await;
+    fail_review().await;
+    let content = stage.judge_prompt(db, session).await;
+    assert!(content.contains("This is round 2."), "{content}");
+    let finding = "\nblocker gap of the judge: The source is missing.\n";
+    assert!(content.contains(finding), "{content}");
+    assert!(!content.contains("typo"), "{content}");
+}
