@@ -119,8 +119,9 @@ pub(crate) use reports::{
     agent_without_tools_fails_as_unavailable,
     equal_proposal_of_other_task_or_result_reaches_planner,
     judge_learns_tool_calls_and_artifacts_of_work, proposal_during_plan_reaches_next_plan,
-    proposal_of_worker_reaches_planner, reasons_of_refused_report_reach_later_reminder,
-    report_in_answer_counts_as_call, report_in_answer_over_limit_is_refused_whole,
+    proposal_of_worker_reaches_planner, question_of_planner_hides_no_proposal,
+    reasons_of_refused_report_reach_later_reminder, report_in_answer_counts_as_call,
+    report_in_answer_over_limit_is_refused_whole,
 };
 pub(crate) use sweeps::{
     end_of_goals_time_wakes_scheduler, idle_goal_is_found_and_its_lost_turn_fails,
@@ -212,7 +213,7 @@ behaviours! {
             planner_withdraws_staged_changes_after_answer, attempt_after_failed_answer_names_staged_changes,
             checks_of_each_task_count_apart_from_those_of_planner, open_task_has_no_result_in_later_plan,
             failed_tasks_hide_no_newest_result, messages_beyond_bound_of_task_turn_wait_for_next_one,
-            notes_of_failed_review_are_no_earlier_findings,
+            notes_of_failed_review_are_no_earlier_findings, question_of_planner_hides_no_proposal,
         ]
     }
     sqlite {}

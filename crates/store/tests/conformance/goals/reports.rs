@@ -290,3 +290,30 @@ pub(crate) async fn equal_proposal_of_other_task_or_result_reaches_planner(db: &
     stage.succeed(again.run).await;
     replan("result 2 of a: Translate it.").await;
 }
+
+pub(crate) async fn question_of_planner_hides_no_proposal(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage
+        .planned_goal(db, team(1, None), &[work("a", &[])])
+        .await;
+    stage.change(session, GoalChange::Replan).await.unwrap();
+    let planner = stage.turn(db, session, "planner").await;
+    // The question has the line that the proposal gets later.
+    let question = "What if this comes?\nresult 1 of a: Translate it.\nMay I do it?";
+    let asked = stage.ask_person(&planner, question).await.unwrap();
+    stage.succeed(planner.run).await;
+    stage.answer_question(asked.id, "yes").await.unwrap();
+    let planner = stage.turn(db, session, "planner").await;
+    stage.list_tools(&planner).await;
+    stage.succeed(planner.run).await;
+    let worker = stage.turn(db, session, "worker-1").await;
+    let report = proposing("Translate it.");
+    stage.report(&worker, &report).await.unwrap();
+    stage.succeed(worker.run).await;
+    let planner = stage.turn(db, session, "planner").await;
+    let content = stage.run(planner.run).await.content;
+    assert!(
+        content.contains("\nresult 1 of a: Translate it.\n"),
+        "{content}"
+    );
+}
