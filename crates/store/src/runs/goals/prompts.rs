@@ -45,7 +45,7 @@ struct TaskTexts {
     result: Option<String>,
     /// The reason of a failed task with the number of its turns, so that a task that fails again has another line in the next
     /// plan. `None` for other tasks.
-    failure: Option<String>,
+    fail_text: Option<String>,
 }
 
 /// A question of a task, with its answer.
@@ -164,7 +164,7 @@ async fn read_texts(
         let id: TaskId = row.get("id")?;
         let turns: i64 = row.get("turns")?;
         let task = goal.task_no(id).map(|no| &goal.graph.tasks()[no.0]);
-        let failure = match task.map(|task| &task.state) {
+        let fail_text = match task.map(|task| &task.state) {
             Some(TaskState::Failed { reason, .. }) => Some(format!("{reason} (turns: {turns})")),
             _ => None,
         };
@@ -173,7 +173,7 @@ async fn read_texts(
             description: row.get("description")?,
             acceptance: row.json("acceptance")?,
             result: row.optional("result")?,
-            failure,
+            fail_text,
         };
         tasks.insert(id, texts);
     }

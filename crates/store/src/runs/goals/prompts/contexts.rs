@@ -158,8 +158,8 @@ fn task_entries<'a>(
     (entries.collect(), more)
 }
 
-/// Returns the entry of a task. An open task may have a result that nobody has judged, and stands in no fence, so that its
-/// entry has none.
+/// Returns the entry of a task. An open task may have a result without a verdict, and stands in no fence, so that its entry
+/// has none.
 fn task_entry<'a>(goal: &'a Goal, texts: &'a GoalTexts, no: TaskNo) -> TaskEntry<'a> {
     let task = &goal.graph.tasks()[no.0];
     let own = texts.tasks.get(&goal.tasks[no.0]);
@@ -168,7 +168,7 @@ fn task_entry<'a>(goal: &'a Goal, texts: &'a GoalTexts, no: TaskNo) -> TaskEntry
         title: own.map_or("", |own| own.title.as_str()),
         status: task.status(),
         result: match &task.state {
-            TaskState::Failed { .. } => own.and_then(|own| own.failure.as_deref()),
+            TaskState::Failed { .. } => own.and_then(|own| own.fail_text.as_deref()),
             TaskState::Cancelled(reason) => Some(reason.as_str()),
             TaskState::Done(_) => own.and_then(|own| own.result.as_deref()),
             TaskState::Pending { .. } | TaskState::Ready | TaskState::Running(_) => None,
@@ -306,9 +306,9 @@ fn render_answers(goal: &Goal, no: TaskNo, texts: &GoalTexts) -> Result<String, 
     let answers = texts.answers.get(&no).map_or(&[][..], Vec::as_slice);
     let is_plan = goal.graph.tasks()[no.0].kind == TaskKind::Plan;
     let (staged, cancelled) = (strs(&texts.staged), strs(&texts.cancelled));
-    let render = |(place, it): (usize, &super::StoredAnswer)| {
+    let render = |(index, it): (usize, &super::StoredAnswer)| {
         let person = it.person.as_deref();
-        let names_staged = is_plan && place == 0;
+        let names_staged = is_plan && index == 0;
         let context = AnswerContext {
             question: &it.question,
             answer: &it.answer,

@@ -7,8 +7,8 @@ use model::{
     prompt::goal::MAX_LISTED,
 };
 
-/// The number of failed and cancelled tasks from which on they leave places to the newest other ones, so that tasks which nobody
-/// needs hide no result.
+/// The number of failed and cancelled tasks in a full list, unless it has fewer others. Without it, failed tasks that are optional
+/// hide all results.
 const MAX_STOPPED: usize = MAX_LISTED / 2;
 
 /// A list of tasks of the plan.
