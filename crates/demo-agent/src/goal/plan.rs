@@ -95,10 +95,11 @@ pub(super) fn replan(
     // A second failure has a cause that another repetition does not mend.
     let (rejected, failed): (Vec<_>, Vec<_>) = failed
         .iter()
-        .partition(|task| task.text.ends_with(NOT_ACCEPTED));
+        .partition(|task| without_turns(&task.text).ends_with(NOT_ACCEPTED));
     let repeated = failed.iter().filter(|task| !task.key.ends_with(AGAIN));
     let mut count = 0;
     for task in repeated {
+        let failed = without_turns(&task.text);
         let key: String = task.key.chars().filter(|letter| *letter != '/').collect();
         let key = format!(
             "{}{AGAIN}",
@@ -106,10 +107,10 @@ pub(super) fn replan(
         );
         let new = json!({
             "key": key,
-            "title": excerpt(&format!("Again: {}", task.text), MAX_TITLE_CHARS),
+            "title": excerpt(&format!("Again: {failed}"), MAX_TITLE_CHARS),
             "description": format!(
                 "The task {} has failed: {}\n\nThe goal: {}",
-                task.key, excerpt(&task.text, MAX_GOAL_CHARS), excerpt(goal, MAX_GOAL_CHARS)
+                task.key, excerpt(failed, MAX_GOAL_CHARS), excerpt(goal, MAX_GOAL_CHARS)
             ),
             "role": worker,
             "writes": [file_for(cwd, &key)],
@@ -128,6 +129,11 @@ pub(super) fn replan(
     };
     send_text(workplace, &text);
     Ok(())
+}
+
+/// Returns the title and the reason of a failed task, without the number of turns behind them.
+fn without_turns(text: &str) -> &str {
+    text.rsplit_once(" (turns: ").map_or(text, |(text, _)| text)
 }
 
 /// Returns the tasks of a plan, as inputs of `create_task`.

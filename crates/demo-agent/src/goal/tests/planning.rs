@@ -271,11 +271,13 @@ fn later_plan_replaces_failed_task_and_nothing_else() {
 fn later_plan_leaves_task_that_was_not_accepted_to_a_person() {
     let mut seat = TestSeat::new();
     planned(&mut seat, &plan(GOAL, &TEAM, 50));
-    let prompt = replan("summary", TaskStatus::Failed, "not accepted");
-    assert!(planned(&mut seat, &prompt).is_empty());
-    assert!(
-        seat.answer.contains("a person can accept"),
-        "{}",
-        seat.answer
-    );
+    for reason in ["not accepted", "not accepted (turns: 2)"] {
+        let prompt = replan("summary", TaskStatus::Failed, reason);
+        assert!(planned(&mut seat, &prompt).is_empty(), "{reason}");
+        assert!(
+            seat.answer.contains("a person can accept"),
+            "{}",
+            seat.answer
+        );
+    }
 }
