@@ -170,15 +170,14 @@ impl Mover<'_> {
         if task.kind != TaskKind::Check {
             return;
         }
-        let is_of_plan = task.plan_version == self.graph.plan_version;
+        if task.plan_version == self.graph.plan_version {
+            self.graph.accepted = self.graph.required_open == 0;
+        }
         self.graph.failed_checks = 0;
         self.graph.check_progress = Progress {
             judge: self.graph.check_progress.judge,
             ..Progress::default()
         };
-        if is_of_plan {
-            self.graph.accepted = self.graph.required_open == 0;
-        }
     }
 
     /// Fails a check of the whole goal. Its findings outlive it, because the next check is the next round.

@@ -111,6 +111,14 @@ struct TaskTurn {
     role: TaskRole,
 }
 
+/// Returns the plan that only cancels the task with a key.
+fn cancellation(key: &str) -> Plan {
+    Plan {
+        tasks: Vec::new(),
+        drops: vec![key.to_owned()],
+    }
+}
+
 impl TaskTurn {
     /// Locks the seat of the turn, and reads the turn and the goal.
     async fn lock(tx: &mut Tx, caller: &ToolCaller, now: Timestamp) -> Result<Self, Error> {
@@ -134,6 +142,15 @@ impl TaskTurn {
             return Err(Error::RunOver { run: turn.turn.run });
         }
         Ok(turn)
+    }
+
+    /// As [`Self::lock`], and refuses a turn that is none of a planner.
+    async fn lock_planner(tx: &mut Tx, caller: &ToolCaller, now: Timestamp) -> Result<Self, Error> {
+        let turn = Self::lock(tx, caller, now).await?;
+        match turn.role {
+            TaskRole::Planner => Ok(turn),
+            _ => Err(turn.refuse("change the plan")),
+        }
     }
 
     async fn read(tx: &mut Tx, turn: CallingTurn) -> Result<Self, Error> {
@@ -245,10 +262,7 @@ impl Store {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
                 // 1. Lock.
-                let turn = TaskTurn::lock(tx, caller, now).await?;
-                if turn.role != TaskRole::Planner {
-                    return Err(turn.refuse("change the plan"));
-                }
+                let turn = TaskTurn::lock_planner(tx, caller, now).await?;
                 // 2. Decide.
                 let mut plan = read_staged(tx, turn.session()).await?;
                 plan.tasks.retain(|task| task.key != new.key);
@@ -282,20 +296,13 @@ impl Store {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
                 // 1. Lock.
-                let turn = TaskTurn::lock(tx, caller, now).await?;
-                if turn.role != TaskRole::Planner {
-                    return Err(turn.refuse("change the plan"));
-                }
+                let turn = TaskTurn::lock_planner(tx, caller, now).await?;
                 // 2. Decide.
                 let plan = read_staged(tx, turn.session()).await?;
                 let staged = plan.tasks.len() + plan.drops.len();
                 let is_new = plan.tasks.iter().any(|task| task.key == key);
                 let is_cancelled = plan.drops.iter().any(|it| it == key);
-                let alone = Plan {
-                    tasks: Vec::new(),
-                    drops: vec![key.to_owned()],
-                };
-                let faults = validate(&turn.goal.graph, &alone).err();
+                let faults = validate(&turn.goal.graph, &cancellation(key)).err();
                 match faults {
                     // Without this, a cancelled task that has ended meanwhile would refuse each publication of the plan.
                     Some(_) if is_new || is_cancelled => {

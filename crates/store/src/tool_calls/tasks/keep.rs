@@ -2,10 +2,10 @@
 
 use model::{
     Timestamp,
-    goal::{Plan, Refusal, Task, TaskRole, TaskStatus, validate},
+    goal::{Refusal, Task, TaskStatus, validate},
 };
 
-use super::TaskTurn;
+use super::{TaskTurn, cancellation};
 use crate::{Error, Scope, boxed, goals::read_staged, store::Store, tool_caller::ToolCaller};
 
 impl Store {
@@ -25,19 +25,13 @@ impl Store {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
                 // 1. Lock.
-                let turn = TaskTurn::lock(tx, caller, now).await?;
-                if turn.role != TaskRole::Planner {
-                    return Err(turn.refuse("change the plan"));
-                }
+                let turn = TaskTurn::lock_planner(tx, caller, now).await?;
                 // 2. Decide.
                 let plan = read_staged(tx, turn.session()).await?;
                 if !plan.drops.iter().any(|it| it == key) {
                     let graph = &turn.goal.graph;
-                    let alone = Plan {
-                        tasks: Vec::new(),
-                        drops: vec![key.to_owned()],
-                    };
-                    validate(graph, &alone).map_err(|it| Error::Goal(Refusal::Plan(it)))?;
+                    validate(graph, &cancellation(key))
+                        .map_err(|it| Error::Goal(Refusal::Plan(it)))?;
                     let first = graph.named(key).first();
                     let first = first.map(|no| &graph.tasks()[no.0]);
                     return Err(Error::Goal(Refusal::Task {

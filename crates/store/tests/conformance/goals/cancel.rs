@@ -4,7 +4,6 @@ use model::{
     RunId, SessionId,
     artifact::ArtifactContent,
     goal::GoalState,
-    outcome::FailureKind,
     run::RunStatus,
     session::{SessionEvent, SessionStatus},
     turn::HeartbeatReply,
@@ -129,18 +128,7 @@ pub(crate) async fn cancelled_goal_stops_turns_with_messages(db: &TestStore) {
 
 pub(crate) async fn goal_that_is_given_up_stops_turn_with_message(db: &TestStore) {
     let stage = Stage::setup(db).await;
-    let mut new = stage.new_goal(team(1, None));
-    new.team.limits.graph.replans = 0;
-    new.team.limits.give_up_after_hours = 3;
-    let session = stage.store.create_goal(stage.tenant, &new, stage.now());
-    let session = session.await.unwrap();
-    stage.plan(db, session, &[work("a", &[])]).await;
-    for _ in 0..2 {
-        let worker = stage.turn(db, session, "worker").await;
-        stage.fail(worker.run, FailureKind::AgentError).await;
-    }
-    let report = stage.turn(db, session, "planner").await;
-    stage.succeed(report.run).await;
+    let session = stage.stuck_goal(db).await;
     let message = stage.send_message(session, "What is missing?").await;
     let message = start(&stage, message.run_id).await;
     stage.advance_seconds(3 * 3600);

@@ -432,17 +432,7 @@ pub(crate) async fn messages_that_wait_start_turn_when_limit_is_higher_or_goal_g
 
 pub(crate) async fn messages_that_wait_start_turn_when_stuck_goal_goes_on(db: &TestStore) {
     let stage = Stage::setup(db).await;
-    let mut new = stage.new_goal(team(1, None));
-    new.team.limits.graph.replans = 0;
-    let session = stage.store.create_goal(stage.tenant, &new, stage.now());
-    let session = session.await.unwrap();
-    stage.plan(db, session, &[work("a", &[])]).await;
-    for _ in 0..2 {
-        let worker = stage.turn(db, session, "worker").await;
-        stage.fail(worker.run, FailureKind::AgentError).await;
-    }
-    let report = stage.turn(db, session, "planner").await;
-    stage.succeed(report.run).await;
+    let session = stage.stuck_goal(db).await;
     stage
         .write_as_person(session, "worker", "Ask the planner.")
         .await;

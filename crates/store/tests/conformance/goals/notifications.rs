@@ -4,7 +4,6 @@ use model::{
     EndpointId,
     goal::{GoalState, PauseReason, StuckCause, TaskKind, TaskStatus},
     notification::NotificationKind as Kind,
-    outcome::FailureKind,
     policy::SessionMode,
 };
 use store::{GoalChange, GoalFilter, NewEndpoint, Notice, Page, Scope, TaskCount, params};
@@ -100,18 +99,7 @@ pub(crate) async fn stuck_goal_is_delivered_as_stuck_and_later_as_failed(db: &Te
     let stage = Stage::setup(db).await;
     let chosen = [Kind::GoalPaused, Kind::GoalStuck, Kind::GoalFailed];
     let endpoint = stage.endpoint("goals", &chosen).await;
-    let mut new = stage.new_goal(team(1, None));
-    new.team.limits.graph.replans = 0;
-    new.team.limits.give_up_after_hours = 3;
-    let session = stage.store.create_goal(stage.tenant, &new, stage.now());
-    let session = session.await.unwrap();
-    stage.plan(db, session, &[work("a", &[])]).await;
-    for _ in 0..2 {
-        let worker = stage.turn(db, session, "worker-1").await;
-        stage.fail(worker.run, FailureKind::AgentError).await;
-    }
-    let report = stage.turn(db, session, "planner").await;
-    stage.succeed(report.run).await;
+    stage.stuck_goal(db).await;
     stage.create_deliveries(&[(endpoint, 1)]).await;
     assert_eq!(stage.delivered_kinds(endpoint).await, [Kind::GoalStuck]);
     let goal = stage.notice(Kind::GoalStuck).await.goal.unwrap();

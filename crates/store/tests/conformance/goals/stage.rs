@@ -9,6 +9,7 @@ use model::{
         GoalBudget, GoalState, JUDGE, NewTask, PLANNER, ReportBody, ReportStatus, ReportedFinding,
         Reviews, Severity, WORKER,
     },
+    outcome::FailureKind,
     team::{SeatDefinition, TeamDefinition, TeamLimits},
 };
 use store::{Error, GoalChange, NewGoal, Scope, TaskReport, ToolCaller, params};
@@ -129,6 +130,24 @@ impl Stage {
     ) -> SessionId {
         let session = self.goal(team).await;
         self.plan(db, session, tasks).await;
+        session
+    }
+
+    /// A stuck goal whose only task has failed twice. It is given up after three hours.
+    pub(super) async fn stuck_goal(&self, db: &TestStore) -> SessionId {
+        let mut new = self.new_goal(team(1, None));
+        new.team.limits.graph.replans = 0;
+        new.team.limits.give_up_after_hours = 3;
+        let session = self.store.create_goal(self.tenant, &new, self.now());
+        let session = session.await.unwrap();
+        self.plan(db, session, &[work("a", &[])]).await;
+        for _ in 0..2 {
+            let worker = self.turn(db, session, "worker").await;
+            self.fail(worker.run, FailureKind::AgentError).await;
+        }
+        // The report comes before the pause.
+        let report = self.turn(db, session, "planner").await;
+        self.succeed(report.run).await;
         session
     }
 
