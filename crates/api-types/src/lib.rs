@@ -67,7 +67,7 @@ pub use messages::*;
 pub use model::{
     access::{Permission, Role, TokenKind},
     approval::{ApprovalStatus, OnUnmatched},
-    goal::{GoalStatus, Severity, Step, TaskKind, TaskStatus},
+    goal::{CountedVerdict, GoalStatus, Severity, Step, TaskKind, TaskStatus},
     notification::{DeliveryStatus, NotificationKind},
     question::{QuestionKind, QuestionStatus},
     seat_message::SeatMessageStatus,

@@ -2,7 +2,7 @@
 
 use model::{
     RunId, SessionId, TaskId, Timestamp,
-    goal::{NewTask, Severity, Step, TaskKind, TaskStatus},
+    goal::{CountedVerdict, NewTask, Severity, Step, TaskKind, TaskStatus},
     run::RunStatus,
 };
 use serde::{Deserialize, Serialize};
@@ -153,6 +153,17 @@ pub struct TaskRun {
     /// The instant at which the run was over. Null until then.
     #[serde(default)]
     pub ended_at: Option<Timestamp>,
+    /// The verdict of a turn of the judge as it counts: `accept` also for a `send_back` none of whose findings count. Null for
+    /// other turns, and if no verdict counts: none was reported, the turn did not end with success, the verdict lacks its
+    /// evidence or its findings, or the task was over before the turn ended.
+    #[serde(default)]
+    pub verdict: Option<CountedVerdict>,
+    /// The evidence of the verdict. Empty if `verdict` is null.
+    #[serde(default)]
+    pub evidence: Vec<String>,
+    /// The findings of the verdict, with those that do not count. Empty if `verdict` is null.
+    #[serde(default)]
+    pub findings: Vec<TaskFinding>,
 }
 
 /// A change of the plan by a person.

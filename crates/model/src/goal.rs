@@ -105,10 +105,10 @@ pub use new_task::{NewTask, names_task};
 pub use parts::{GoalProgress, PartsError, SeatProgress};
 pub use plan::validate;
 pub use plan_error::PlanError;
-pub use report::{ReportBody, ReportStatus, ReportedFinding};
+pub use report::{CountedVerdict, ReportBody, ReportStatus, ReportedFinding};
 pub use report_fault::ReportFault;
 pub use report_schema::{AnswerReport, ReportKind, report_in_answer, report_schema};
-pub use review::{counted_findings, needed_evidence};
+pub use review::{counted_findings, is_complete_verdict, needed_evidence};
 pub use seat::{Directory, Input, Memory, Presence, Prompt, Seat, SeatNo};
 pub use task::{
     Activity, CancelReason, DoneBy, FailReason, Progress, Step, Task, TaskEvent, TaskKind, TaskNo,

@@ -123,8 +123,8 @@ pub use retention::LogsTrimmed;
 pub use runs::{
     CountedRun, DirectoryRefusal, FireReport, GoalChange, GoalFilter, GoalItem, GoalReportRows,
     GoalSeat, GoalTask, GoalUsage, GoalView, NewGoal, PromotionReport, ReportedArtifact,
-    ReportedTask, RunFilter, RunNames, TaskChecks, TaskCount, TaskDetails, TaskFinding, TaskRunRow,
-    WebhookReceipt,
+    ReportedTask, RunFilter, RunNames, RunVerdict, TaskChecks, TaskCount, TaskDetails, TaskFinding,
+    TaskRunRow, WebhookReceipt,
 };
 pub use scheduler_status::{QueueDepth, SchedulerStatus};
 pub use seat_message_rows::SeatMessage;

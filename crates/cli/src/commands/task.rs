@@ -1,6 +1,6 @@
 //! `matins task`: lists and shows the tasks of goals, and retries, cancels and accepts them.
 
-use api_types::{Task, TaskDetails, TaskKind, TaskMove};
+use api_types::{Task, TaskDetails, TaskFinding, TaskKind, TaskMove, TaskRun};
 use clap::Subcommand;
 use model::nearest::nearest;
 
@@ -8,7 +8,7 @@ use super::goal::{GoalArg, Widths, round_text};
 use crate::{
     app::App,
     error::{CliError, Exit},
-    output::{LocalTime, continued, field_row, one_line, table},
+    output::{LINE_COLUMNS, LocalTime, continued, excerpt, field_row, one_line, table},
 };
 
 /// Manage the tasks of goals
@@ -23,7 +23,7 @@ enum Command {
     /// List all tasks of a goal
     #[command(visible_alias = "ls")]
     List(GoalArg),
-    /// Show a task with its texts, its findings and its runs
+    /// Show a task with its texts, its findings, and its runs with their verdicts
     Show(TaskArgs),
     /// Retry a failed task, or a check or a review that could not run
     Retry(MoveArgs),
@@ -113,14 +113,10 @@ fn details_text(details: &TaskDetails, time: &LocalTime) -> String {
     if !details.description.is_empty() {
         lines.push(paragraph("Description", &details.description));
     }
-    lines.extend(list_text("Accepted if", &details.acceptance));
-    let findings = details.findings.iter().map(|finding| {
-        format!(
-            "{} ({}, {}): {}",
-            finding.id, finding.from, finding.severity, finding.text
-        )
-    });
-    let findings: Vec<_> = findings.collect();
+    // Findings name the numbers of these lines.
+    let acceptance = |index: usize| format!("{}.", index + 1);
+    lines.extend(marked_list("Accepted if", &details.acceptance, acceptance));
+    let findings: Vec<_> = details.findings.iter().map(finding_text).collect();
     lines.extend(list_text("Findings of the last round", &findings));
     lines.extend(list_text("Evidence", &details.evidence));
     lines.extend(list_text("Output of the checks", &details.check_output));
@@ -130,18 +126,48 @@ fn details_text(details: &TaskDetails, time: &LocalTime) -> String {
     let result = task.result.as_deref().filter(|it| Some(*it) != cause);
     lines.extend(result.map(|result| paragraph("Result", result)));
     if !details.runs.is_empty() {
-        let rows = details.runs.iter().map(|run| {
-            [
-                run.id.to_string(),
-                run.status.to_string(),
-                run.prompt.clone().unwrap_or_default(),
-                one_line(&run.seat),
-            ]
-        });
-        let runs = table(["RUN", "STATUS", "PROMPT", "SEAT"], rows);
-        lines.push(format!("\n{runs}"));
+        lines.push(format!("\n{}", runs_text(&details.runs)));
     }
     lines.join("\n")
+}
+
+/// Formats the runs of a task as a table, with the findings of each verdict below its row.
+fn runs_text(runs: &[TaskRun]) -> String {
+    let rows = runs.iter().map(|run| {
+        let verdict = run.verdict.map(|verdict| verdict.to_string());
+        [
+            run.id.to_string(),
+            run.status.to_string(),
+            run.prompt.clone().unwrap_or_default(),
+            one_line(&run.seat),
+            verdict.unwrap_or_default(),
+        ]
+    });
+    let table = table(["RUN", "STATUS", "PROMPT", "SEAT", "VERDICT"], rows);
+    let mut rows = table.lines().map(str::to_owned);
+    let mut lines: Vec<_> = rows.by_ref().take(1).collect();
+    for (row, run) in rows.zip(runs) {
+        lines.push(row);
+        let findings = run.findings.iter().map(finding_text);
+        lines.extend(findings.map(|text| format!("  {}", excerpt(&text, LINE_COLUMNS - 2))));
+    }
+    lines.join("\n")
+}
+
+/// Formats a finding with its source, its severity, and the acceptance line that the result misses.
+fn finding_text(finding: &TaskFinding) -> String {
+    let TaskFinding {
+        id,
+        text,
+        severity,
+        criterion,
+        from,
+    } = finding;
+    let criterion = criterion.map(|number| format!(", acceptance line {number}"));
+    format!(
+        "{id} ({from}, {severity}{}): {text}",
+        criterion.unwrap_or_default()
+    )
 }
 
 fn fields(details: &TaskDetails, time: &LocalTime) -> Vec<(&'static str, Option<String>)> {
@@ -192,10 +218,16 @@ fn paragraph(heading: &str, text: &str) -> String {
 
 /// Formats a list under a heading. Returns `None` if the list is empty.
 fn list_text(heading: &str, items: &[String]) -> Option<String> {
+    marked_list(heading, items, |_| "-".to_owned())
+}
+
+/// Formats a list as [`list_text`] does, with a mark for each index in front of its item.
+fn marked_list(heading: &str, items: &[String], mark: impl Fn(usize) -> String) -> Option<String> {
     if items.is_empty() {
         return None;
     }
-    let items = items.iter().map(|item| format!("- {}", continued(item, 2)));
+    let items = items.iter().enumerate();
+    let items = items.map(|(index, item)| format!("{} {}", mark(index), continued(item, 2)));
     let items: Vec<_> = items.collect();
     Some(format!("\n{heading}:\n{}", items.join("\n")))
 }
@@ -235,7 +267,7 @@ mod tests {
         .unwrap();
         let text = details_text(&details, &LocalTime::of_zone("Europe/Prague"));
         assert!(!text.contains('\u{1b}') && !text.contains('\r'), "{text:?}");
-        let is_heading = |line: &&str| !line.is_empty() && !line.starts_with([' ', '-']);
+        let is_heading = |line: &&str| !line.is_empty() && !line.starts_with([' ', '-', '1']);
         let headings: Vec<_> = text.lines().skip(1).filter(is_heading).collect();
         let own = [
             "Description:",
@@ -247,12 +279,67 @@ mod tests {
             "Result:",
         ];
         assert_eq!(headings, own, "{text}");
-        let items = text.lines().filter(|line| line.starts_with('-'));
-        let own = ["- One", "- f1 (judge, blocker): One", "- One", "- One"];
+        let items = text.lines().filter(|line| line.starts_with(['-', '1']));
+        let own = ["1. One", "- f1 (judge, blocker): One", "- One", "- One"];
         assert_eq!(items.collect::<Vec<_>>(), own, "{text}");
         assert!(
             text.contains("Result:\n  One\n  Result:\n  Accepted."),
             "{text}"
         );
+    }
+
+    #[test]
+    fn runs_of_judge_have_verdicts_and_findings_with_acceptance_lines() {
+        let run = |prompt: &str, verdict: Option<&str>, findings: serde_json::Value| {
+            serde_json::json!({
+                "id": "run_01970197019701970197019701970197", "status": "succeeded", "prompt": prompt,
+                "seat": "worker-1", "verdict": verdict, "evidence": [], "findings": findings,
+            })
+        };
+        let finding = |id: &str, criterion: Option<u32>, text: &str| {
+            serde_json::json!({
+                "id": id, "text": text, "severity": "blocker", "criterion": criterion, "from": "judge",
+            })
+        };
+        let long = finding(
+            "length",
+            Some(2),
+            &format!("It is\n{} long.", "very ".repeat(20)),
+        );
+        let findings = serde_json::json!([long, finding("tone", None, HOSTILE)]);
+        let runs: Vec<TaskRun> = serde_json::from_value(serde_json::json!([
+            run("work", None, serde_json::json!([])),
+            run("review", Some("send_back"), findings),
+            run("review", Some("accept"), serde_json::json!([])),
+        ]))
+        .unwrap();
+        let text = runs_text(&runs);
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "RUN                                   STATUS     PROMPT  SEAT      VERDICT",
+                "run_01970197019701970197019701970197  succeeded  work    worker-1  -",
+                "run_01970197019701970197019701970197  succeeded  review  worker-1  send_back",
+                "  length (judge, blocker, acceptance line 2): It is very very very very very ve…",
+                "  tone (judge, blocker): One Result: Accepted. Evidence: - none\\u{1b}[2J RUN ST…",
+                "run_01970197019701970197019701970197  succeeded  review  worker-1  accept",
+            ]
+        );
+        assert!(
+            lines
+                .iter()
+                .all(|line| line.chars().count() <= LINE_COLUMNS)
+        );
+    }
+
+    #[test]
+    fn run_of_server_without_verdicts_has_none() {
+        let run: TaskRun = serde_json::from_value(serde_json::json!({
+            "id": "run_01970197019701970197019701970197", "status": "succeeded", "seat": "judge",
+        }))
+        .unwrap();
+        assert_eq!((run.verdict, run.findings.len()), (None, 0));
+        assert!(runs_text(&[run]).ends_with("judge  -"));
     }
 }

@@ -28,6 +28,16 @@ text_enum! {
     }
 }
 
+text_enum! {
+    /// The verdict of a judge as it counts, without its evidence and its findings.
+    CountedVerdict, "a verdict" {
+        /// The task is accepted.
+        Accept = "accept",
+        /// The task goes back.
+        SendBack = "send_back",
+    }
+}
+
 impl ReportStatus {
     /// Returns `true` if judges give such reports, and `false` if those give them whose task it is.
     pub const fn is_verdict(self) -> bool {

@@ -30,6 +30,14 @@ pub fn needed_evidence(task: &Task) -> usize {
     task.acceptance.max(1)
 }
 
+/// Returns `true` if a verdict has the evidence or the findings that it needs. Otherwise it counts as none.
+pub fn is_complete_verdict(task: &Task, verdict: &Verdict) -> bool {
+    match verdict {
+        Verdict::Accept { evidence } => *evidence >= needed_evidence(task),
+        Verdict::SendBack(findings) => !findings.is_empty(),
+    }
+}
+
 /// A verdict, after the rules for evidence and findings.
 enum Judgement {
     Accepted,
@@ -120,10 +128,9 @@ impl Mover<'_> {
     fn judgement(&self, no: TaskNo, verdict: &Verdict) -> Judgement {
         let task = self.task(no);
         match verdict {
-            Verdict::Accept { evidence } if *evidence >= needed_evidence(task) => {
-                Judgement::Accepted
-            }
-            Verdict::SendBack(findings) if !findings.is_empty() => {
+            _ if !is_complete_verdict(task, verdict) => Judgement::None,
+            Verdict::Accept { .. } => Judgement::Accepted,
+            Verdict::SendBack(findings) => {
                 let counted = counted_findings(&task.progress, findings);
                 if counted.is_empty() {
                     Judgement::Accepted
@@ -131,7 +138,6 @@ impl Mover<'_> {
                     Judgement::SentBack(counted)
                 }
             }
-            _ => Judgement::None,
         }
     }
 

@@ -5,7 +5,7 @@ use model::{
     TaskId,
     goal::{Plan, PlanError, Refusal},
 };
-use store::GoalChange;
+use store::{GoalChange, TaskRunRow};
 
 use super::{named, view};
 use crate::{Error, Service, boxed};
@@ -42,21 +42,6 @@ impl Service {
             .store
             .task_details(self.scope(), task_id(given)?)
             .await?;
-        let findings = found.findings.into_iter().map(|finding| TaskFinding {
-            id: finding.id,
-            text: finding.text,
-            severity: finding.severity,
-            criterion: finding.criterion,
-            from: finding.check.unwrap_or_else(|| "judge".to_owned()),
-        });
-        let runs = found.runs.into_iter().map(|run| TaskRun {
-            id: run.id,
-            status: run.status,
-            prompt: run.prompt,
-            seat: run.seat,
-            started_at: run.started_at,
-            ended_at: run.ended_at,
-        });
         Ok(TaskDetails {
             task: view::task(found.session, found.round_limit, found.task),
             description: found.description,
@@ -64,14 +49,14 @@ impl Service {
             writes: found.writes,
             checks: found.checks,
             artifacts: found.artifacts,
-            findings: findings.collect(),
+            findings: found.findings.into_iter().map(task_finding).collect(),
             evidence: found.evidence,
             check_output: found
                 .last_checks
                 .map(|checks| checks.evidence)
                 .unwrap_or_default(),
             tool_calls: Some(found.tool_calls),
-            runs: runs.collect(),
+            runs: found.runs.into_iter().map(task_run).collect(),
         })
     }
 
@@ -152,6 +137,34 @@ impl Service {
             .await?;
         let found = self.store.task_details(self.scope(), id).await?;
         Ok(view::task(session, found.round_limit, found.task))
+    }
+}
+
+fn task_finding(finding: store::TaskFinding) -> TaskFinding {
+    TaskFinding {
+        id: finding.id,
+        text: finding.text,
+        severity: finding.severity,
+        criterion: finding.criterion,
+        from: finding.check.unwrap_or_else(|| "judge".to_owned()),
+    }
+}
+
+fn task_run(run: TaskRunRow) -> TaskRun {
+    let (verdict, evidence, findings) = match run.verdict {
+        Some(it) => (Some(it.verdict), it.evidence, it.findings),
+        None => (None, Vec::new(), Vec::new()),
+    };
+    TaskRun {
+        id: run.id,
+        status: run.status,
+        prompt: run.prompt,
+        seat: run.seat,
+        started_at: run.started_at,
+        ended_at: run.ended_at,
+        verdict,
+        evidence,
+        findings: findings.into_iter().map(task_finding).collect(),
     }
 }
 

@@ -39,8 +39,8 @@ pub use directory::DirectoryRefusal;
 pub use fire::FireReport;
 pub use goals::{
     GoalChange, GoalFilter, GoalItem, GoalReportRows, GoalSeat, GoalTask, GoalUsage, GoalView,
-    NewGoal, ReportedArtifact, ReportedTask, TaskChecks, TaskCount, TaskDetails, TaskFinding,
-    TaskRunRow,
+    NewGoal, ReportedArtifact, ReportedTask, RunVerdict, TaskChecks, TaskCount, TaskDetails,
+    TaskFinding, TaskRunRow,
 };
 pub(crate) use goals::{
     answer_task, check_has_no_open_goal, close_goal, read_task_counts, start_draft, task_views,

@@ -15,6 +15,7 @@ mod plan_questions;
 mod presence;
 mod prompts;
 mod reports;
+mod rounds;
 mod stage;
 mod sweeps;
 mod tools;
@@ -123,6 +124,9 @@ pub(crate) use reports::{
     reasons_of_refused_report_reach_later_reminder, report_in_answer_counts_as_call,
     report_in_answer_over_limit_is_refused_whole,
 };
+pub(crate) use rounds::{
+    runs_of_judge_have_the_verdicts_that_count, verdict_of_run_is_as_the_task_moved,
+};
 pub(crate) use sweeps::{
     end_of_goals_time_wakes_scheduler, idle_goal_is_found_and_its_lost_turn_fails,
     idle_goal_whose_question_is_lost_goes_on,
@@ -214,6 +218,7 @@ behaviours! {
             checks_of_each_task_count_apart_from_those_of_planner, open_task_has_no_result_in_later_plan,
             failed_tasks_hide_no_newest_result, messages_beyond_bound_of_task_turn_wait_for_next_one,
             notes_of_failed_review_are_no_earlier_findings, question_of_planner_hides_no_proposal,
+            runs_of_judge_have_the_verdicts_that_count, verdict_of_run_is_as_the_task_moved,
         ]
     }
     sqlite {}

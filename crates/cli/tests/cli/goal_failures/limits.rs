@@ -58,7 +58,17 @@ fn judge_with_new_findings_stops_after_three() {
     test.assert_done();
     assert_eq!(test.prompts_with(REVIEW).len(), 3);
     assert_eq!(test.prompts_with(REWORK).len(), 2);
-    assert_eq!(test.task("a")["status"], "DONE");
+    let task = test.task("a");
+    assert_eq!(task["status"], "DONE");
+    // No finding of the last round counts.
+    let verdicts = task["runs"].as_array().unwrap().iter();
+    let verdicts: Vec<_> = verdicts.filter_map(|run| run["verdict"].as_str()).collect();
+    assert_eq!(verdicts, ["send_back", "send_back", "accept"], "{task:#}");
+    let check = &test.task("check#1")["runs"][0];
+    assert_eq!(
+        (&check["verdict"], &check["evidence"]),
+        (&json!("accept"), &json!(["read it"]))
+    );
 }
 
 #[test]
@@ -73,7 +83,10 @@ fn judge_that_always_sends_back_fails_the_task_as_not_accepted() {
     );
     let shown = test.world.run(&["task", "show", "own", "a"]);
     let shown = shown.expect_success();
-    assert!(shown.contains("A source is missing."), "{shown}");
+    for id in ["f1", "f2", "f3"] {
+        let round = format!("  send_back\n  {id} (judge, blocker): A source is missing.");
+        assert!(shown.contains(&round), "{shown}");
+    }
 }
 
 #[test]

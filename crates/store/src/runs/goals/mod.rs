@@ -34,6 +34,6 @@ pub(crate) use step::{check_has_no_open_goal, close_goal, start_draft};
 pub(super) use turn_end::{EndedTurn, end_turns};
 pub use view::{
     GoalFilter, GoalItem, GoalReportRows, GoalSeat, GoalTask, GoalUsage, GoalView,
-    ReportedArtifact, ReportedTask, TaskCount, TaskDetails, TaskFinding, TaskRunRow,
+    ReportedArtifact, ReportedTask, RunVerdict, TaskCount, TaskDetails, TaskFinding, TaskRunRow,
 };
 pub(crate) use view::{read_task_counts, task_views};

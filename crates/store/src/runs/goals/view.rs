@@ -18,7 +18,8 @@ pub(crate) use self::list::read_task_counts;
 use self::{causes::LastTurns, list::read_count};
 pub use self::{
     details::{
-        GoalReportRows, ReportedArtifact, ReportedTask, TaskDetails, TaskFinding, TaskRunRow,
+        GoalReportRows, ReportedArtifact, ReportedTask, RunVerdict, TaskDetails, TaskFinding,
+        TaskRunRow,
     },
     list::{GoalFilter, GoalItem, TaskCount},
     usage::GoalUsage,

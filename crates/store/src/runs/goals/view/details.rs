@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use model::{
     RunId, SessionId, TaskId, Timestamp,
     artifact::ARTIFACTS_PER_SESSION,
-    goal::{ReportBody, ReportStatus, Severity, Task, TaskNo},
+    goal::{
+        CountedVerdict, DoneBy, ReportBody, ReportStatus, Severity, Task, TaskNo, TaskState,
+        Verdict, is_complete_verdict,
+    },
     run::RunStatus,
 };
 
@@ -41,6 +44,17 @@ pub struct TaskFinding {
     pub check: Option<String>,
 }
 
+/// The verdict of a run of a judge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunVerdict {
+    /// The verdict as it counts: one that sends a task back without a finding that counts has accepted it.
+    pub verdict: CountedVerdict,
+    /// The evidence.
+    pub evidence: Vec<String>,
+    /// The findings, with those that do not count.
+    pub findings: Vec<TaskFinding>,
+}
+
 /// A run of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskRunRow {
@@ -56,6 +70,9 @@ pub struct TaskRunRow {
     pub started_at: Option<Timestamp>,
     /// The instant at which the run was over.
     pub ended_at: Option<Timestamp>,
+    /// The verdict. `None` for other turns, and for a verdict that does not count: its turn has not succeeded, it lacks its
+    /// evidence or its findings, or the task was over before the turn ended.
+    pub verdict: Option<RunVerdict>,
 }
 
 /// A task with its texts.
@@ -148,6 +165,7 @@ impl Store {
         let result = read_newest(&mut tx, id, "result").await?;
         let verdict = read_newest(&mut tx, id, "verdict").await?;
         let reported = reported_task(in_graph, verdict.as_ref());
+        let runs = read_runs(&mut tx, session, &task, in_graph).await?;
         Ok(TaskDetails {
             session,
             round_limit: graph.limits().rounds,
@@ -161,7 +179,7 @@ impl Store {
             evidence: reported.evidence,
             last_checks: read_checks(&mut tx, scope, id).await?,
             tool_calls: read_tool_calls(&mut tx, id).await?,
-            runs: read_runs(&mut tx, session, id).await?,
+            runs,
         })
     }
 
@@ -261,16 +279,19 @@ fn reported_task(task: &Task, verdict: Option<&(ReportStatus, ReportBody)>) -> R
         if *status == ReportStatus::Accept {
             reported.evidence.clone_from(&body.evidence);
         }
-        let findings = body.findings.iter().map(|finding| TaskFinding {
-            id: finding.id.clone(),
-            text: finding.text.clone(),
-            severity: finding.severity,
-            criterion: finding.criterion,
-            check: None,
-        });
-        reported.findings.extend(findings);
+        reported.findings.extend(findings_of_judge(body));
     }
     reported
+}
+
+fn findings_of_judge(body: &ReportBody) -> impl Iterator<Item = TaskFinding> {
+    body.findings.iter().map(|finding| TaskFinding {
+        id: finding.id.clone(),
+        text: finding.text.clone(),
+        severity: finding.severity,
+        criterion: finding.criterion,
+        check: None,
+    })
 }
 
 async fn read_tool_calls(tx: &mut Tx, task: TaskId) -> Result<u32, Error> {
@@ -281,26 +302,57 @@ async fn read_tool_calls(tx: &mut Tx, task: TaskId) -> Result<u32, Error> {
     Ok(u32::try_from(calls).unwrap_or(u32::MAX))
 }
 
+/// Returns the newest runs of a task, the oldest of them first.
 async fn read_runs(
     tx: &mut Tx,
     session: SessionId,
-    task: TaskId,
+    task: &GoalTask,
+    in_graph: &Task,
 ) -> Result<Vec<TaskRunRow>, Error> {
     let rows = tx
         .fetch_all(
             sql!("tasks/details_runs"),
-            params![session, task, MAX_TASK_RUNS],
+            params![session, task.id, MAX_TASK_RUNS],
         )
         .await?;
-    let run = |row: &Row| -> Result<TaskRunRow, Error> {
-        Ok(TaskRunRow {
+    let mut runs = Vec::with_capacity(rows.len());
+    for row in rows.iter().rev() {
+        let ended_at: Option<Timestamp> = row.optional("ended_at")?;
+        // A person may accept or cancel a task during the turn of its judge, whose verdict moves nothing then.
+        let is_late = task.ended_at.is_some_and(|end| ended_at > Some(end));
+        runs.push(TaskRunRow {
             id: row.get("id")?,
             status: row.parse("status")?,
             prompt: row.optional("task_prompt")?,
             seat: row.get("seat")?,
             started_at: row.optional("started_at")?,
-            ended_at: row.optional("ended_at")?,
-        })
+            ended_at,
+            verdict: read_verdict(row, in_graph)?.filter(|_| !is_late),
+        });
+    }
+    // The last verdict about a task that the judge has accepted is the acceptance, also if no finding of a `send_back` counted.
+    let last = runs.iter_mut().rev().find_map(|run| run.verdict.as_mut());
+    if let (Some(last), TaskState::Done(DoneBy::Judge)) = (last, &in_graph.state) {
+        last.verdict = CountedVerdict::Accept;
+    }
+    Ok(runs)
+}
+
+/// Returns the verdict of a run. Returns `None` if it has none, or one that is not complete.
+fn read_verdict(row: &Row, task: &Task) -> Result<Option<RunVerdict>, Error> {
+    let status: Option<ReportStatus> = row.parse_optional("verdict")?;
+    let body = stored::read_optional::<StoredReport>(row, "body")?;
+    let Some((status, body)) = status.zip(body) else {
+        return Ok(None);
     };
-    rows.iter().rev().map(run).collect()
+    let verdict = body.verdict(status);
+    let verdict = verdict.filter(|it| is_complete_verdict(task, it));
+    Ok(verdict.map(|verdict| RunVerdict {
+        verdict: match verdict {
+            Verdict::Accept { .. } => CountedVerdict::Accept,
+            Verdict::SendBack(_) => CountedVerdict::SendBack,
+        },
+        findings: findings_of_judge(&body).collect(),
+        evidence: body.evidence,
+    }))
 }
