@@ -243,19 +243,20 @@ fn rejected(text: &mut String, rows: &GoalReportRows) {
 
 /// Returns the line of a finding. A check has one finding, with its own name as the ID.
 fn finding_line(task: &str, finding: &TaskFinding) -> String {
-    let severity = match finding.severity {
-        Severity::Blocker => "",
-        Severity::Minor => " (minor)",
+    let severity = (finding.severity == Severity::Minor).then(|| "minor".to_owned());
+    let criterion = finding
+        .criterion
+        .map(|number| format!("acceptance line {number}"));
+    let notes: Vec<_> = severity.into_iter().chain(criterion).collect();
+    let notes = match notes.as_slice() {
+        [] => String::new(),
+        notes => format!(" ({})", notes.join(", ")),
     };
     let from = match &finding.check {
         Some(check) => format!("check {}", cell(check)),
         None => format!("judge, {}", cell(&finding.id)),
     };
-    format!(
-        "- {}, {from}{severity}: {}",
-        cell(task),
-        cell(&finding.text)
-    )
+    format!("- {}, {from}{notes}: {}", cell(task), cell(&finding.text))
 }
 
 /// Lists the newest version of each artifact.
@@ -428,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn finding_of_check_names_it_once() {
+    fn finding_names_its_check_or_its_acceptance_line() {
         let mut finding = TaskFinding {
             id: "tests".into(),
             text: "1 failed".into(),
@@ -445,6 +446,16 @@ mod tests {
         assert_eq!(
             finding_line("fix", &finding),
             "- fix, judge, tests (minor): 1 failed"
+        );
+        finding.criterion = Some(2);
+        assert_eq!(
+            finding_line("fix", &finding),
+            "- fix, judge, tests (minor, acceptance line 2): 1 failed"
+        );
+        finding.severity = Severity::Blocker;
+        assert_eq!(
+            finding_line("fix", &finding),
+            "- fix, judge, tests (acceptance line 2): 1 failed"
         );
     }
 
