@@ -289,14 +289,14 @@ fn team_json(team: &TeamDefinition) -> Value {
 
 fn check(file: &str, output: Output) -> Result<Exit, CliError> {
     let mut names_agents = false;
-    let (problems, more) = match LoadedTeam::read(file)?.definition {
+    let (problems, more, more_line) = match LoadedTeam::read(file)?.definition {
         Ok(team) => {
             names_agents = team.seats.iter().any(|seat| seat.agent.is_some());
-            (Vec::new(), None)
+            (Vec::new(), 0, None)
         }
         Err(error) => {
-            let more = error.more_problems();
-            (error.problems, more)
+            let line = error.more_problems();
+            (error.problems, error.more, line)
         }
     };
     let exit = if problems.is_empty() {
@@ -307,7 +307,7 @@ fn check(file: &str, output: Output) -> Result<Exit, CliError> {
     if output.json {
         let problem = |problem: &TeamProblem| json!({ "line": problem.line, "column": problem.column, "message": problem.message });
         let problems: Vec<_> = problems.iter().map(problem).collect();
-        output.document(&json!({ "problems": problems }))?;
+        output.document(&json!({ "problems": problems, "more": more }))?;
         return Ok(exit);
     }
     if problems.is_empty() {
@@ -319,8 +319,8 @@ fn check(file: &str, output: Output) -> Result<Exit, CliError> {
     for problem in &problems {
         output.line(&clean(&problem.to_string()))?;
     }
-    if let Some(more) = more {
-        output.aside(&format!("{more}."));
+    if let Some(line) = more_line {
+        output.aside(&format!("{line}."));
     }
     Ok(exit)
 }

@@ -94,6 +94,7 @@ fn team_check_reports_each_problem_with_its_location() {
         (9, "unknown key `seats[1].colour`"),
         (10, "unknown key `seats[1].shape`"),
     ];
+    assert_eq!(found["more"], 0);
     let problems = found["problems"].as_array().unwrap();
     assert_eq!(problems.len(), expected.len(), "{found}");
     for ((problem, (number, says)), line) in problems.iter().zip(expected).zip(lines) {
@@ -126,11 +127,16 @@ fn team_check_says_how_many_problems_it_does_not_print() {
     let keys: Vec<_> = (0..30).map(|key| format!("key{key} = 1\n")).collect();
     let keys = keys.concat();
     fs::write(&path, format!("{VALID}{keys}")).unwrap();
-    let checked = world.run(&["team", "check", path.to_str().unwrap()]);
+    let path = path.to_str().unwrap();
+    let checked = world.run(&["team", "check", path]);
     assert_eq!(checked.code, 2);
     assert_eq!(checked.stdout.lines().count(), 20);
     let more = "10 more problems are not listed.";
     assert!(checked.stderr.contains(more), "{checked:#?}");
+    let checked = world.run(&["team", "check", path, "--json"]);
+    let found: serde_json::Value = serde_json::from_str(&checked.stdout).unwrap();
+    assert_eq!(found["problems"].as_array().unwrap().len(), 20);
+    assert_eq!(found["more"], 10);
 }
 
 #[test]
@@ -186,7 +192,7 @@ fn valid_file_has_no_problems() {
     let path = world.path().join("team.toml");
     fs::write(&path, VALID).unwrap();
     let checked = world.json(&["team", "check", path.to_str().unwrap()]);
-    assert_eq!(checked, json!({ "problems": [] }));
+    assert_eq!(checked, json!({ "problems": [], "more": 0 }));
 }
 
 #[test]
