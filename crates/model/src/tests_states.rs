@@ -104,6 +104,7 @@ fn state_diagrams_in_docs_match_code() {
          `MATINS_UPDATE=1 cargo test -p matins-model states` writes this page.\n"
             .into(),
         section("Session", SessionStatus::diagram()),
+        "A goal moves its session, too: one that is cancelled before it starts moves it from `draft` to `failed`.\n".into(),
         section("Run", RunStatus::diagram()),
         section("Automation", AutomationState::diagram()),
         section("Approval", ApprovalStatus::diagram()),

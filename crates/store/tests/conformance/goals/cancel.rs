@@ -81,6 +81,15 @@ pub(crate) async fn cancelled_goal_cancels_its_turns_and_closes_its_session(db: 
     assert!(stage.claim().await.is_none());
     let again = stage.change(session, GoalChange::Resume).await;
     assert!(matches!(again, Err(Error::Goal(_))), "{again:?}");
+    // The session of a draft is closed, too.
+    let mut new = stage.new_goal(team(1, None));
+    new.draft = true;
+    let created = stage.store.create_goal(stage.tenant, &new, stage.now());
+    let draft = created.await.unwrap();
+    let status = async || stage.store.session(stage.scope(), draft).await.unwrap();
+    assert_eq!(status().await.status(), SessionStatus::Draft);
+    stage.change(draft, GoalChange::Cancel).await.unwrap();
+    assert_eq!(status().await.status(), SessionStatus::Failed);
 }
 
 pub(crate) async fn closed_session_cancels_its_goal(db: &TestStore) {
