@@ -236,7 +236,7 @@ pub struct TaskCounts {
     pub cancelled: u32,
 }
 
-/// The usage that the agents of a goal have reported.
+/// The usage that the agents of a goal, or of one of its seats, have reported.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct GoalUsage {
     /// The growth of the agents' contexts, in tokens. Null if no agent has reported it.
@@ -421,6 +421,13 @@ pub struct GoalSeat {
     /// The key of the task of the turn under way. Null if the seat has no turn of a task.
     #[serde(default)]
     pub task: Option<String>,
+    /// The number of its turns that have begun, with those of messages. A server of an earlier version sends none.
+    #[serde(default)]
+    #[schema(minimum = 0)]
+    pub turns: u32,
+    /// The usage that the agent of the seat has reported. A server of an earlier version sends none.
+    #[serde(default)]
+    pub usage: GoalUsage,
 }
 
 /// An open question of an agent of a goal.

@@ -72,6 +72,15 @@ impl RunUsage {
         cost_in_currency(&self.cost, limit)
     }
 
+    /// Adds the usage of another run. A sum beyond the largest number is that number.
+    pub fn add(&mut self, other: &Self) {
+        self.tokens = self.tokens.saturating_add(other.tokens);
+        for (currency, micros) in &other.cost {
+            let sum = self.cost.entry(currency.clone()).or_default();
+            *sum = sum.saturating_add(*micros);
+        }
+    }
+
     /// Returns the part of this usage that exceeds `counted`.
     #[must_use]
     pub fn saturating_sub(&self, counted: &Self) -> Self {

@@ -209,6 +209,8 @@ pub(super) fn goal_view(
             agent: overview.map_or_else(String::new, |overview| overview.agent.clone()),
             state: seat_state(seat.presence, seat.is_busy),
             task: seat.task.clone(),
+            turns: seat.turns,
+            usage: usage(&seat.usage),
         }
     });
     // The limits of the graph may have changed since the team was stored.

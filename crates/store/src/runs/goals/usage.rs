@@ -16,11 +16,7 @@ pub(super) async fn usage_of_session(tx: &mut Tx, session: SessionId) -> Result<
     for row in &rows {
         let usage: Option<Value> = row.optional("usage")?;
         let usage = usage.map(|usage| RunUsage::of(&usage)).unwrap_or_default();
-        sum.tokens = sum.tokens.saturating_add(usage.tokens);
-        for (currency, micros) in usage.cost {
-            let cost = sum.cost.entry(currency).or_default();
-            *cost = cost.saturating_add(micros);
-        }
+        sum.add(&usage);
     }
     Ok(sum)
 }

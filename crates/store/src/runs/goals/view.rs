@@ -5,6 +5,8 @@ mod details;
 mod list;
 mod usage;
 
+use std::collections::HashMap;
+
 use model::{
     SeatId, SessionId, TaskId, Timestamp,
     goal::{
@@ -15,7 +17,7 @@ use model::{
 };
 
 pub(crate) use self::list::read_task_counts;
-use self::{causes::LastTurns, list::read_count};
+use self::{causes::LastTurns, list::read_count, usage::SeatUsage};
 pub use self::{
     details::{
         GoalReportRows, ReportedArtifact, ReportedTask, RunVerdict, TaskDetails, TaskFinding,
@@ -98,6 +100,10 @@ pub struct GoalSeat {
     pub is_busy: bool,
     /// The key of the task of that turn.
     pub task: Option<String>,
+    /// The number of turns that have begun.
+    pub turns: u32,
+    /// The usage of these turns.
+    pub usage: GoalUsage,
 }
 
 /// A goal, as people see it.
@@ -171,7 +177,7 @@ async fn read_view(tx: &mut Tx, scope: Scope, session: SessionId) -> Result<Goal
         .await?;
     let times = times.ok_or_else(not_found)?;
     let goal = read_goal(tx, session).await?.ok_or_else(not_found)?;
-    let usage = usage::read(tx, &[session]).await?.remove(&session);
+    let (usage, seat_usage) = usage::of_goal_and_seats(tx, session).await?;
     let progress = goal.graph.progress();
     Ok(GoalView {
         session,
@@ -184,9 +190,9 @@ async fn read_view(tx: &mut Tx, scope: Scope, session: SessionId) -> Result<Goal
         message_turns: progress.message_turns,
         alternating_turns: progress.alternation.turns,
         limits: goal.graph.limits().clone(),
-        usage: usage.unwrap_or_default(),
+        usage,
         check_at: goal.deadline.map(|(_, at)| at),
-        seats: seat_views(&goal),
+        seats: seat_views(&goal, seat_usage),
         tasks: views(tx, &goal, scope).await?,
         open_questions: read_count(&times, "open_questions")?,
         open_approvals: read_count(&times, "open_approvals")?,
@@ -279,12 +285,13 @@ fn seat_name(graph: &Graph, task: &Task) -> Option<String> {
     Some(seat.name.clone())
 }
 
-fn seat_views(goal: &Goal) -> Vec<GoalSeat> {
+fn seat_views(goal: &Goal, mut usage: HashMap<SeatId, SeatUsage>) -> Vec<GoalSeat> {
     let roles = &goal.graph.team().roles;
     let seats = goal.seats.iter().zip(goal.graph.seats());
     let view = |(id, seat): (&SeatId, &model::goal::Seat)| {
         let task = seat.turn.and_then(model::goal::Input::task);
         let task = task.and_then(|no| goal.graph.tasks().get(no.0));
+        let SeatUsage { turns, usage } = usage.remove(id).unwrap_or_default();
         GoalSeat {
             id: *id,
             name: seat.name.clone(),
@@ -294,6 +301,8 @@ fn seat_views(goal: &Goal) -> Vec<GoalSeat> {
             presence: seat.presence,
             is_busy: seat.turn.is_some(),
             task: task.map(|task| task.key.clone()),
+            turns,
+            usage,
         }
     };
     seats.map(view).collect()

@@ -106,7 +106,7 @@ impl Store {
         }
         let sessions: Vec<_> = goals.iter().map(|goal| goal.session).collect();
         let mut tasks = read_task_counts(&mut tx, &sessions).await?;
-        let mut usage = usage::read(&mut tx, &sessions).await?;
+        let mut usage = usage::of_goals(&mut tx, &sessions).await?;
         for goal in &mut goals {
             goal.tasks = tasks.remove(&goal.session).unwrap_or_default();
             goal.usage = usage.remove(&goal.session).unwrap_or_default();

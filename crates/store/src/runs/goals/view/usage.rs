@@ -3,15 +3,18 @@
 use std::collections::HashMap;
 
 use model::{
-    SessionId,
+    SeatId, SessionId,
     budget::{Money, RunUsage},
     run::RunStatus,
 };
 use serde_json::Value;
 
-use crate::{Error, database::Tx};
+use crate::{
+    Error,
+    database::{Row, Tx},
+};
 
-/// The usage that the agents of a goal have reported.
+/// The usage that the agents of a goal, or of one of its seats, have reported.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GoalUsage {
     /// The tokens and the cost.
@@ -43,33 +46,58 @@ impl GoalUsage {
             return;
         }
         self.reported_runs += 1;
-        self.used.tokens = self.used.tokens.saturating_add(run.tokens);
-        for (currency, micros) in run.cost {
-            let sum = self.used.cost.entry(currency).or_default();
-            *sum = sum.saturating_add(micros);
-        }
+        self.used.add(&run);
     }
 }
 
+/// The turns of a seat that have begun, and their usage.
+#[derive(Debug, Default)]
+pub(super) struct SeatUsage {
+    /// The number of turns.
+    pub(super) turns: u32,
+    /// The usage.
+    pub(super) usage: GoalUsage,
+}
+
 /// Returns the usage of goals, in one statement.
-pub(super) async fn read(
+pub(super) async fn of_goals(
     tx: &mut Tx,
     sessions: &[SessionId],
 ) -> Result<HashMap<SessionId, GoalUsage>, Error> {
-    let rows = sessions.iter().map(|session| params![*session]).collect();
-    let found = tx
-        .fetch_rows(sql!("goals/list_usage"), rows, params![])
-        .await?;
     let mut usage: HashMap<SessionId, GoalUsage> = HashMap::new();
-    for row in &found {
-        let session: SessionId = row.get("session_id")?;
+    for row in &begun_runs(tx, sessions).await? {
+        let session = row.get("session_id")?;
         let value: Value = row.get("usage")?;
-        usage
-            .entry(session)
-            .or_default()
-            .add(row.parse("status")?, &value);
+        let of_goal = usage.entry(session).or_default();
+        of_goal.add(row.parse("status")?, &value);
     }
     Ok(usage)
+}
+
+/// Returns the usage of a goal and that of each of its seats, in one statement.
+pub(super) async fn of_goal_and_seats(
+    tx: &mut Tx,
+    session: SessionId,
+) -> Result<(GoalUsage, HashMap<SeatId, SeatUsage>), Error> {
+    let mut usage = GoalUsage::default();
+    let mut seats: HashMap<SeatId, SeatUsage> = HashMap::new();
+    for row in &begun_runs(tx, &[session]).await? {
+        let status: RunStatus = row.parse("status")?;
+        let value: Value = row.get("usage")?;
+        usage.add(status, &value);
+        if let Some(seat) = row.optional("seat_id")? {
+            let of_seat = seats.entry(seat).or_default();
+            of_seat.turns += 1;
+            of_seat.usage.add(status, &value);
+        }
+    }
+    Ok((usage, seats))
+}
+
+async fn begun_runs(tx: &mut Tx, sessions: &[SessionId]) -> Result<Vec<Row>, Error> {
+    let rows = sessions.iter().map(|session| params![*session]).collect();
+    tx.fetch_rows(sql!("goals/list_usage"), rows, params![])
+        .await
 }
 
 #[cfg(test)]
