@@ -38,8 +38,9 @@ pub struct Overview {
     /// version sends none.
     #[serde(default)]
     pub reported_in_month: ReportedUsage,
-    /// Those who used the most today, in UTC, the highest cost first, at most three. An automation whose agents report
-    /// several currencies appears once for each.
+    /// The automations and goals that used the most today, in UTC, and the conversations of people as one of them, the highest
+    /// cost first, at most three. One whose agents report several currencies appears once for each, and its tokens and turns
+    /// stand beside its highest cost.
     pub spenders: Vec<Spender>,
     /// `true` if a server fires triggers and takes turns.
     pub has_server: bool,
@@ -196,13 +197,20 @@ pub struct ReportedUsage {
     pub with_cost: u64,
 }
 
-/// What an automation, or all messages of people, used.
+/// The usage of an automation, of a goal, or of all conversations of people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Spender {
-    /// The automation. Null for messages of people.
+    /// The automation. Null for a goal and for the conversations.
     pub automation_id: Option<AutomationId>,
     /// The name of the automation, also if the automation is deleted.
     pub automation_name: Option<String>,
+    /// The goal, by the ID of its session. Null for an automation and for the conversations. A server of an earlier version
+    /// sends none, and counts goals as conversations.
+    #[serde(default)]
+    pub goal_id: Option<SessionId>,
+    /// The title of the goal, or the beginning of its text if it has none.
+    #[serde(default)]
+    pub goal_title: Option<String>,
     /// The cost that the agents reported. Null if they reported none.
     pub cost: Option<Money>,
     /// The growth of all agents' contexts, in tokens.

@@ -16,8 +16,8 @@ use model::{
     run::RunStatus,
 };
 use store::{
-    AutomationItem, OverviewLimits, OverviewPeriods, PeriodOutcome, PeriodOutcomes, ReportedTurns,
-    RunNames, SpenderUsage,
+    AutomationItem, ListedSpender, OverviewLimits, OverviewPeriods, PeriodOutcome, PeriodOutcomes,
+    ReportedTurns, RunNames, SpenderUsage,
 };
 
 use crate::{
@@ -374,9 +374,18 @@ const fn reported_usage(turns: ReportedTurns) -> ReportedUsage {
 
 fn spender(used: SpenderUsage) -> Spender {
     let money = Money::new(used.cost, &used.currency).ok();
+    let (automation, goal) = match used.spender {
+        ListedSpender::Automation { id, name } => (Some((id, name)), None),
+        ListedSpender::Goal { session, title } => (None, Some((session, title))),
+        ListedSpender::Conversations => (None, None),
+    };
+    let (automation_id, automation_name) = automation.unzip();
+    let (goal_id, goal_title) = goal.unzip();
     Spender {
-        automation_id: used.automation,
-        automation_name: used.automation_name,
+        automation_id,
+        automation_name,
+        goal_id,
+        goal_title,
         cost: money.filter(|_| used.cost > 0).map(Into::into),
         tokens: used.tokens,
         turns: used.turns,

@@ -69,6 +69,7 @@ mod session_log;
 mod session_title;
 mod sessions;
 mod shown_usage;
+mod spenders;
 mod store;
 mod stored;
 mod tenants;
@@ -114,7 +115,7 @@ pub use notifications::{
 pub use opening::{examine, open, open_read_only};
 pub use overview::{
     NeedyGoal, OverviewLimits, OverviewPeriods, OverviewRows, Period, PeriodCounts, PeriodOutcome,
-    PeriodOutcomes, SpenderUsage, TimelineRows,
+    PeriodOutcomes, TimelineRows,
 };
 pub use page::Page;
 pub use questions::QuestionFilter;
@@ -133,6 +134,7 @@ pub use sessions::{
     ChangeCursor, EarlierMessages, InvalidCursor, LastMessage, LiveText, LogEntry, SeatOverview,
     SessionDeletion, SessionEdit, SessionFilter, SessionItem, SessionOrder, SessionUpdates,
 };
+pub use spenders::{ListedSpender, SpenderUsage};
 pub use store::Store;
 pub use tokens::{NewBrowserToken, NewToken, RevocationExtent, TokenRevocation};
 pub use tool_caller::ToolCaller;

@@ -12,12 +12,13 @@ use crate::{
     reported_turns::{ReportedTurns, SEARCHED_BEFORE},
     rows, runs, scheduler_status,
     shown_usage::shown_tenant_usage,
+    spenders::{SpenderUsage, spenders_of_day},
     store::Store,
 };
 use model::{
     AutomationId, RunId, SessionId, TenantId, Timestamp,
     approval::Approval,
-    budget::{Account, BudgetPeriods},
+    budget::Account,
     entity::Run,
     goal::GoalState,
     limits::CONTENT_BYTES,
@@ -82,23 +83,6 @@ pub struct OverviewPeriods {
     pub failures_since: Timestamp,
     /// The beginning of the day whose turns are counted.
     pub today: Timestamp,
-}
-
-/// What a spender used on a day, in one currency.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SpenderUsage {
-    /// The automation. `None` for messages of people.
-    pub automation: Option<AutomationId>,
-    /// The name of the automation, which may be deleted.
-    pub automation_name: Option<String>,
-    /// The currency. Empty if the agents reported no cost.
-    pub currency: String,
-    /// The cost in millionths of the currency's unit.
-    pub cost: u64,
-    /// The tokens by which the agents' contexts grew.
-    pub tokens: u64,
-    /// The number of turns.
-    pub turns: u64,
 }
 
 /// A goal that needs a person: a paused one that only a person can move, or one that was given up.
@@ -441,27 +425,4 @@ async fn next_due(
     }
     due.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     Ok(due)
-}
-
-async fn spenders_of_day(
-    tx: &mut Tx,
-    tenant: TenantId,
-    now: Timestamp,
-    limit: u32,
-) -> Result<Vec<SpenderUsage>, Error> {
-    let day = BudgetPeriods::of(now).day;
-    let found = tx
-        .fetch_all(sql!("spending/of_day"), params![tenant, day, limit])
-        .await?;
-    let read = |row: &Row| {
-        Ok(SpenderUsage {
-            automation: row.optional("automation_id")?,
-            automation_name: row.optional("automation_name")?,
-            currency: row.get("currency")?,
-            cost: rows::read_amount(row, "cost")?,
-            tokens: rows::read_amount(row, "tokens")?,
-            turns: rows::read_amount(row, "turns")?,
-        })
-    };
-    found.iter().map(read).collect()
 }

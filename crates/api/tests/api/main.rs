@@ -178,6 +178,7 @@ on_both! {
         overview_tells_what_ran_failed_waits_and_comes_next,
         overview_names_automations_that_paused_themselves,
         overview_names_goals_that_wait_for_person,
+        overview_and_goal_have_usage_of_turn,
         overview_with_many_failures_has_whole_counts,
         timeline_has_lane_for_each_automation_and_one_for_conversations,
         overview_and_timeline_refuse_periods_out_of_range,

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use model::{
-    AcpSessionId, RunId, WorkerId,
+    AcpSessionId, Clock as _, InstanceId, RunId, WorkerId,
     outcome::{FailureKind, Outcome, RunFailure, StopReason},
-    turn::{TurnResult, WriteOutcome},
+    turn::{StartReply, TurnResult, WriteOutcome},
 };
 use serde_json::{Value, json};
 use store::{Scope, database::Statement, params};
@@ -293,6 +293,43 @@ pub(crate) async fn overview_names_goals_that_wait_for_person(world: &World) {
     // A pause by a person needs nobody.
     assert_eq!(overview["needs"]["goals"], waiting);
     assert_eq!(overview["needs"]["cut"], false);
+}
+
+pub(crate) async fn overview_and_goal_have_usage_of_turn(world: &World) {
+    let request = json!({ "goal": "Draft it.", "agent": "good", "title": "Campaign" });
+    let goal = world.post("/goals", request).await.expect(201);
+    let worker = WorkerId::from_stored("host-1-aaaaaaaa".into());
+    let (here, now) = (InstanceId::from_uuid(Uuid::from_u128(1)), world.clock.now());
+    let registered = world
+        .store
+        .register_instance(world.tenant, here, "here", now);
+    registered.await.unwrap();
+    let claimed = world.store.claim(&worker, here, 1, None, now).await;
+    let run = claimed.unwrap()[0].run;
+    let begun = world.store.begin(run, &worker, here, now, None).await;
+    assert!(matches!(begun.unwrap(), StartReply::Started(_)));
+    let usage = json!({ "spent": { "tokens": 7, "cost": { "USD": 1_500_000 } } });
+    let recorded = world.store.record_usage(run, &worker, &usage, now);
+    assert!(recorded.await.unwrap().is_some());
+
+    let cost = json!({ "amount": "1.5", "currency": "USD" });
+    let overview = world.overview("").await;
+    let spender = json!({
+        "automation_id": null, "automation_name": null, "goal_id": goal["id"], "goal_title": "Campaign",
+        "cost": cost, "tokens": 7, "turns": 1,
+    });
+    assert_eq!(overview["spenders"], json!([spender]));
+    let path = format!("/goals/{}", goal["id"].as_str().unwrap());
+    let read = world.get(&path).await.expect(200);
+    let [planner, worker, ..] = read["seats"].as_array().unwrap().as_slice() else {
+        panic!("{read}");
+    };
+    let used = json!({ "tokens": 7, "cost": [cost], "unreported_runs": 0, "runs_without_cost": 0 });
+    assert_eq!((&planner["turns"], &planner["usage"]), (&json!(1), &used));
+    assert_eq!(read["usage"], used);
+    let unused =
+        json!({ "tokens": null, "cost": [], "unreported_runs": 0, "runs_without_cost": 0 });
+    assert_eq!((&worker["turns"], &worker["usage"]), (&json!(0), &unused));
 }
 
 /// Adds failed runs of other inputs, which equal the given one, but for their origin: an occurrence is unique.

@@ -140,7 +140,9 @@ pub(crate) use tools::{
     seats_of_goal_send_messages, verdict_without_evidence_is_refused_and_changes_nothing,
     waiting_message_is_in_next_turn_of_task, worker_creating_tasks_is_refused,
 };
-pub(crate) use usage::seats_of_goal_have_their_turns_and_usage;
+pub(crate) use usage::{
+    goals_are_spenders_apart_from_conversations, seats_of_goal_have_their_turns_and_usage,
+};
 pub(crate) use views::{
     budget_and_time_of_goal_are_changed, goals_are_listed_with_their_tasks_and_usage,
     new_text_of_goal_changes_title_that_no_person_chose,
@@ -221,7 +223,7 @@ behaviours! {
             failed_tasks_hide_no_newest_result, messages_beyond_bound_of_task_turn_wait_for_next_one,
             notes_of_failed_review_are_no_earlier_findings, question_of_planner_hides_no_proposal,
             runs_of_judge_have_the_verdicts_that_count, verdict_of_run_is_as_the_task_moved,
-            seats_of_goal_have_their_turns_and_usage,
+            goals_are_spenders_apart_from_conversations, seats_of_goal_have_their_turns_and_usage,
         ]
     }
     sqlite {}

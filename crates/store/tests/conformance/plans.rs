@@ -231,6 +231,12 @@ fn plans() -> Vec<(&'static str, Vec<Param>, &'static [&'static str], bool)> {
             false,
         ),
         (
+            "goals/usage_of_day",
+            params![id(), Timestamp::UNIX_EPOCH, Timestamp::MAX],
+            &["goals_by_state", "agent_runs_by_session"],
+            false,
+        ),
+        (
             "tokens/page",
             params![id(), Uuid::max(), 50_u32],
             &["api_tokens_of_tenant"],

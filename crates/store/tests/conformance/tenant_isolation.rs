@@ -225,7 +225,9 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
             [turn, vec![owner], now, filters].concat()
         }
         "automations/needing_attention" => params![none(), "paused by a person", 50_u32],
-        "spending/by_day" => params![none(), Timestamp::UNIX_EPOCH, Timestamp::MAX],
+        "goals/usage_of_day" | "spending/by_day" => {
+            params![none(), Timestamp::UNIX_EPOCH, Timestamp::MAX]
+        }
         "spending/of_day" => {
             let day = value(world.stored("spending"), "day");
             vec![none().into(), day, 50_u32.into()]
@@ -320,6 +322,12 @@ pub(crate) async fn row_security_alone_hides_rows_of_other_tenants(db: &TestStor
     let again = theirs.row("agent_runs").with("attempt", 2_i64);
     let again = again.with_value_of("input_id", theirs.stored("agent_runs"));
     db.insert("agent_runs", &again).await.unwrap();
+    let of_person = theirs.row("agent_runs").with("origin", "person").without(&[
+        "automation_id",
+        "trigger_id",
+        "scheduled_for",
+    ]);
+    db.insert("agent_runs", &of_person).await.unwrap();
     let empty = TestStore::open(db.dialect()).await;
     let us = Scope::Tenant(model::TenantId::from_uuid(id()));
 
