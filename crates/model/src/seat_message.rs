@@ -6,8 +6,8 @@ use crate::{ids::SeatId, text_enum::text_enum};
 pub const TEXT_BYTES: usize = 8192;
 /// The highest number of messages that one turn carries.
 pub const CARRIED_PER_TURN: usize = 20;
-/// The highest number of bytes of the messages that the turn of a task carries, unless the first alone has more.
-pub const CARRIED_BYTES_PER_TASK_TURN: usize = 64 << 10;
+/// The highest number of bytes of the messages that one turn carries, unless the first alone has more.
+pub const CARRIED_BYTES_PER_TURN: usize = 64 << 10;
 /// The highest number of messages that an agent sends in one turn, in all attempts at its input. A message to all seats
 /// counts once.
 pub const SENT_PER_TURN: u32 = 20;
@@ -52,4 +52,14 @@ text_enum! {
         /// A turn with the message has succeeded, or the message was acknowledged.
         Delivered = "delivered",
     }
+}
+
+/// Returns the number of the first messages that one turn carries, by the lengths of their texts in bytes.
+pub fn count_fitting(lengths: impl Iterator<Item = usize>) -> usize {
+    let mut bytes = 0_usize;
+    let fitting = lengths.take_while(|length| {
+        bytes = bytes.saturating_add(*length);
+        bytes <= CARRIED_BYTES_PER_TURN
+    });
+    fitting.count().max(1)
 }

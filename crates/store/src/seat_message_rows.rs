@@ -9,7 +9,9 @@ use model::{
     InputId, MessageId, RunId, SeatId, SessionId, Timestamp,
     entity::Run,
     run::Origin,
-    seat_message::{CARRIED_PER_TURN, LONGEST_CHAIN, NamedSeat, SeatMessageStatus, Sender},
+    seat_message::{
+        CARRIED_PER_TURN, LONGEST_CHAIN, NamedSeat, SeatMessageStatus, Sender, count_fitting,
+    },
 };
 use serde_json::Value;
 
@@ -89,15 +91,15 @@ impl SeatMessage {
     }
 }
 
-/// Reads the messages that runs carry. Returns an entry for each run whose input carries messages, which is empty if no
-/// message is left. The caller must hold the locks of the runs' seats.
+/// Reads the messages that runs carry, up to the bounds of a turn. Returns an entry for each run whose input carries messages,
+/// which is empty if no message is left. The caller must hold the locks of the runs' seats.
 pub(crate) async fn read_carried(
     tx: &mut Tx,
-    runs: impl Iterator<Item = &Run>,
+    runs: impl Iterator<Item = &Run> + Clone,
 ) -> Result<HashMap<RunId, Vec<SeatMessage>>, Error> {
-    let mut carried = HashMap::new();
+    let mut carried: HashMap<RunId, Vec<SeatMessage>> = HashMap::new();
     let mut rows = Vec::new();
-    for run in runs {
+    for run in runs.clone() {
         if let (Origin::Message, Some(seat)) = (run.origin, run.seat_id) {
             carried.insert(run.id, Vec::new());
             rows.push(params![run.id, seat, run.input_id]);
@@ -113,6 +115,17 @@ pub(crate) async fn read_carried(
             .entry(run)
             .or_default()
             .push(SeatMessage::read(row)?);
+    }
+    for run in runs {
+        let Some(messages) = carried.get_mut(&run.id) else {
+            continue;
+        };
+        // An attempt of an earlier program may have carried more. The success of this one delivers all of them.
+        let is_retry = messages.iter().any(|it| it.input == Some(run.input_id));
+        if !is_retry {
+            let fitting = count_fitting(messages.iter().map(|it| it.content.len()));
+            messages.truncate(fitting);
+        }
     }
     Ok(carried)
 }

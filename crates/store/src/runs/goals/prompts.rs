@@ -12,7 +12,7 @@ use model::{
     MessageId, SeatId, TaskId, Timestamp,
     goal::{DoneBy, Plan, Prompt, ReportBody, ReportStatus, Severity, TaskKind, TaskNo, TaskState},
     question::QUESTIONS_PER_TURN,
-    seat_message::CARRIED_BYTES_PER_TASK_TURN,
+    seat_message::count_fitting,
 };
 use serde_json::Value;
 
@@ -198,13 +198,8 @@ async fn read_messages(
         }
     }
     for waiting in messages.values_mut() {
-        let mut bytes = 0;
-        let fitting = waiting.iter().take_while(|message| {
-            bytes += message.bytes();
-            bytes <= CARRIED_BYTES_PER_TASK_TURN
-        });
-        let fitting = fitting.count();
-        waiting.truncate(fitting.max(1));
+        let fitting = count_fitting(waiting.iter().map(WaitingMessage::bytes));
+        waiting.truncate(fitting);
     }
     Ok(messages)
 }

@@ -131,6 +131,7 @@ pub(crate) async fn messages_start_turns_in_order(db: &TestStore) {
     team.stage.succeed(next.run.id).await;
     assert_eq!(team.message_runs(1).await.len(), 2, "no message is left");
     twenty_messages_are_carried_by_one_turn(&team).await;
+    messages_beyond_bytes_of_turn_get_next_one(&team).await;
     acknowledged_messages_start_no_turn(&team).await;
 }
 
@@ -149,6 +150,34 @@ async fn twenty_messages_are_carried_by_one_turn(team: &Team) {
     assert_carries(&second, &messages[20..]);
     team.stage.succeed(second.run.id).await;
     assert_eq!(team.message_runs(2).await.len(), 2);
+}
+
+async fn messages_beyond_bytes_of_turn_get_next_one(team: &Team) {
+    let stage = &team.stage;
+    let mut messages = vec![team.send_to_seat(0, 2, &"x".repeat(70_000)).await];
+    for number in 0..9 {
+        let text = format!("number {number} {}", "x".repeat(8000));
+        messages.push(team.send_to_seat(0, 2, &text).await);
+    }
+    let messages: Vec<&SeatMessage> = messages.iter().collect();
+    // The first message is longer than the bound of a turn, which carries it alone.
+    let first = team.start_last(2).await;
+    assert_carries(&first, &messages[..1]);
+    stage.succeed(first.run.id).await;
+    // A retry carries the same ones, and the last message waits.
+    let second = team.start_last(2).await;
+    assert_carries(&second, &messages[1..9]);
+    stage.fail(second.run.id, FailureKind::Requeued).await;
+    stage.advance_seconds(3600);
+    stage.store.promote_due(stage.now()).await.unwrap();
+    let retry = stage.attempts(second.run.id).await[1].id;
+    assert_carries(&stage.start(retry).await, &messages[1..9]);
+    stage.succeed(retry).await;
+    assert!(team.is_delivered(messages[8]).await && !team.is_delivered(messages[9]).await);
+    let last = team.start_last(2).await;
+    assert_carries(&last, &messages[9..]);
+    stage.succeed(last.run.id).await;
+    assert!(team.is_delivered(messages[9]).await);
 }
 
 async fn acknowledged_messages_start_no_turn(team: &Team) {
