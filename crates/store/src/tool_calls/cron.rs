@@ -11,7 +11,7 @@ use model::{
     tools::{self, MadeBy, PROPOSED},
 };
 
-use super::{CallingTurn, Quota, ToolCaller, check_session, lock_turn};
+use super::{CallingTurn, Quota, ToolCaller, check_not_cancelled, check_session, lock_turn};
 use crate::{
     Error, NewAutomation, Scope,
     agents::keep_agent,
@@ -43,9 +43,10 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::RunOver`] as [`Store::calling_turn`], [`Error::LimitReached`] if the turn, the session or the
-    /// tenant has too many such automations, [`Error::OtherContent`] if the session has another one of that name, and
-    /// [`Error::NameTaken`] if another automation of the tenant has the name of `new.new`.
+    /// Returns [`Error::RunOver`] as [`Store::calling_turn`] or if the turn was asked to stop, [`Error::Refused`] if the session
+    /// is closed, [`Error::LimitReached`] if the turn, the session or the tenant has too many such automations,
+    /// [`Error::OtherContent`] if the session has another one of that name, and [`Error::NameTaken`] if another automation of
+    /// the tenant has the name of `new.new`.
     #[boxed]
     pub async fn create_agent_automation(
         &self,
@@ -66,6 +67,7 @@ impl Store {
                     locks::lock_session(tx, before.session.id).await?;
                     let turn = super::read_turn(tx, caller, now).await?;
                     check_session(&turn.session, "take an automation")?;
+                    check_not_cancelled(turn.run, turn.is_cancelled)?;
                     // 2. Find the automation of an earlier call.
                     if let Some(existing) = find(tx, &turn, &new.name).await? {
                         let scope = Scope::Tenant(turn.tenant);
@@ -117,7 +119,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::RunOver`] as [`Store::calling_turn`].
+    /// Returns [`Error::RunOver`] as [`Store::calling_turn`] or if the turn was asked to stop, and [`Error::Refused`] if the
+    /// session is closed.
     #[boxed]
     pub async fn delete_agent_automation(
         &self,
@@ -138,7 +141,9 @@ impl Store {
                     Err(Error::NotFound { .. }) => return Ok(false),
                     locked => locked?,
                 };
-                lock_turn(tx, caller, now).await?;
+                let turn = lock_turn(tx, caller, now).await?;
+                check_session(&turn.session, "delete its automations")?;
+                check_not_cancelled(turn.run, turn.is_cancelled)?;
                 let reason = "an agent deleted the automation";
                 delete_with_waiting_runs(self, tx, &automation, reason, now).await?;
                 Ok(true)

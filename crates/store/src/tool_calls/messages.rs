@@ -9,7 +9,9 @@ use model::{
 };
 use serde_json::json;
 
-use super::{CallingTurn, Quota, ToolCaller, lock_turn, read_turn};
+use super::{
+    CallingTurn, Quota, ToolCaller, check_not_cancelled, check_session, lock_turn, read_turn,
+};
 use crate::{
     Error, Scope, boxed,
     database::Tx,
@@ -49,9 +51,7 @@ impl Store {
                 let (session, seats) = lock_team(tx, before.tenant, before.session.id).await?;
                 let turn = read_turn(tx, caller, now).await?;
                 // A person may have cancelled all runs of the session, which must not start new ones.
-                if turn.is_cancelled {
-                    return Err(Error::RunOver { run: turn.run });
-                }
+                check_not_cancelled(turn.run, turn.is_cancelled)?;
                 // 2. Find the messages of an earlier call.
                 let earlier = sent_before(tx, &turn, to, text).await?;
                 let receivers = match to {
@@ -100,8 +100,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::RunOver`] as [`Store::calling_turn`], and [`Error::NotFound`] if a message is not one to the seat. Then
-    /// none is acknowledged.
+    /// Returns [`Error::RunOver`] as [`Store::calling_turn`] or if the turn was asked to stop, [`Error::Refused`] if the session
+    /// is closed, and [`Error::NotFound`] if a message is not one to the seat. Then none is acknowledged.
     #[boxed]
     pub async fn acknowledge_messages_of_turn(
         &self,
@@ -112,6 +112,8 @@ impl Store {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
                 let turn = lock_turn(tx, caller, now).await?;
+                check_session(&turn.session, "acknowledge its messages")?;
+                check_not_cancelled(turn.run, turn.is_cancelled)?;
                 let mut is_new = false;
                 for message in messages {
                     let acknowledged = tx

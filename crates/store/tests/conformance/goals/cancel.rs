@@ -1,8 +1,9 @@
 //! The end of a goal by a person or by its deadline: its turns are asked to stop, and their tools refuse.
 
 use model::{
-    RunId, SessionId,
+    MessageId, RunId, SessionId,
     artifact::ArtifactContent,
+    automation::AutomationState,
     goal::GoalState,
     run::RunStatus,
     session::{SessionEvent, SessionStatus},
@@ -11,7 +12,12 @@ use model::{
 use store::{Error, GoalChange, NewArtifact, Scope, ToolCaller};
 
 use super::stage::{done, team, work};
-use crate::{fixtures::TestStore, memory::entry, stage::Stage, tool_calls::start};
+use crate::{
+    fixtures::TestStore,
+    memory::entry,
+    stage::Stage,
+    tool_calls::{cron, make, start},
+};
 
 impl Stage {
     /// Creates a goal with one task that its worker has under way.
@@ -26,8 +32,8 @@ impl Stage {
         reply == HeartbeatReply::Cancel(because.to_owned())
     }
 
-    /// Calls each tool that writes for the goal, and returns the refusals.
-    async fn refused_writes(&self, caller: &ToolCaller) -> [Error; 3] {
+    /// Calls each tool that writes for the goal, and returns the refusals. The session has an automation `mail` of an agent.
+    async fn refused_writes(&self, caller: &ToolCaller, message: MessageId) -> [Error; 6] {
         let (store, now) = (&self.store, self.now());
         let artifact = NewArtifact {
             name: "mail.md".into(),
@@ -37,10 +43,18 @@ impl Stage {
         let remembered = store.remember(caller, &entry("tone", "loud"), now).await;
         let forgotten = store.forget(caller, "tone", now).await;
         let saved = store.save_artifact(caller, &artifact, now).await;
+        let read = store
+            .acknowledge_messages_of_turn(caller, &[message], now)
+            .await;
+        let made = make(self, caller, &cron(self, "news")).await;
+        let removed = store.delete_agent_automation(caller, "mail", now).await;
         [
             remembered.unwrap_err(),
             forgotten.unwrap_err(),
             saved.unwrap_err(),
+            read.unwrap_err(),
+            made.unwrap_err(),
+            removed.unwrap_err(),
         ]
     }
 }
@@ -175,20 +189,30 @@ pub(crate) async fn tools_that_write_are_refused_after_cancellation(db: &TestSto
     // 1. A person cancels the turn of a message alone.
     let message = stage.send_message(session, "How far are you?").await;
     let message = start(&stage, message.run_id).await;
+    let mail = make(&stage, &message, &cron(&stage, "mail")).await.unwrap();
+    let sent = stage.write_to(session, &worker, "planner", "Which tone?");
+    let sent = sent.await.unwrap();
     let (scope, now) = (stage.scope(), stage.now());
     let cancelled = stage.store.cancel_run(scope, message.run, "enough", now);
     assert_eq!(cancelled.await.unwrap(), RunStatus::Running);
-    for refused in stage.refused_writes(&message).await {
+    for refused in stage.refused_writes(&message, sent.id).await {
         assert!(
             matches!(refused, Error::RunOver { run } if run == message.run),
             "{refused:?}"
         );
     }
+    // Its agent reads on.
+    let turn = stage.store.calling_turn(&message, now).await.unwrap();
+    let unread = stage.store.unread_messages_of_turn(&turn, 10).await;
+    let unread: Vec<MessageId> = unread.unwrap().iter().map(|it| it.id).collect();
+    assert_eq!(unread, [sent.id]);
     // 2. The session of a goal that is over takes nothing either.
     stage.change(session, GoalChange::Cancel).await.unwrap();
-    for refused in stage.refused_writes(&worker).await {
+    for refused in stage.refused_writes(&worker, sent.id).await {
         assert!(matches!(refused, Error::Refused(_)), "{refused:?}");
     }
+    let kept = stage.store.automation(stage.scope(), mail).await.unwrap();
+    assert_eq!(kept.state, AutomationState::Enabled);
     assert_eq!(db.count(Scope::System, "agent_memory_entries").await, 1);
     assert_eq!(db.count(Scope::System, "agent_artifacts").await, 0);
 }
