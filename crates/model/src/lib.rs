@@ -42,6 +42,7 @@ pub mod memory;
 pub mod nearest;
 pub mod notification;
 pub mod occurrence;
+mod one_line;
 pub mod outcome;
 pub mod owner;
 pub mod permission;
@@ -72,5 +73,6 @@ mod tests_decisions;
 mod tests_states;
 
 pub use ids::*;
+pub use one_line::is_one_line;
 pub use time::{Clock, Entropy, Timestamp, Uptime};
 pub use working_directory::WorkingDirectory;

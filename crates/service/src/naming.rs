@@ -1,6 +1,6 @@
 //! Validates the names and texts of requests.
 
-use model::limits;
+use model::{is_one_line, limits};
 
 use crate::Error;
 
@@ -17,11 +17,7 @@ pub(crate) fn validate_name(field: &'static str, given: &str) -> Result<String, 
         "accepted are 1 to {} bytes on one line, without spaces at the ends",
         limits::NAME_BYTES
     );
-    let fits = !given.is_empty()
-        && given.len() <= limits::NAME_BYTES
-        && given.trim() == given
-        && !given.chars().any(char::is_control);
-    if fits {
+    if given.len() <= limits::NAME_BYTES && is_one_line(given) {
         Ok(given.to_owned())
     } else {
         Err(Error::invalid(field, given, accepted))

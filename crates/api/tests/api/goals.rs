@@ -128,6 +128,7 @@ pub(crate) async fn person_changes_plan_and_tasks_of_goal(world: &World) {
     };
     let coder = with(task("b"), "role", json!("coder"));
     let unknown = with(task("b"), "depends_on", json!(["c"]));
+    let broken = with(task("b"), "title", json!("B\u{1b}[2J"));
     let of_b = with(task("a"), "depends_on", json!(["b"]));
     let of_a = with(task("b"), "depends_on", json!(["a"]));
     let cases = [
@@ -137,6 +138,7 @@ pub(crate) async fn person_changes_plan_and_tasks_of_goal(world: &World) {
             "tasks[1].depends_on",
             "no task",
         ),
+        (json!([task("a"), broken]), "tasks[1].title", "on one line"),
         (json!([of_b, of_a]), "tasks", "makes the cycle"),
         (json!([task("a"), task("a")]), "tasks[1].key", "twice"),
         (json!([]), "tasks", "missing"),

@@ -83,6 +83,14 @@ impl NewTask {
         text.len() + text.matches(ITEM_VARIABLE).count() * added
     }
 
+    /// Returns the titles of the tasks that this one makes.
+    pub(super) fn titles(&self) -> impl Iterator<Item = String> {
+        let alone = self.each.is_empty().then(|| self.title.clone());
+        let filled = self.each.iter();
+        let filled = filled.map(move |item| self.title.replace(ITEM_VARIABLE, item));
+        alone.into_iter().chain(filled)
+    }
+
     /// Returns the tasks that this one makes: itself, or one for each item.
     pub fn expand(&self) -> Vec<Self> {
         if self.each.is_empty() {

@@ -19,6 +19,14 @@ pub enum PlanError {
     /// The plan has the key twice.
     #[error("`key` is `{0}` twice in the plan; each key is accepted once")]
     RepeatedKey(String),
+    /// A title is not one line.
+    #[error("`title` of `{key}` is `{}`; 1 to 120 bytes on one line, without spaces at the ends, are accepted", .title.escape_debug())]
+    Title {
+        /// The key of the task.
+        key: String,
+        /// The title, with the item if the task has items.
+        title: String,
+    },
     /// No seat has the role.
     #[error("`role` of `{key}` is `{}`; use {accepted}", .role.escape_debug())]
     Role {
@@ -162,6 +170,7 @@ impl PlanError {
             | Self::NoJudge(key)
             | Self::NoRole(key)
             | Self::UsedKey { key, .. }
+            | Self::Title { key, .. }
             | Self::Role { key, .. }
             | Self::UnknownKey { key, .. }
             | Self::UnknownCheck { key, .. }
@@ -183,6 +192,7 @@ impl PlanError {
     pub const fn field(&self) -> Option<&'static str> {
         match self {
             Self::Key(_) | Self::RepeatedKey(_) | Self::UsedKey { .. } => Some("key"),
+            Self::Title { .. } => Some("title"),
             Self::Role { .. } | Self::NoRole(_) => Some("role"),
             Self::UnknownKey { field, .. }
             | Self::Status { field, .. }

@@ -1,15 +1,18 @@
 //! The fields of a new task by themselves.
 
-use crate::goal::{
-    graph::Graph,
-    new_task::NewTask,
-    plan_error::PlanError,
-    team::PLANNER,
-    text_limits::{
-        ACCEPTANCE_BYTES, DESCRIPTION_BYTES, ITEM_BYTES, KEY_BYTES, MAX_ACCEPTANCE, MAX_CHECKS,
-        MAX_DEPENDS_ON, MAX_ITEMS, MAX_PRIORITY, MAX_REPLACES, MAX_WRITES, NAME_BYTES, PATH_BYTES,
-        REFERENCE_BYTES, TITLE_BYTES,
+use crate::{
+    goal::{
+        graph::Graph,
+        new_task::NewTask,
+        plan_error::PlanError,
+        team::PLANNER,
+        text_limits::{
+            ACCEPTANCE_BYTES, DESCRIPTION_BYTES, ITEM_BYTES, KEY_BYTES, MAX_ACCEPTANCE, MAX_CHECKS,
+            MAX_DEPENDS_ON, MAX_ITEMS, MAX_PRIORITY, MAX_REPLACES, MAX_WRITES, NAME_BYTES,
+            PATH_BYTES, REFERENCE_BYTES, TITLE_BYTES,
+        },
     },
+    one_line::is_one_line,
 };
 
 /// Returns the faults of the fields of a task.
@@ -53,6 +56,7 @@ pub(super) fn own_faults(task: &NewTask) -> Vec<PlanError> {
         return vec![PlanError::Key(task.key.chars().take(80).collect())];
     }
     let mut faults = size_faults(task);
+    faults.extend(title_fault(task));
     if task.priority > MAX_PRIORITY {
         let (key, priority) = (task.key.clone(), task.priority);
         faults.push(PlanError::Priority { key, priority });
@@ -73,6 +77,16 @@ fn role_fault(graph: &Graph, task: &NewTask) -> Option<PlanError> {
         role: task.role.chars().take(80).collect(),
         accepted: accepted.join(" or "),
     })
+}
+
+/// Refuses a title that is not one line. A title that is too long has a fault of its own.
+fn title_fault(task: &NewTask) -> Option<PlanError> {
+    if task.filled_bytes(&task.title) > TITLE_BYTES {
+        return None;
+    }
+    let title = task.titles().find(|title| !is_one_line(title))?;
+    let key = task.key.clone();
+    Some(PlanError::Title { key, title })
 }
 
 fn size_faults(task: &NewTask) -> Vec<PlanError> {

@@ -238,14 +238,11 @@ impl TaskInput {
             review: self.review,
             each: self.each,
         };
-        let texts = [
-            ("title", &task.title, TITLE_BYTES),
-            ("description", &task.description, DESCRIPTION_BYTES),
-        ];
-        let empty = texts
-            .into_iter()
-            .filter(|(_, text, _)| text.trim().is_empty());
-        let empty = empty.map(|(field, _, accepted)| ReportFault::Empty { field, accepted });
+        let empty = task.description.trim().is_empty();
+        let empty = empty.then_some(ReportFault::Empty {
+            field: "description",
+            accepted: DESCRIPTION_BYTES,
+        });
         let faults = own_faults(&task).into_iter().map(ReportFault::from);
         let faults: Vec<_> = faults.chain(empty).collect();
         if faults.is_empty() {

@@ -144,17 +144,19 @@ fn every_field_of_task_has_its_limit() {
         it.checks = vec!["tests".to_owned(); 5];
         it.each = vec![long(200); 50];
     });
-    let drops = Vec::new();
-    assert_eq!(
-        validate(
-            &planning().graph,
-            &Plan {
-                tasks: vec![fits],
-                drops
-            }
-        ),
-        Ok(())
-    );
+    let plan = Plan {
+        tasks: vec![fits],
+        drops: Vec::new(),
+    };
+    assert_eq!(validate(&planning().graph, &plan), Ok(()));
+    for title in ["", "a ", "a\nb", "a {item}"] {
+        let broken = task(&|it| {
+            it.title = title.to_owned();
+            it.each = vec!["\u{1b}".to_owned()];
+        });
+        let fault = faults(&planning(), vec![broken]);
+        assert!(fault.starts_with("`title` of `a` is"), "{fault}");
+    }
     for key in ["", "a b", "a/1", "a#1", "ä", &long(41)] {
         assert!(
             faults(&planning(), vec![work(key, &[])]).starts_with("`key` is"),

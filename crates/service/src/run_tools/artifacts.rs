@@ -4,9 +4,12 @@ use std::{io::Read as _, path::Path};
 
 use api_types::Page;
 use artifacts::{StoredContent, WorkingDirectory};
-use model::artifact::{
-    Artifact, ArtifactContent, MAX_ARTIFACT_NAME_CHARS, MAX_ARTIFACT_TEXT_BYTES,
-    MAX_ARTIFACT_URI_BYTES, MAX_RETURNED_TEXT_BYTES, is_media_type,
+use model::{
+    artifact::{
+        Artifact, ArtifactContent, MAX_ARTIFACT_NAME_CHARS, MAX_ARTIFACT_TEXT_BYTES,
+        MAX_ARTIFACT_URI_BYTES, MAX_RETURNED_TEXT_BYTES, is_media_type,
+    },
+    is_one_line,
 };
 use store::NewArtifact;
 use url::Url;
@@ -316,11 +319,7 @@ fn no_text(problem: &str) -> Error {
 
 /// Returns a valid name: a label of one line.
 fn validate_name(given: &str) -> Result<String, Error> {
-    let fits = !given.is_empty()
-        && given.chars().count() <= MAX_ARTIFACT_NAME_CHARS
-        && given.trim() == given
-        && !given.chars().any(char::is_control);
-    if fits {
+    if given.chars().count() <= MAX_ARTIFACT_NAME_CHARS && is_one_line(given) {
         return Ok(given.to_owned());
     }
     let problem = format!(

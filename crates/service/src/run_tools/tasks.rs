@@ -128,7 +128,6 @@ impl RunTools {
     /// Returns an error if a field is invalid, if the turn is none of a planner, or if the goal is over.
     #[boxed]
     pub async fn create_task(&self, new: &NewTask) -> Result<StagedTask, Error> {
-        naming::validate_content("title", &new.title)?;
         naming::validate_content("description", &new.description)?;
         for line in &new.acceptance {
             naming::validate_content("acceptance", line)?;

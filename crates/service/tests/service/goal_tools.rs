@@ -151,6 +151,11 @@ async fn plan_is_made_done_and_judged_by_tools() {
     empty.description = " ".into();
     let refused = tools.create_task(&empty).await.unwrap_err();
     assert_eq!(refused.field(), Some("description"));
+    let mut broken = task("a", &[]);
+    broken.title = "One\n| two".into();
+    let refused = tools.create_task(&broken).await.unwrap_err().to_string();
+    let says = "`title` of `a` is `One\\n| two`; 1 to 120 bytes on one line";
+    assert!(refused.contains(says), "{refused}");
     let items = NewTask {
         each: vec!["x".into(), "y".into()],
         ..task("b", &["a"])
