@@ -57,6 +57,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(32, "0032_task_memories", works_with 10),
     migration!(33, "0033_checks", works_with 10),
     migration!(34, "0034_shorter_searches", works_with 10),
+    migration!(35, "0035_goal_lists", works_with 10),
 ];
 
 /// The schema to which `db` brings a database.

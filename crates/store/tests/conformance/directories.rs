@@ -128,7 +128,8 @@ pub(crate) async fn paths_of_own_folders_are_removed_by_migration(db: &TestStore
              drop index automation.agent_definitions_one_name_per_session; \
              create index agent_definitions_by_session on automation.agent_definitions (session_id, id); \
              drop index automation.agent_messages_undelivered_by_seat, automation.agent_runs_one_message_input_per_seat, \
-             automation.agent_runs_by_reason, automation.agent_runs_late, automation.automations_paused_or_noticed; \
+             automation.agent_runs_by_reason, automation.agent_runs_late, automation.automations_paused_or_noticed, \
+             automation.questions_pending_by_session, automation.approvals_pending_by_session; \
              alter table automation.agent_messages drop column input_id, drop column chain_length; \
              delete from automation.schema_versions where version >= {version}"
         ),
@@ -143,6 +144,7 @@ pub(crate) async fn paths_of_own_folders_are_removed_by_migration(db: &TestStore
              create index agent_definitions_by_session on agent_definitions (session_id, id); \
              drop index agent_messages_undelivered_by_seat; drop index agent_runs_one_message_input_per_seat; \
              drop index agent_runs_by_reason; drop index agent_runs_late; drop index automations_paused_or_noticed; \
+             drop index questions_pending_by_session; drop index approvals_pending_by_session; \
              drop index agent_messages_by_input; alter table agent_messages drop column input_id; \
              alter table agent_messages drop column chain_length; \
              delete from schema_versions where version >= {version}; \

@@ -64,6 +64,10 @@ fn plans() -> Vec<(&'static str, Vec<Param>, &'static [&'static str], bool)> {
         "agent_runs_one_active_per_seat",
         "agent_runs_deferred_by_seat",
     ];
+    let open_of_goal: &[&str] = &[
+        "questions_pending_by_session",
+        "approvals_pending_by_session",
+    ];
     vec![
         (
             "runs/page",
@@ -213,11 +217,22 @@ fn plans() -> Vec<(&'static str, Vec<Param>, &'static [&'static str], bool)> {
             false,
         ),
         (
-            "goals/list_in_state",
-            params![id(), Uuid::max(), "done", 50_u32],
-            &["goals_by_state"],
+            "goals/list",
+            params![id(), Uuid::max(), 50_u32],
+            open_of_goal,
             false,
         ),
+        (
+            "goals/list_in_state",
+            params![id(), Uuid::max(), "done", 50_u32],
+            &[
+                "goals_by_state",
+                "questions_pending_by_session",
+                "approvals_pending_by_session",
+            ],
+            false,
+        ),
+        ("goals/list_times", params![id(), id()], open_of_goal, false),
         (
             "goals/needing_person",
             params![id(), 50_u32],
@@ -227,7 +242,7 @@ fn plans() -> Vec<(&'static str, Vec<Param>, &'static [&'static str], bool)> {
         (
             "goals/given_up",
             params![id(), Timestamp::MAX, 50_u32],
-            &["goals_by_state"],
+            &["goals_given_up"],
             false,
         ),
         (

@@ -370,7 +370,8 @@ pub(crate) async fn tokens_of_earlier_schema_stay_valid(db: &TestStore) {
         automation.agent_runs_one_message_input_per_seat; \
         drop index automation.agent_runs_unsuccessful_by_seat, automation.agent_runs_declined_by_seat, \
         automation.agent_runs_unfired_by_automation, automation.agent_runs_in_quiet_hours_by_automation, \
-        automation.agent_runs_by_reason, automation.agent_runs_late, automation.automations_paused_or_noticed; \
+        automation.agent_runs_by_reason, automation.agent_runs_late, automation.automations_paused_or_noticed, \
+        automation.approvals_pending_by_session; \
         delete from automation.schema_versions where version >= 16";
     change(&db.home, earlier).await;
     let database = store::open(&db.location()).await.unwrap();
