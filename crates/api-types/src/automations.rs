@@ -31,7 +31,7 @@ pub struct AutomationRequest {
     /// The triggers. An automation without triggers runs on demand only.
     #[serde(default)]
     pub triggers: Vec<TriggerRequest>,
-    /// The IANA name of the time zone of all triggers that name none. Default: UTC.
+    /// The IANA name of the time zone of all triggers that name none. Default: UTC. Refused if no trigger has a time zone.
     #[serde(default)]
     pub zone: Option<String>,
     /// The session in which the turns run.
@@ -78,7 +78,8 @@ pub struct AutomationPatch {
     #[serde(skip_serializing_if = "Change::is_keep")]
     #[schema(value_type = Option<Vec<TriggerRequest>>)]
     pub triggers: Change<Vec<TriggerRequest>>,
-    /// The IANA name of the time zone of all triggers that name none.
+    /// The IANA name of the time zone of all triggers that name none. Without `triggers`, all present triggers get it.
+    /// Refused if no trigger has a time zone.
     #[serde(skip_serializing_if = "Change::is_keep")]
     #[schema(value_type = Option<String>)]
     pub zone: Change<String>,
@@ -128,6 +129,14 @@ impl AutomationRequest {
             policies: PoliciesRequest::default(),
             settings: SeatSettingsRequest::default(),
             permissions: PermissionRulesRequest::default(),
+        }
+    }
+
+    /// Removes the time zone of every trigger, so that each gets that of the request.
+    pub fn share_zone(&mut self) {
+        let triggers = self.triggers.iter_mut();
+        for zone in triggers.filter_map(TriggerRequest::zone_mut) {
+            *zone = None;
         }
     }
 

@@ -239,6 +239,10 @@ pub(crate) fn validate_policies(
 }
 
 /// Returns the validated triggers of a request. The `present` triggers are accepted unchanged.
+///
+/// # Errors
+///
+/// Returns an error if a trigger is invalid, or if `zone` is the zone of no trigger.
 pub(crate) fn validate_triggers(
     triggers: &[TriggerRequest],
     zone: Option<&str>,
@@ -249,7 +253,25 @@ pub(crate) fn validate_triggers(
         let path = format!("triggers[{at}].");
         validate_trigger(trigger, &path, zone, present, now)
     });
-    read.collect()
+    let specs = read.collect::<Result<Vec<_>, Error>>()?;
+    if let Some(zone) = zone {
+        check_zone(zone, &specs, present)?;
+    }
+    Ok(specs)
+}
+
+/// Refuses the time zone of a request in which no trigger has one. A request that removes triggers may repeat their zone.
+fn check_zone(zone: &str, specs: &[Spec], present: &[Spec]) -> Result<(), Error> {
+    if present.iter().any(|spec| spec.zone_name() == Some(zone)) {
+        return Ok(());
+    }
+    Zone::parse(zone).map_err(|error| Error::from(error).at_field("zone"))?;
+    if specs.iter().any(|spec| spec.zone_name().is_some()) {
+        return Ok(());
+    }
+    let problem = "it has no effect, because no trigger has a time zone; accepted is the zone of a trigger of the kind \
+                   `cron`, `every` or `at`";
+    Err(Error::invalid("zone", zone, problem))
 }
 
 /// Returns one validated trigger. Errors name its fields with `path` in front.

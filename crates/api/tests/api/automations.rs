@@ -177,6 +177,23 @@ pub(crate) async fn automation_patch_changes_only_given_fields(world: &World) {
     );
     let detail = patch(json!({ "prompt": " " })).await;
     assert!(detail.problem(422).contains("prompt"));
+    // The present triggers get a zone that comes without triggers.
+    let every = |view: &Value| {
+        let triggers = view["triggers"].as_array().unwrap();
+        let found = triggers.iter().find(|one| one["spec"]["kind"] == "every");
+        found.unwrap()["spec"].clone()
+    };
+    for (zone, expected) in [
+        (json!("Europe/Prague"), "Europe/Prague"),
+        (Value::Null, "UTC"),
+    ] {
+        let patched = patch(json!({ "zone": zone })).await.expect(200);
+        assert_eq!(every(&patched)["zone"], expected);
+        assert_eq!(every(&patched)["anchor"], every(&made)["anchor"]);
+    }
+    patch(json!({ "triggers": [] })).await.expect(200);
+    let refused = patch(json!({ "zone": "Europe/Prague" })).await;
+    assert_eq!(refused.expect(422)["field"], "zone");
 }
 
 pub(crate) async fn triggers_are_added_and_removed(world: &World) {

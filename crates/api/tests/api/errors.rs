@@ -44,6 +44,11 @@ fn automation_refusals(there: &Value) -> Vec<Refusal> {
             "Mars",
         ),
         (
+            json!({ "triggers": [{ "kind": "webhook" }], "zone": "Europe/Prague" }),
+            "zone",
+            "no trigger has a time zone",
+        ),
+        (
             json!({ "policies": { "timeout_seconds": 0 } }),
             "policies.timeout_seconds",
             "at least 1",

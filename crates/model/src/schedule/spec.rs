@@ -49,6 +49,16 @@ impl Spec {
         }
     }
 
+    /// Returns the name of the time zone. Returns `None` for schedules that do not fire by time.
+    pub fn zone_name(&self) -> Option<&str> {
+        match self {
+            Self::Cron { zone, .. } | Self::Every { zone, .. } | Self::At { zone, .. } => {
+                Some(zone)
+            }
+            Self::Manual {} | Self::Webhook {} => None,
+        }
+    }
+
     /// Returns the time zone of the schedule, of its quiet hours and of its display. Returns UTC for schedules that
     /// do not fire by time.
     ///
@@ -56,12 +66,8 @@ impl Spec {
     ///
     /// [`Error::Zone`] if the name is unknown.
     pub fn zone(&self) -> Result<Zone, Error> {
-        match self {
-            Self::Cron { zone, .. } | Self::Every { zone, .. } | Self::At { zone, .. } => {
-                Zone::parse(zone)
-            }
-            Self::Manual {} | Self::Webhook {} => Ok(Zone::utc()),
-        }
+        self.zone_name()
+            .map_or_else(|| Ok(Zone::utc()), Zone::parse)
     }
 }
 

@@ -95,6 +95,10 @@ async fn preview_of_invalid_trigger_is_refused() {
         // A valid trigger does not hide an invalid one.
         (preview_request(vec![every("1h"), cron("x")]), "`x`"),
         (nowhere, "did you mean Europe/Prague?"),
+        (
+            preview_request(vec![TriggerRequest::Webhook {}]),
+            "no trigger has a time zone",
+        ),
     ] {
         let refused = world.service.preview_runs(&request).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Invalid, "{refused}");

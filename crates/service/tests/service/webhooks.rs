@@ -219,6 +219,7 @@ async fn only_named_webhook_trigger_is_removed() {
         let world = World::new().await;
         let mut asked = request();
         asked.triggers = vec![TriggerRequest::Webhook {}, TriggerRequest::Webhook {}];
+        asked.zone = None;
         let made = world.service.create_automation(&asked, None).await.unwrap();
         let is_hook = |one: &&api_types::Trigger| one.spec == TriggerSpec::Webhook {};
         let ids = |view: &AutomationView| -> Vec<_> {

@@ -53,6 +53,12 @@ test("a form that nobody changed asks for the automation as it is", () => {
   expect(changed(formOf(view), formOf(view))).toEqual([]);
 });
 
+test("an automation without a schedule asks for no zone", () => {
+  const form = formOf(view);
+  expect(requestOf({ ...form, triggers: [{ kind: "webhook" }] }, view).zone).toBeNull();
+  expect(requestOf({ ...form, triggers: [] }, null).zone).toBeNull();
+});
+
 test("a stored rule stays as it is, also one with a line break or blanks at its ends", () => {
   const permissions: AutomationView["permissions"] = [
     { tool: "read", title: "Read notes.md\nallow *", verdict: "allow" },

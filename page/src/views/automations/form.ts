@@ -225,6 +225,7 @@ export function triggerRequests(form: Form): TriggerRequest[] {
  */
 export function requestOf(form: Form, before: AutomationView | null): AutomationRequest {
   const policies = before?.policies;
+  const isTimed = form.triggers.some((trigger) => trigger.kind !== "webhook");
   const money = (field: "dayCost" | "monthCost") => {
     const amount = form[field].trim().replace(",", ".");
     return amount === "" ? null : { amount, currency: form.currency };
@@ -238,7 +239,8 @@ export function requestOf(form: Form, before: AutomationView | null): Automation
     session: form.where === "bound" ? (form.session === "" ? "bound" : `bound:${form.session}`) : form.where,
     cwd: form.where === "bound" || form.cwd.trim() === "" ? null : form.cwd.trim(),
     placed_on: form.where === "bound" || form.placedOn === "" ? null : form.placedOn,
-    zone: form.zone,
+    // A zone without a schedule is refused.
+    zone: isTimed ? form.zone : null,
     triggers: triggerRequests(form),
     policies: {
       ...(policies ?? {}),

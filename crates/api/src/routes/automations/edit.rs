@@ -3,7 +3,7 @@
 //! **Invariant:** both compare the stored automation with the one that the handler read, under the lock of the row,
 //! so that of two edits at the same time one gets 412 and none is lost.
 
-use api_types::{AutomationPatch, AutomationRequest, AutomationView};
+use api_types::{AutomationPatch, AutomationRequest, AutomationView, Change};
 use axum::{Json as Answer, response::IntoResponse};
 use model::access::Permission;
 use serde::Deserialize;
@@ -110,7 +110,12 @@ pub(super) async fn edit_automation(
         &mut merged,
         serde_json::to_value(&patch.value).unwrap_or_default(),
     );
-    let request: AutomationRequest = extract::from_value(merged)?;
+    let mut request: AutomationRequest = extract::from_value(merged)?;
+    // Each present trigger names its own zone, which would win over the new one.
+    let AutomationPatch { zone, triggers, .. } = &patch.value;
+    if *zone != Change::Keep && *triggers == Change::Keep {
+        request.share_zone();
+    }
     edit(&caller, &service, &view, &request, how.reset).await
 }
 
