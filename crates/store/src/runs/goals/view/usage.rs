@@ -96,8 +96,9 @@ pub(super) async fn of_goal_and_seats(
 
 async fn begun_runs(tx: &mut Tx, sessions: &[SessionId]) -> Result<Vec<Row>, Error> {
     let rows = sessions.iter().map(|session| params![*session]).collect();
-    tx.fetch_rows(sql!("goals/list_usage"), rows, params![])
-        .await
+    Ok(tx
+        .fetch_rows(sql!("goals/list_usage"), rows, params![])
+        .await?)
 }
 
 #[cfg(test)]
