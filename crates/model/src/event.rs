@@ -125,7 +125,7 @@ pub struct TaskChange {
     pub round: u32,
     /// The seat that has the turn, or gets it.
     pub seat: Option<SeatId>,
-    /// The version of the plan that published the task.
+    /// The version of the plan that published the task, or with which a person last edited it.
     pub plan_version: u32,
 }
 

@@ -24,6 +24,7 @@ mod budget;
 mod checks;
 mod cycle;
 mod dispatch;
+mod edit;
 mod ending;
 mod event;
 mod graph;
@@ -45,6 +46,7 @@ mod review;
 mod seat;
 mod seat_changes;
 mod task;
+mod task_fields;
 mod task_role;
 mod team;
 pub mod text_limits;
@@ -52,6 +54,8 @@ mod turn_end;
 mod waits_for;
 mod writes;
 
+#[cfg(test)]
+mod tests_edits;
 #[cfg(test)]
 mod tests_limits;
 #[cfg(test)]
@@ -96,12 +100,12 @@ pub use budget::GoalBudget;
 pub use checks::{ChecksEnd, ChecksJob, EVIDENCE_LINES, NamedCheck, last_lines};
 pub use event::{
     BudgetLevel, Deadline, Effect, Event, Finding, GoalEvent, GoalState, GoalStatus, MessageDelay,
-    PauseReason, Plan, Refusal, Severity, StuckCause, TurnEnd, Verdict,
+    PauseReason, Refusal, Severity, StuckCause, TurnEnd, Verdict,
 };
 pub use graph::{Alternation, Graph, SeatsWait, Stop};
 pub use limit_usage::{GoalLimit, LimitUsage, LimitedGoal, short_time};
 pub use limits::{Limits, MAX_TASKS};
-pub use new_task::{NewTask, names_task};
+pub use new_task::{NewTask, Plan, names_task};
 pub use parts::{GoalProgress, PartsError, SeatProgress};
 pub use plan::validate;
 pub use plan_error::PlanError;
@@ -114,6 +118,7 @@ pub use task::{
     Activity, CancelReason, DoneBy, FailReason, Progress, Step, Task, TaskEvent, TaskKind, TaskNo,
     TaskState, TaskStatus,
 };
+pub use task_fields::{TaskEdit, TaskFields};
 pub use task_role::TaskRole;
 pub use team::{
     JUDGE, MAX_SEATS, PLANNER, Reviews, Role, SEATS_PER_ROLE, SeatSpec, Team, TeamError, WORKER,

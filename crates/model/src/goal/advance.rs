@@ -116,6 +116,7 @@ impl Mover<'_> {
                 Ok(())
             }
             Event::Publish { version, plan } => self.publish_for_person(version, &plan),
+            Event::EditTask(edit) => self.edit_task(&edit),
             Event::Replan => self.replan(),
             Event::Retry(task) => self.on_task(task, Self::retry),
             Event::Accept(task) => self.on_task(task, Self::accept),
@@ -139,7 +140,8 @@ impl Mover<'_> {
         follow(self, task)
     }
 
-    fn check_task(&self, task: TaskNo) -> Result<(), Refusal> {
+    /// Refuses a task that the goal does not have.
+    pub(super) fn check_task(&self, task: TaskNo) -> Result<(), Refusal> {
         let count = self.graph.tasks.len();
         if task.0 < count {
             Ok(())

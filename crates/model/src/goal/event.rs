@@ -4,11 +4,12 @@ use crate::{
     InputId,
     goal::{
         limits::Limits,
-        new_task::NewTask,
+        new_task::Plan,
         plan_error::PlanError,
         report_fault::ReportFault,
         seat::{Input, Memory, Presence, Prompt, SeatNo},
         task::{TaskNo, TaskStatus},
+        task_fields::TaskEdit,
         team::TeamError,
     },
     lifecycle::Lifecycle,
@@ -188,22 +189,6 @@ pub enum Verdict {
     SendBack(Vec<Finding>),
 }
 
-/// Changes of the graph that a planner or a person makes.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Plan {
-    /// The new tasks.
-    pub tasks: Vec<NewTask>,
-    /// The keys of tasks to cancel or to drop.
-    pub drops: Vec<String>,
-}
-
-impl Plan {
-    /// Returns `true` if the plan changes nothing.
-    pub const fn is_empty(&self) -> bool {
-        self.tasks.is_empty() && self.drops.is_empty()
-    }
-}
-
 /// The end of a turn, after all retries of the machinery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TurnEnd {
@@ -296,6 +281,8 @@ pub enum Event {
         /// The changes.
         plan: Plan,
     },
+    /// A person edits a task that has not begun, or has failed.
+    EditTask(TaskEdit),
     /// A person changes the goal, or requests another plan.
     Replan,
     /// A person retries a failed task, or a broken check or review.

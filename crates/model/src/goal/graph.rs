@@ -105,7 +105,7 @@ pub struct Graph {
     /// The judge's counters of the whole goal, which each check continues.
     pub(super) check_progress: Progress,
     /// `true` if a turn of the report has begun since the last turn or check of a task, and since the last change of a task by a
-    /// person.
+    /// person other than an edit.
     pub(super) reported: bool,
     pub(super) stop: Option<Stop>,
     pub(super) budget: BudgetLevel,
@@ -198,7 +198,7 @@ impl Graph {
         &self.limits
     }
 
-    /// Returns the version of the plan: the number of publications.
+    /// Returns the version of the plan: the number of publications and of edits of tasks.
     pub const fn plan_version(&self) -> u32 {
         self.plan_version
     }

@@ -38,6 +38,22 @@ pub struct NewTask {
     pub each: Vec<String>,
 }
 
+/// Changes of the graph that a planner or a person makes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Plan {
+    /// The new tasks.
+    pub tasks: Vec<NewTask>,
+    /// The keys of tasks to cancel or to drop.
+    pub drops: Vec<String>,
+}
+
+impl Plan {
+    /// Returns `true` if the plan changes nothing.
+    pub const fn is_empty(&self) -> bool {
+        self.tasks.is_empty() && self.drops.is_empty()
+    }
+}
+
 /// Returns `true` if a key names the task with the key `task`: it is that of the task, or that of the items to which the task
 /// belongs. For example, `posts` names `posts` and `posts/1`, but not `posts-2`.
 pub fn names_task(key: &str, task: &str) -> bool {

@@ -48,7 +48,7 @@ pub struct GoalProgress {
     /// The judge's counters of the whole goal.
     pub check_progress: Progress,
     /// `true` if a turn of the report has begun since the last turn or check of a task, and since the last change of a task by a
-    /// person.
+    /// person other than an edit.
     pub reported: bool,
     /// The reason for which no further work starts.
     pub stop: Option<Stop>,

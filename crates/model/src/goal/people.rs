@@ -2,9 +2,10 @@
 
 use crate::{
     goal::{
-        event::{Deadline, Effect, GoalEvent, GoalState, PauseReason, Plan, Refusal, StuckCause},
+        event::{Deadline, Effect, GoalEvent, GoalState, PauseReason, Refusal, StuckCause},
         graph::{SeatsWait, Stop},
         mover::Mover,
+        new_task::Plan,
         plan::{PreparedPlan, prepare},
         seat::Prompt,
         task::{Activity, CancelReason, DoneBy, Progress, TaskKind, TaskNo, TaskState, TaskStatus},
@@ -113,7 +114,7 @@ impl Mover<'_> {
         Ok(())
     }
 
-    fn refuse_task(&self, no: TaskNo, accepted: &'static str) -> Refusal {
+    pub(super) fn refuse_task(&self, no: TaskNo, accepted: &'static str) -> Refusal {
         let task = self.task(no);
         Refusal::Task {
             task: task.key.clone(),

@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     goal::{
         cycle::find_cycle,
-        event::Plan,
         graph::Graph,
         limits::MAX_DEPENDENCIES,
-        new_task::NewTask,
+        new_task::{NewTask, Plan},
         plan_error::PlanError,
         plan_fields,
         task::{Progress, Task, TaskKind, TaskNo, TaskState, TaskStatus},

@@ -55,6 +55,11 @@ pub(super) fn own_faults(task: &NewTask) -> Vec<PlanError> {
         // Without a key, no other fault could name its task.
         return vec![PlanError::Key(task.key.chars().take(80).collect())];
     }
+    content_faults(task)
+}
+
+/// Returns the faults of the sizes and of the priority of a task.
+pub(super) fn content_faults(task: &NewTask) -> Vec<PlanError> {
     let mut faults = size_faults(task);
     faults.extend(title_fault(task));
     if task.priority > MAX_PRIORITY {

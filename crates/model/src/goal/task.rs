@@ -297,7 +297,7 @@ pub struct Task {
     pub checks: Vec<String>,
     /// The path prefixes that the task writes, normalized, none of them below another.
     pub writes: Vec<String>,
-    /// The version of the plan that published the task.
+    /// The version of the plan that published the task, or with which a person last edited it.
     pub plan_version: u32,
     /// The SHA-256 of role, texts and checks, by which a repetition of a finished task is recognized.
     pub digest: [u8; 32],

@@ -77,6 +77,7 @@ impl Naive {
             | Event::Budget(_)
             | Event::DeadlinePassed(_) => true,
             Event::Publish { version, .. } => !over && *version == self.version,
+            Event::EditTask(edit) => !over && self.can_edit(edit),
             Event::Replan => !over && (self.version == 0 || self.replans < self.limits.replans),
             Event::Retry(no) => {
                 let failed = status(no) == Some(TaskStatus::Failed);
@@ -199,6 +200,7 @@ impl Naive {
                     self.publish_first(prepared);
                 }
             }
+            Event::EditTask(edit) => self.edit(edit),
             Event::Replan => {
                 self.leave_stuck();
                 self.accepted = false;

@@ -187,6 +187,32 @@ impl Naive {
         })
     }
 
+    /// Returns `true` if a person can edit a task so.
+    pub(super) fn can_edit(&self, edit: &TaskEdit) -> bool {
+        self.tasks.get(edit.task.0).is_some_and(|task| {
+            let has_begun = matches!(task.state, TaskState::Running(_));
+            task.new.is_some() && !has_begun && !task.over() && edit.after.priority <= 9
+        })
+    }
+
+    /// Edits a task, which is a new version of the plan unless nothing changes.
+    pub(super) fn edit(&mut self, edit: &TaskEdit) {
+        if edit.before == edit.after {
+            return;
+        }
+        self.leave_stuck();
+        self.version += 1;
+        self.idle = 0;
+        self.accepted = false;
+        if let Some(new) = &mut self.tasks[edit.task.0].new {
+            let content = edit.after.clone();
+            new.title = content.title;
+            new.description = content.description;
+            new.acceptance = content.acceptance;
+            new.priority = content.priority;
+        }
+    }
+
     fn blank(&self, new: &NewTask) -> NaiveTask {
         let mut new = new.clone();
         for name in &self.team.verification {

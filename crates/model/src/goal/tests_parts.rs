@@ -45,8 +45,10 @@ fn graph_from_its_parts_is_equal_after_each_event() {
     game.go(Event::Cancel);
     assert_eq!(rebuilt(&game.graph), game.graph);
     // A task that is ready waits for the only seat.
-    let game = Game::planned(team(1, None), vec![work("a", &[]), work("b", &[])]);
+    let mut game = Game::planned(team(1, None), vec![work("a", &[]), work("b", &[])]);
     assert_eq!(game.status("b"), TaskStatus::Ready);
+    assert_eq!(rebuilt(&game.graph), game.graph);
+    game.go(game.edit("b", |content| content.priority = 0));
     assert_eq!(rebuilt(&game.graph), game.graph);
 }
 

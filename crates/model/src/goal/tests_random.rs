@@ -187,6 +187,29 @@ fn random_input(graph: &Graph, seats: &[SeatNo], choices: &mut Choices<'_>) -> E
     }
 }
 
+/// Returns an edit of a task, most often of one that accepts it.
+fn random_edit(graph: &Graph, choices: &mut Choices<'_>) -> Event {
+    let fits = |task: &Task| {
+        let has_begun = matches!(task.state, TaskState::Running(_) | TaskState::Done(_));
+        task.kind == TaskKind::Work && !has_begun
+    };
+    let tasks = graph.tasks().iter().enumerate();
+    let tasks = tasks.filter(|(_, task)| fits(task));
+    let mut tasks: Vec<_> = tasks.map(|(no, _)| TaskNo(no)).collect();
+    tasks.push(random_task(graph, choices));
+    let content = |choices: &mut Choices<'_>| TaskFields {
+        title: choices.of(&["the same", "another"]).to_owned(),
+        description: String::new(),
+        acceptance: choices.of(&[vec![], vec!["line 0".to_owned()]]),
+        priority: choices.of(&[5, 0, 9, 4, 10]),
+    };
+    Event::EditTask(TaskEdit {
+        task: choices.of(&tasks),
+        before: content(choices),
+        after: content(choices),
+    })
+}
+
 fn random_task(graph: &Graph, choices: &mut Choices<'_>) -> TaskNo {
     TaskNo(choices.below(graph.tasks().len() + 1))
 }
@@ -250,9 +273,10 @@ pub(super) fn random_event(graph: &Graph, choices: &mut Choices<'_>) -> Event {
         }
         80..82 if !failed.is_empty() => Event::Retry(choices.of(&failed)),
         80..84 if !failed.is_empty() => Event::Accept(choices.of(&failed)),
-        80..85 => match choices.below(4) {
+        80..85 => match choices.below(5) {
             0 => Event::Retry(any_task),
             1 => Event::Accept(any_task),
+            2 => random_edit(graph, choices),
             _ => Event::CancelTask(any_task),
         },
         85..87 => Event::Budget(choices.of(BudgetLevel::ALL)),
@@ -265,7 +289,8 @@ pub(super) fn random_event(graph: &Graph, choices: &mut Choices<'_>) -> Event {
         },
         91 => Event::Replan,
         92 => Event::Pause,
-        93..98 => Event::Resume,
+        93..97 => Event::Resume,
+        97 => random_edit(graph, choices),
         98 if choices.percent(30) => Event::Limits(random_limits(choices)),
         99 if choices.percent(20) => Event::Cancel,
         _ => Event::Answered(any_task),

@@ -207,7 +207,7 @@ fn task_fails_after_two_attempts_and_successors_stay_behind_it() {
 }
 
 /// A goal that is stuck because its only task has failed, after its report.
-fn stuck_after_report() -> Game {
+pub(super) fn stuck_after_report() -> Game {
     let mut game = Game::planned(team(1, None), vec![work("a", &[])]);
     fail(&mut game, "worker-1");
     let mut turns = Vec::new();

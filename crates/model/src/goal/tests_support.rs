@@ -185,6 +185,23 @@ impl Game {
         self.end("judge-1", TurnEnd::Verdict(Verdict::SendBack(findings)));
     }
 
+    /// Returns the edit of a task of [`work`] from its first texts on.
+    pub(super) fn edit(&self, key: &str, change: impl FnOnce(&mut TaskFields)) -> Event {
+        let before = TaskFields {
+            title: key.to_owned(),
+            description: String::new(),
+            acceptance: Vec::new(),
+            priority: self.task(key).priority,
+        };
+        let mut after = before.clone();
+        change(&mut after);
+        Event::EditTask(TaskEdit {
+            task: self.no(key),
+            before,
+            after,
+        })
+    }
+
     pub(super) fn no(&self, key: &str) -> TaskNo {
         let found = self.graph.tasks().iter().position(|task| task.key == key);
         TaskNo(found.unwrap_or_else(|| panic!("no task `{key}`")))

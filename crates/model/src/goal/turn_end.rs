@@ -1,8 +1,9 @@
 //! The ends of turns.
 
 use crate::goal::{
-    event::{Effect, Plan, Refusal, StuckCause, TurnEnd},
+    event::{Effect, Refusal, StuckCause, TurnEnd},
     mover::Mover,
+    new_task::Plan,
     plan::prepare,
     seat::{Input, Presence, Prompt, SeatNo},
     task::{Activity, DoneBy, FailReason, TaskKind, TaskNo, TaskState, TaskStatus},
