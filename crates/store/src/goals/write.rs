@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use model::{
     TaskId, Timestamp,
     event::{Change, TaskChange},
-    goal::{Activity, Deadline, GoalState, NewTask, PauseReason, Task, TaskNo, TaskStatus},
+    goal::{
+        Activity, Deadline, GoalState, NewTask, PauseReason, Task, TaskFields, TaskNo, TaskStatus,
+    },
 };
 use serde_json::json;
 
@@ -21,7 +23,7 @@ use crate::{
     },
 };
 
-/// The texts of a new task.
+/// The texts of a new or of an edited task.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TaskText {
     title: String,
@@ -38,10 +40,20 @@ impl TaskText {
             acceptance: task.acceptance,
         }
     }
+
+    /// Returns the texts of a task that a person has edited.
+    pub(crate) fn edited(fields: &TaskFields) -> Self {
+        let fields = fields.clone();
+        Self {
+            title: fields.title,
+            description: fields.description,
+            acceptance: fields.acceptance,
+        }
+    }
 }
 
-/// Writes what has changed in a goal since `before`, the tasks as they were read, and logs the moves of tasks. `texts` has
-/// the texts of the new tasks by their keys.
+/// Writes what has changed in a goal since `before`, the tasks as they were read, and logs the moves and the
+/// edits of tasks. `texts` has the texts of the new and of the edited tasks by their keys.
 ///
 /// # Errors
 ///
@@ -63,7 +75,7 @@ pub(crate) async fn write_goal(
         goal.tasks.push(TaskId::generate(now, store.ids()));
     }
     // 3. Collect the rows.
-    let (mut inserts, mut updates) = (Vec::new(), Vec::new());
+    let (mut inserts, mut updates, mut edits) = (Vec::new(), Vec::new(), Vec::new());
     let (mut dependencies, mut rewired) = (Vec::new(), Vec::new());
     for (no, (task, id)) in goal.graph.tasks().iter().zip(&goal.tasks).enumerate() {
         let old = before.get(no);
@@ -85,7 +97,15 @@ pub(crate) async fn write_goal(
             }
             Some(_) => {}
         }
-        let is_shown = |it: &Task| (it.status(), it.activity().cloned(), it.progress.rounds);
+        // Only an edit gives a task another version of the plan.
+        if old.is_some_and(|old| old.plan_version != task.plan_version) {
+            let text = texts.get(&task.key);
+            edits.extend(text.map(|text| edit_params(*id, task, text.clone(), now)));
+        }
+        let is_shown = |it: &Task| {
+            let activity = it.activity().cloned();
+            (it.status(), activity, it.progress.rounds, it.plan_version)
+        };
         if old.is_none_or(|old| is_shown(old) != is_shown(task)) {
             log.add_change(goal.session, change(goal, *id, task));
         }
@@ -99,6 +119,9 @@ pub(crate) async fn write_goal(
         return Err(Error::LostRace {
             what: "the tasks of the goal",
         });
+    }
+    for edit in edits {
+        tx.execute(sql!("tasks/edit"), edit).await?;
     }
     tx.execute_rows(sql!("tasks/insert"), inserts, params![])
         .await?;
@@ -215,6 +238,19 @@ fn insert_params(
         attempts: task.progress.attempts,
         rounds: task.progress.rounds,
         progress: document.value,
+        now: now,
+    }
+}
+
+fn edit_params(id: TaskId, task: &Task, text: TaskText, now: Timestamp) -> Vec<Param> {
+    params! { "tasks/edit";
+        id: id,
+        title: text.title,
+        description: text.description,
+        acceptance: json!(text.acceptance),
+        priority: u32::from(task.priority),
+        plan_version: task.plan_version,
+        digest: task.digest.to_vec(),
         now: now,
     }
 }

@@ -4,6 +4,7 @@ mod budgets;
 mod cancel;
 mod causes;
 mod checks;
+mod edits;
 mod failures;
 mod formats;
 mod life;
@@ -48,6 +49,13 @@ pub(crate) use checks::{
     lost_checks_of_corrupt_and_later_goals_do_not_block_others,
     passed_checks_complete_task_and_keep_evidence, requeued_checks_are_claimed_at_once,
     servers_without_locks_claim_checks_once,
+};
+pub(crate) use edits::{
+    edit_of_task_is_new_version_of_plan_and_event, edited_task_has_new_texts_in_later_prompts,
+    edited_task_that_has_failed_waits_for_its_retry,
+    edits_without_locks_of_one_version_have_one_winner,
+    priority_that_person_changes_decides_next_turn,
+    task_in_other_state_or_goal_that_is_over_is_not_edited,
 };
 pub(crate) use failures::{
     answer_before_end_of_turn_starts_next_turn_of_task, answer_starts_next_turn_of_task_that_asked,
@@ -224,6 +232,9 @@ behaviours! {
             notes_of_failed_review_are_no_earlier_findings, question_of_planner_hides_no_proposal,
             runs_of_judge_have_the_verdicts_that_count, verdict_of_run_is_as_the_task_moved,
             goals_are_spenders_apart_from_conversations, seats_of_goal_have_their_turns_and_usage,
+            edited_task_has_new_texts_in_later_prompts, priority_that_person_changes_decides_next_turn,
+            edit_of_task_is_new_version_of_plan_and_event, edited_task_that_has_failed_waits_for_its_retry,
+            task_in_other_state_or_goal_that_is_over_is_not_edited, edits_without_locks_of_one_version_have_one_winner,
         ]
     }
     sqlite {}

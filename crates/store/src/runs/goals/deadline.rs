@@ -61,6 +61,7 @@ const fn ends_wait(event: &Event) -> bool {
             | Event::CheckBroken { .. }
             | Event::Limits(_)
             | Event::Publish { .. }
+            | Event::EditTask(_)
             | Event::Replan
             | Event::Retry(_)
             | Event::Accept(_)

@@ -2,7 +2,9 @@
 
 use model::{
     SessionId, TenantId, Timestamp,
-    goal::{Event, GoalBudget, GoalState, Limits, Plan, Presence, Refusal, TaskNo},
+    goal::{
+        Event, GoalBudget, GoalState, Limits, Plan, Presence, Refusal, TaskEdit, TaskFields, TaskNo,
+    },
 };
 
 use super::{
@@ -57,6 +59,17 @@ pub enum GoalChange {
         /// The changes.
         plan: Plan,
     },
+    /// Edit a task that has not begun, or has failed.
+    EditTask {
+        /// The key.
+        key: String,
+        /// The version of the plan with which the person has read the task.
+        version: u32,
+        /// The content that the person has read.
+        before: TaskFields,
+        /// The new content.
+        after: TaskFields,
+    },
     /// Retry a failed task.
     Retry(String),
     /// Accept a task.
@@ -70,8 +83,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Returns a not-found error if the tenant has no such goal or the goal no such task, and [`Error::Goal`] if the goal
-    /// does not accept the move.
+    /// Returns a not-found error if the tenant has no such goal or the goal no such task, [`Error::StaleVersion`] for an edit of
+    /// a task with another version of the plan, and [`Error::Goal`] if the goal does not accept the move.
     #[boxed]
     pub async fn change_goal(
         &self,
@@ -214,6 +227,27 @@ async fn events_of(
             version: *version,
             plan: plan.clone(),
         },
+        GoalChange::EditTask {
+            key,
+            version,
+            before,
+            after,
+        } => {
+            let goal = locked(tx, session).await?;
+            let task = task_no(&goal, key)?;
+            // Each change of the content makes a version, so that this one still has the content `before`.
+            if goal.graph.plan_version() != *version {
+                return Err(Error::StaleVersion {
+                    what: "task",
+                    name: key.clone(),
+                });
+            }
+            Event::EditTask(TaskEdit {
+                task,
+                before: before.clone(),
+                after: after.clone(),
+            })
+        }
         GoalChange::Retry(key) => Event::Retry(task(tx, session, key).await?),
         GoalChange::Accept(key) => Event::Accept(task(tx, session, key).await?),
         GoalChange::CancelTask(key) => Event::CancelTask(task(tx, session, key).await?),
@@ -267,7 +301,10 @@ fn check_open(goal: &Goal) -> Result<(), Error> {
 
 /// Returns the number of the task with a key. Numbers and keys never change.
 async fn task(tx: &mut Tx, session: SessionId, key: &str) -> Result<TaskNo, Error> {
-    let goal = locked(tx, session).await?;
+    task_no(&locked(tx, session).await?, key)
+}
+
+fn task_no(goal: &Goal, key: &str) -> Result<TaskNo, Error> {
     let found = goal.graph.tasks().iter().position(|task| task.key == key);
     found
         .map(TaskNo)

@@ -121,7 +121,7 @@ pub(crate) async fn start_draft(
 struct Consequences {
     /// The turns that start.
     starts: BTreeMap<SeatNo, Start>,
-    /// The texts of new tasks by their keys.
+    /// The texts of new and of edited tasks by their keys.
     texts: HashMap<String, TaskText>,
     drop_staged: bool,
     /// The seats whose waiting runs were cancelled.
@@ -164,7 +164,7 @@ pub(super) async fn move_goal(
                 _ => {}
             }
         }
-        let is_plan_of_planner = keep_texts(&mut found.texts, &event);
+        let is_plan_of_planner = keep_texts(&mut found.texts, &goal.graph, &event);
         for effect in advance_goal(goal, event, now)? {
             match effect {
                 Effect::Started {
@@ -339,14 +339,21 @@ pub(super) fn failed_turn(seat: SeatNo) -> Event {
     }
 }
 
-/// Keeps the texts of the tasks of a plan, which the graph does not have. Returns `true` if the planner made the plan.
-fn keep_texts(texts: &mut HashMap<String, TaskText>, event: &Event) -> bool {
+/// Keeps the texts of the tasks of a plan, or of an edited task, which the graph does not have. Returns `true` if the planner
+/// made the plan.
+fn keep_texts(texts: &mut HashMap<String, TaskText>, graph: &Graph, event: &Event) -> bool {
     let (plan, is_of_planner) = match event {
         Event::TurnEnded {
             end: TurnEnd::Planned(plan),
             ..
         } => (plan, true),
         Event::Publish { plan, .. } => (plan, false),
+        Event::EditTask(edit) => {
+            let task = graph.tasks().get(edit.task.0);
+            let text = TaskText::edited(&edit.after);
+            texts.extend(task.map(|task| (task.key.clone(), text)));
+            return false;
+        }
         _ => return false,
     };
     let tasks = plan.tasks.iter().flat_map(model::goal::NewTask::expand);

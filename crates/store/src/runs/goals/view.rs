@@ -62,7 +62,7 @@ pub struct GoalTask {
     pub review: bool,
     /// The rank among READY tasks, from 0, which starts first, to 9.
     pub priority: u8,
-    /// The version of the plan that published the task.
+    /// The version of the plan that published the task, or with which a person last edited it.
     pub plan_version: u32,
     /// The keys of tasks that must be satisfied first.
     pub depends_on: Vec<String>,

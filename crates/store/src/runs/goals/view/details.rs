@@ -80,6 +80,8 @@ pub struct TaskRunRow {
 pub struct TaskDetails {
     /// The session of the goal.
     pub session: SessionId,
+    /// The version of the plan of the goal.
+    pub plan_version: u32,
     /// The number of rounds after which the task fails.
     pub round_limit: u32,
     /// The task, as lists show it.
@@ -168,6 +170,7 @@ impl Store {
         let runs = read_runs(&mut tx, session, &task, in_graph).await?;
         Ok(TaskDetails {
             session,
+            plan_version: graph.plan_version(),
             round_limit: graph.limits().rounds,
             task,
             description: texts.get("description")?,
