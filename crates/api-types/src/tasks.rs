@@ -58,7 +58,7 @@ pub struct Task {
     /// The rank among tasks that are ready, from 0, which starts first, to 9.
     #[schema(minimum = 0, maximum = 9)]
     pub priority: u8,
-    /// The version of the plan that published the task.
+    /// The version of the plan that published the task, or with which a person last edited it.
     #[schema(minimum = 0)]
     pub plan_version: u32,
     /// The keys of tasks that must be satisfied first.
@@ -259,6 +259,28 @@ impl From<NewTaskRequest> for NewTask {
             ..defaults
         }
     }
+}
+
+/// The changes of a task (merge patch, RFC 7396). A field that is absent keeps its value.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TaskPatch {
+    /// The title, at most 120 bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 120)]
+    pub title: Option<String>,
+    /// The description, at most 16 KiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 16384)]
+    pub description: Option<String>,
+    /// The lines by which the result is judged, at most 10 with 500 bytes each. An empty list removes them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_items = 10)]
+    pub acceptance: Option<Vec<String>>,
+    /// The rank among tasks that are ready, from 0, which starts first, to 9.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0, maximum = 9)]
+    pub priority: Option<u8>,
 }
 
 /// The comment of a person on a change of a task.

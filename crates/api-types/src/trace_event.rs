@@ -188,7 +188,7 @@ pub struct TraceTask {
     /// The number of rounds in which checks or the judge sent the task back.
     #[schema(minimum = 0)]
     pub round: u32,
-    /// The version of the plan that published the task.
+    /// The version of the plan that published the task, or with which a person last edited it.
     #[schema(minimum = 0)]
     pub plan_version: u32,
 }

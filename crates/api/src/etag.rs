@@ -3,7 +3,8 @@
 //!
 //! **Invariant:** a tag covers the part of a resource that a request can change, and nothing else, so that the
 //! progress of a run does not make an edit fail. The tag of a memory entry covers its ID, too, because an agent may delete
-//! the entry and write another one under the same key.
+//! the entry and write another one under the same key. That of a task covers the version of the plan, too, because a plan that
+//! a person has not read may give the task another meaning.
 
 use api_types::BudgetRequest;
 use axum::extract::FromRequestParts;

@@ -6,11 +6,12 @@
 mod edit;
 mod new_goal;
 mod report;
+mod task_edits;
 mod tasks;
 mod team;
 mod view;
 
-pub use view::GoalToEdit;
+pub use view::{GoalToEdit, TaskToEdit};
 pub(crate) use view::{reason_of, task_counts};
 
 use api_types::{Goal, GoalMove, GoalSummary, Page};

@@ -79,7 +79,7 @@ pub use automations::{AutomationOrder, AutomationQuery};
 pub use catalogue::{install_hint, presence};
 pub use error::{Error, ErrorKind};
 pub use export::Export;
-pub use goals::{GoalQuery, GoalToEdit};
+pub use goals::{GoalQuery, GoalToEdit, TaskToEdit};
 pub use memory::{MemoryOf, MemoryQuery, Recalled, Remember};
 pub use overview::LONGEST_PERIOD;
 pub use probe::{Probe, ProbeError, ProbeFuture};

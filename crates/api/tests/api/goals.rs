@@ -287,3 +287,155 @@ pub(crate) async fn goal_edit_with_stale_etag_is_refused(world: &World) {
         .await
         .problem(412);
 }
+
+/// Starts a goal with a task `a` that has begun and a task `b` that waits for it. Returns the path of its tasks, and those of
+/// `a` and `b`.
+async fn goal_with_waiting_task(world: &World) -> (String, [String; 2]) {
+    let started = world.post("/goals", goal()).await.expect(201);
+    let path = format!("/sessions/{}/tasks", started["id"].as_str().unwrap());
+    let plan = json!({ "plan_version": 0, "tasks": [
+        { "key": "a", "title": "a", "role": "worker" },
+        { "key": "b", "title": "b", "role": "worker", "description": "Do it well.", "depends_on": ["a"] },
+    ] });
+    let tasks = world.post(&path, plan).await.expect(200);
+    let tasks = tasks["tasks"].as_array().unwrap();
+    let named = |key: &str| {
+        let task = tasks.iter().find(|task| task["key"] == key).unwrap();
+        format!("/tasks/{}", task["id"].as_str().unwrap())
+    };
+    (path, [named("a"), named("b")])
+}
+
+pub(crate) async fn waiting_task_is_edited_with_its_etag(world: &World) {
+    let (tasks, [a, b]) = goal_with_waiting_task(world).await;
+    let edit = async |task: &str, patch: Value, tag: &str| {
+        let headers = [("if-match", tag)];
+        let sent = world.request_as(&world.admin, "PATCH", task, Some(&patch), &headers);
+        sent.await
+    };
+    let first = world.get(&b).await.header("etag").to_owned();
+    let patch = json!({ "title": "Write b", "acceptance": ["It is short."], "priority": 0 });
+    let edited = edit(&b, patch, &first).await;
+    let second = edited.header("etag").to_owned();
+    assert_ne!(second, first);
+    let edited = edited.expect(200);
+    assert_eq!(
+        (&edited["title"], &edited["acceptance"], &edited["priority"]),
+        (&json!("Write b"), &json!(["It is short."]), &json!(0))
+    );
+    assert_eq!(
+        (&edited["description"], &edited["plan_version"]),
+        (&json!("Do it well."), &json!(2))
+    );
+    let read = world.get(&b).await;
+    assert_eq!(read.header("etag"), second);
+    assert_eq!(read.expect(200), edited);
+    let stale = edit(&b, json!({ "title": "Draft b" }), &first).await;
+    assert!(stale.problem(412).contains("If-Match"));
+    // An empty list removes the lines, and a patch without a difference makes no version.
+    let edited = edit(&b, json!({ "acceptance": [] }), &second)
+        .await
+        .expect(200);
+    assert_eq!(
+        (&edited["acceptance"], &edited["title"]),
+        (&json!([]), &json!("Write b"))
+    );
+    let third = world.get(&b).await.header("etag").to_owned();
+    for patch in [json!({}), json!({ "title": "Write b", "priority": null })] {
+        let kept = edit(&b, patch, &third).await;
+        assert_eq!(kept.header("etag"), third);
+        assert_eq!(kept.expect(200)["plan_version"], 3);
+    }
+    // A plan that the client has not read makes its tag stale, too.
+    let more = json!({ "key": "c", "title": "c", "role": "worker" });
+    let plan = json!({ "plan_version": 3, "tasks": [more] });
+    world.post(&tasks, plan).await.expect(200);
+    edit(&b, json!({ "priority": 1 }), &third)
+        .await
+        .problem(412);
+    edit(&b, json!({ "priority": 1 }), "*").await.expect(200);
+    // A task that has begun, and a goal that is over.
+    let refused = edit(&a, json!({ "priority": 1 }), "*").await.problem(409);
+    assert!(refused.contains("the task `a` is RUNNING;"), "{refused}");
+    let goal = tasks.replace("/sessions/", "/goals/");
+    let cancel = goal.replace("/tasks", "/cancel");
+    world.post(&cancel, json!({})).await.expect(200);
+    let refused = edit(&b, json!({ "priority": 2 }), "*").await.problem(409);
+    assert!(refused.contains("the goal is failed;"), "{refused}");
+}
+
+pub(crate) async fn invalid_edit_of_task_is_refused_with_its_field(world: &World) {
+    let (_, [_, b]) = goal_with_waiting_task(world).await;
+    let before = world.get(&b).await.expect(200);
+    let cases = [
+        (json!({ "title": " " }), 422, "title", "it is empty"),
+        (
+            json!({ "title": "x".repeat(121) }),
+            422,
+            "title",
+            "`title` of `b` has 121 bytes; at most 120 are accepted",
+        ),
+        (
+            json!({ "description": "" }),
+            422,
+            "description",
+            "it is empty",
+        ),
+        (
+            json!({ "description": "x".repeat(16_385) }),
+            422,
+            "description",
+            "at most 16384 are accepted",
+        ),
+        (
+            json!({ "acceptance": ["It is short.", ""] }),
+            422,
+            "acceptance",
+            "it is empty",
+        ),
+        (
+            json!({ "acceptance": vec!["x"; 11] }),
+            422,
+            "acceptance",
+            "has 11 entries; at most 10 are accepted",
+        ),
+        (
+            json!({ "acceptance": ["x".repeat(501)] }),
+            422,
+            "acceptance",
+            "at most 500 are accepted",
+        ),
+        (
+            json!({ "acceptance": "x" }),
+            400,
+            "acceptance",
+            "invalid `acceptance`",
+        ),
+        (
+            json!({ "priority": 10 }),
+            422,
+            "priority",
+            "`priority` of `b` is 10; 0 to 9 are accepted",
+        ),
+        (
+            json!({ "priority": 300 }),
+            400,
+            "priority",
+            "invalid `priority`",
+        ),
+        (json!({ "role": "judge" }), 400, "role", "unknown field"),
+    ];
+    for (patch, status, field, says) in cases {
+        let sent = world.request_as(&world.admin, "PATCH", &b, Some(&patch), &[]);
+        let refused = sent.await;
+        let detail = refused.problem(status);
+        assert!(detail.contains(says), "{patch}: {detail}");
+        assert_eq!(refused.expect(status)["field"], field, "{detail}");
+    }
+    for body in [Value::Null, json!([]), json!("b")] {
+        let sent = world.request_as(&world.admin, "PATCH", &b, Some(&body), &[]);
+        let detail = sent.await.problem(400);
+        assert!(detail.contains("invalid body"), "{detail}");
+    }
+    assert_eq!(world.get(&b).await.expect(200), before);
+}

@@ -61,7 +61,8 @@ on_both! {
     goals: [
         goal_is_started_once_and_listed_by_state, invalid_goal_is_refused_with_its_field,
         person_changes_plan_and_tasks_of_goal, goal_is_changed_paused_and_cancelled,
-        goal_edit_with_stale_etag_is_refused,
+        goal_edit_with_stale_etag_is_refused, waiting_task_is_edited_with_its_etag,
+        invalid_edit_of_task_is_refused_with_its_field,
     ]
     questions: [
         pending_questions_are_listed_and_answered_by_members, invalid_or_late_answer_is_refused,

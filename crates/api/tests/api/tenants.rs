@@ -70,6 +70,7 @@ fn body(id: &str) -> Option<Value> {
         "answer_question" => json!({ "text": "mine" }),
         "start_goal" => json!({ "goal": "Draft it.", "agent": "good" }),
         "edit_goal" => json!({ "goal": "Mine now" }),
+        "edit_task" => json!({ "title": "Mine now" }),
         "publish_tasks" => json!({ "plan_version": 0, "cancel": ["mine"] }),
         "sign_in" => json!({ "code": "mal_x" }),
         _ => return None,

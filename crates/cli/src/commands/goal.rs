@@ -26,7 +26,7 @@ use crate::{
 pub(super) use self::{
     format::{Widths, round_text},
     printed_task::PrintedTask,
-    values::GoalArg,
+    values::{GoalArg, text_argument},
 };
 use self::{
     format::{format_short_state, format_state, print_goal},

@@ -1,4 +1,6 @@
-//! `matins task`: lists and shows the tasks of goals, and retries, cancels and accepts them.
+//! `matins task`: lists and shows the tasks of goals, and edits, retries, cancels and accepts them.
+
+mod edit;
 
 use api_types::{Task, TaskDetails, TaskFinding, TaskKind, TaskMove, TaskRun};
 use clap::Subcommand;
@@ -25,6 +27,7 @@ enum Command {
     List(GoalArg),
     /// Show a task with its texts, its findings, and its runs with their verdicts
     Show(TaskArgs),
+    Edit(edit::Args),
     /// Retry a failed task, or a check or a review that could not run
     Retry(MoveArgs),
     /// Cancel an open task or drop a failed one, with the tasks that wait for it
@@ -54,6 +57,7 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
     match args.command {
         Command::List(args) => list(app, &args.goal).await?,
         Command::Show(args) => show(app, &args).await?,
+        Command::Edit(args) => edit::run(args, app).await?,
         Command::Retry(args) => move_task(app, &args, TaskMove::Retry).await?,
         Command::Cancel(args) => move_task(app, &args, TaskMove::Cancel).await?,
         Command::Accept(args) => move_task(app, &args, TaskMove::Accept).await?,

@@ -374,7 +374,9 @@ fn unknown_goal_and_task_are_refused() {
         shown.contains("RUNNING (work)") && shown.contains("queued"),
         "{shown}"
     );
-    // The turn of the plan waits, so that it can be cancelled, and not retried or accepted.
+    // The turn of the plan waits, so that it can be cancelled, and not edited, retried or accepted.
+    let refused = world.run(&["task", "edit", &id, "plan#1", "--title", "Plan"]);
+    assert_eq!(refused.code, 4, "{refused:#?}");
     let refused = world.run(&["task", "retry", &id, "plan#1"]);
     assert_eq!(refused.code, 4, "{refused:#?}");
     let refused = world.run(&["task", "accept", &id, "plan#1"]);

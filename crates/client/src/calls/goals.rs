@@ -2,7 +2,7 @@
 
 use api_types::{
     Goal, GoalMove, GoalPatch, GoalReport, GoalRequest, GoalSummary, Page, PlanRequest, Task,
-    TaskCommentRequest, TaskDetails, TaskList, TaskMove,
+    TaskCommentRequest, TaskDetails, TaskList, TaskMove, TaskPatch,
 };
 use http::Method;
 use model::goal::GoalStatus;
@@ -89,6 +89,13 @@ impl Client {
     #[boxed]
     pub async fn task(&self, task: &str) -> Result<TaskDetails, Error> {
         self.get(&["tasks", task]).fetch().await
+    }
+
+    /// Changes a task that has not begun or has failed.
+    #[boxed]
+    pub async fn edit_task(&self, task: &str, patch: &TaskPatch) -> Result<TaskDetails, Error> {
+        let call = self.call(Method::PATCH, &["tasks", task]);
+        call.json(patch).fetch().await
     }
 
     /// Retries, cancels or accepts a task.

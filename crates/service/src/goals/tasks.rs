@@ -1,13 +1,16 @@
 //! Tasks of goals: listing and reading them, and the changes of people.
 
-use api_types::{PlanRequest, Task, TaskDetails, TaskFinding, TaskList, TaskMove, TaskRun};
+use api_types::{PlanRequest, Task, TaskList, TaskMove};
 use model::{
     TaskId,
     goal::{Plan, PlanError, Refusal},
 };
-use store::{GoalChange, TaskRunRow};
+use store::GoalChange;
 
-use super::{named, view};
+use super::{
+    named,
+    view::{self, TaskToEdit},
+};
 use crate::{Error, Service, boxed};
 
 impl Service {
@@ -31,32 +34,18 @@ impl Service {
         })
     }
 
-    /// Returns one task by its ID.
+    /// Returns one task by its ID, in order to show or to change it.
     ///
     /// # Errors
     ///
     /// Returns a not-found error if there is no such task.
     #[boxed]
-    pub async fn task(&self, given: &str) -> Result<TaskDetails, Error> {
-        let found = self
-            .store
-            .task_details(self.scope(), task_id(given)?)
-            .await?;
-        Ok(TaskDetails {
-            task: view::task(found.session, found.round_limit, found.task),
-            description: found.description,
-            acceptance: found.acceptance,
-            writes: found.writes,
-            checks: found.checks,
-            artifacts: found.artifacts,
-            findings: found.findings.into_iter().map(task_finding).collect(),
-            evidence: found.evidence,
-            check_output: found
-                .last_checks
-                .map(|checks| checks.evidence)
-                .unwrap_or_default(),
-            tool_calls: Some(found.tool_calls),
-            runs: found.runs.into_iter().map(task_run).collect(),
+    pub async fn task_to_edit(&self, given: &str) -> Result<TaskToEdit, Error> {
+        let id = task_id(given)?;
+        let found = self.store.task_details(self.scope(), id).await?;
+        Ok(TaskToEdit {
+            plan_version: found.plan_version,
+            task: view::task_details(found),
         })
     }
 
@@ -137,34 +126,6 @@ impl Service {
             .await?;
         let found = self.store.task_details(self.scope(), id).await?;
         Ok(view::task(session, found.round_limit, found.task))
-    }
-}
-
-fn task_finding(finding: store::TaskFinding) -> TaskFinding {
-    TaskFinding {
-        id: finding.id,
-        text: finding.text,
-        severity: finding.severity,
-        criterion: finding.criterion,
-        from: finding.check.unwrap_or_else(|| "judge".to_owned()),
-    }
-}
-
-fn task_run(run: TaskRunRow) -> TaskRun {
-    let (verdict, evidence, findings) = match run.verdict {
-        Some(it) => (Some(it.verdict), it.evidence, it.findings),
-        None => (None, Vec::new(), Vec::new()),
-    };
-    TaskRun {
-        id: run.id,
-        status: run.status,
-        prompt: run.prompt,
-        seat: run.seat,
-        started_at: run.started_at,
-        ended_at: run.ended_at,
-        verdict,
-        evidence,
-        findings: findings.into_iter().map(task_finding).collect(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use api_types::{
     Goal, GoalBudget, GoalPhase, GoalQuestion, GoalReason, GoalSeat, GoalSeatState, GoalSummary,
-    GoalUsage, Task, TaskCounts,
+    GoalUsage, Task, TaskCounts, TaskDetails, TaskFinding, TaskRun,
 };
 use model::{
     SessionId, Timestamp,
@@ -300,6 +300,63 @@ pub(super) fn task(session: SessionId, round_limit: u32, task: GoalTask) -> Task
         created_at: task.created_at,
         started_at: task.started_at,
         ended_at: task.ended_at,
+    }
+}
+
+/// A task that a caller has read in order to show or to change it.
+#[derive(Debug)]
+pub struct TaskToEdit {
+    /// The task.
+    pub task: TaskDetails,
+    /// The version of the plan of its goal, with which an edit compares the present one under its locks.
+    pub plan_version: u32,
+}
+
+/// Returns a task with its texts, its findings and its runs.
+pub(super) fn task_details(found: store::TaskDetails) -> TaskDetails {
+    TaskDetails {
+        task: task(found.session, found.round_limit, found.task),
+        description: found.description,
+        acceptance: found.acceptance,
+        writes: found.writes,
+        checks: found.checks,
+        artifacts: found.artifacts,
+        findings: found.findings.into_iter().map(task_finding).collect(),
+        evidence: found.evidence,
+        check_output: found
+            .last_checks
+            .map(|checks| checks.evidence)
+            .unwrap_or_default(),
+        tool_calls: Some(found.tool_calls),
+        runs: found.runs.into_iter().map(task_run).collect(),
+    }
+}
+
+fn task_finding(finding: store::TaskFinding) -> TaskFinding {
+    TaskFinding {
+        id: finding.id,
+        text: finding.text,
+        severity: finding.severity,
+        criterion: finding.criterion,
+        from: finding.check.unwrap_or_else(|| "judge".to_owned()),
+    }
+}
+
+fn task_run(run: store::TaskRunRow) -> TaskRun {
+    let (verdict, evidence, findings) = match run.verdict {
+        Some(it) => (Some(it.verdict), it.evidence, it.findings),
+        None => (None, Vec::new(), Vec::new()),
+    };
+    TaskRun {
+        id: run.id,
+        status: run.status,
+        prompt: run.prompt,
+        seat: run.seat,
+        started_at: run.started_at,
+        ended_at: run.ended_at,
+        verdict,
+        evidence,
+        findings: findings.into_iter().map(task_finding).collect(),
     }
 }
 

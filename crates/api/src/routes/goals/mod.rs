@@ -22,7 +22,7 @@ pub(super) fn routes() -> ApiRouter {
         .routes(routes!(transitions::replan_goal))
         .routes(routes!(report::report_goal))
         .routes(routes!(tasks::list_tasks, tasks::publish_tasks))
-        .routes(routes!(tasks::show_task))
+        .routes(routes!(tasks::show_task, tasks::edit_task))
         .routes(routes!(tasks::retry_task))
         .routes(routes!(tasks::cancel_task))
         .routes(routes!(tasks::accept_task))

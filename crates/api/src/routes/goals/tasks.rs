@@ -1,13 +1,18 @@
 //! `/sessions/{session}/tasks` and `/tasks/{task}`: the tasks of goals.
 
-use api_types::{PlanRequest, Task, TaskCommentRequest, TaskDetails, TaskList, TaskMove};
+use api_types::{
+    PlanRequest, Task, TaskCommentRequest, TaskDetails, TaskList, TaskMove, TaskPatch,
+};
 use axum::{Json as Answer, response::Response};
 use http::StatusCode;
 use model::access::Permission;
+use serde::Serialize;
+use service::TaskToEdit;
 
 use super::goal_param::GOAL_PARAM_DESCRIPTION;
 use crate::{
     caller::Caller,
+    etag::{self, ETag, IfMatch},
     extract::{Json, OptionalJson, Path},
     idempotency::IdempotencyKey,
     problem::ApiError,
@@ -71,15 +76,79 @@ pub(super) async fn publish_tasks(
     path = "/tasks/{task}",
     tag = "goals",
     params(("task" = String, Path, description = "The ID of the task")),
-    responses((status = OK, description = "The task", body = TaskDetails)),
+    responses((
+        status = OK,
+        description = "The task",
+        body = TaskDetails,
+        headers(("ETag" = String, description = "The entity tag of the editable part, and of the version of the plan"))
+    )),
     security(("token" = ["sessions:read"]), ("browser" = []))
 )]
 pub(super) async fn show_task(
     caller: Caller,
     Path([task]): Path<1>,
-) -> Result<Answer<TaskDetails>, ApiError> {
+) -> Result<(ETag, Answer<TaskDetails>), ApiError> {
     let service = caller.authorize(Permission::SessionsRead)?;
-    Ok(Answer(service.task(&task).await?))
+    let found = service.task_to_edit(&task).await?;
+    Ok((etag::header(&editable(&found)), Answer(found.task)))
+}
+
+/// Change a task
+///
+/// Applies a merge patch (RFC 7396) to the title, the description, the acceptance lines and the priority of a task of the plan
+/// that has not begun or has failed. Each change is a new version of the plan. Returns 409 for a task in any other state and if
+/// the goal is over, and 412 if the task or the plan is no longer the one that the `ETag` in `If-Match` describes, or changes
+/// while the server applies the patch.
+#[utoipa::path(
+    patch,
+    path = "/tasks/{task}",
+    tag = "goals",
+    params(
+        ("task" = String, Path, description = "The ID of the task"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the version that the client read")
+    ),
+    request_body = TaskPatch,
+    responses((
+        status = OK,
+        description = "The task",
+        body = TaskDetails,
+        headers(("ETag" = String, description = "The entity tag of the editable part, and of the version of the plan"))
+    )),
+    security(("token" = ["sessions:write"]), ("browser" = []))
+)]
+pub(super) async fn edit_task(
+    caller: Caller,
+    Path([task]): Path<1>,
+    seen: IfMatch,
+    patch: Json<TaskPatch>,
+) -> Result<(ETag, Answer<TaskDetails>), ApiError> {
+    let service = caller.authorize(Permission::SessionsWrite)?;
+    let before = service.task_to_edit(&task).await?;
+    seen.check("the task or its plan", &editable(&before))?;
+    let edited = service.edit_task(&before, &patch.value).await?;
+    caller.wake_loops();
+    Ok((etag::header(&editable(&edited)), Answer(edited.task)))
+}
+
+/// The part of a task that a request can change, with the version of the plan, from which the entity tag is computed.
+#[derive(Serialize)]
+struct EditableTask<'a> {
+    title: &'a str,
+    description: &'a str,
+    acceptance: &'a [String],
+    priority: u8,
+    plan_version: u32,
+}
+
+fn editable(task: &TaskToEdit) -> EditableTask<'_> {
+    let TaskToEdit { task, plan_version } = task;
+    EditableTask {
+        title: &task.task.title,
+        description: &task.description,
+        acceptance: &task.acceptance,
+        priority: task.task.priority,
+        plan_version: *plan_version,
+    }
 }
 
 macro_rules! moves {

@@ -7,7 +7,7 @@ use server::SystemClock;
 use super::{
     format::format_state,
     limit_lines::{is_paused_by_limit, print_limits},
-    values::{BudgetArg, GoalArg, UntilArg, budget, goal_text, limits, parse_limit},
+    values::{BudgetArg, GoalArg, UntilArg, budget, limits, parse_limit, text_argument},
 };
 use crate::{
     app::App,
@@ -40,7 +40,7 @@ pub(super) struct Args {
 
 pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
     let patch = GoalPatch {
-        goal: args.text.map(goal_text).transpose()?,
+        goal: args.text.map(text_argument).transpose()?,
         limits: limits(args.limits)?,
         budget: budget_change(budget(args.budget)?, args.no_budget),
         until: match args.until {

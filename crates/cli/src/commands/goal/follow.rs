@@ -265,6 +265,23 @@ mod tests {
     }
 
     #[test]
+    fn edited_task_is_a_change() {
+        let mut printed = Printed::default();
+        printed.changed_tasks(&[task(1, "tone", "READY")]);
+        let edited = [Task {
+            title: "Describe the tone".into(),
+            plan_version: 2,
+            ..task(1, "tone", "READY")
+        }];
+        let changed = printed.changed_tasks(&edited);
+        let [(_, line)] = &changed[..] else {
+            panic!("{changed:?}");
+        };
+        assert!(line.contains("Describe the tone"), "{line}");
+        assert!(printed.changed_tasks(&edited).is_empty());
+    }
+
+    #[test]
     fn line_of_change_has_at_most_80_columns() {
         let long = Task {
             key: "k".repeat(40),

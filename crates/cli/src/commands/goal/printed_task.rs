@@ -9,6 +9,8 @@ pub(in crate::commands) struct PrintedTask {
     pub(in crate::commands) step: Option<Step>,
     pub(in crate::commands) seat: Option<String>,
     pub(in crate::commands) round: u32,
+    /// The version of the plan, which an edit of the task changes.
+    pub(in crate::commands) plan_version: u32,
     /// The thing for which a running task waits, such as a person. `None` for other tasks, because theirs changes whenever one
     /// of the tasks before them ends.
     pub(in crate::commands) waits_for: Option<String>,
@@ -22,6 +24,7 @@ impl PrintedTask {
             step: task.step,
             seat: task.seat.clone(),
             round: task.round,
+            plan_version: task.plan_version,
             waits_for: match task.status {
                 TaskStatus::Running => task.waits_for.clone(),
                 _ => None,

@@ -10,7 +10,7 @@ use super::{
     format::format_state,
     missing_server::note_missing_server,
     usage::format_budget,
-    values::{BudgetArg, UntilArg, budget, goal_text, limits, parse_limit},
+    values::{BudgetArg, UntilArg, budget, limits, parse_limit, text_argument},
 };
 use crate::{
     app::App,
@@ -77,7 +77,7 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
         None => None,
     };
     let request = GoalRequest {
-        goal: goal_text(args.text)?,
+        goal: text_argument(args.text)?,
         team,
         team_file,
         agent: args.agent,

@@ -32,9 +32,9 @@ fn parse_goal(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Returns the text of a goal: the given one, or the content of standard input if it is `-`. The line break at its end is that of
-/// the program that wrote it, so it is no part of the goal.
-pub(super) fn goal_text(given: String) -> Result<String, CliError> {
+/// Returns the text of a goal or of a task: the given one, or the content of standard input if it is `-`. The line break at its
+/// end is that of the program that wrote it, so it is no part of the text.
+pub(in crate::commands) fn text_argument(given: String) -> Result<String, CliError> {
     let is_read = given == "-";
     let mut text = text_or_stdin(given)?;
     if is_read && text.ends_with('\n') {

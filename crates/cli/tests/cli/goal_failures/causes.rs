@@ -4,6 +4,7 @@ use serde_json::json;
 use testkit::scripted::Step;
 
 use super::{GoalTest, PLAN, REPORT, create, done, on_work, plan_once, report, workers};
+use crate::test_installation::TestInstallation;
 
 impl GoalTest {
     /// Checks that `goal show`, `task show` and the report have the cause of a failed task.
@@ -64,6 +65,50 @@ fn goal_with_failed_work_shows_last_words() {
     let test = GoalTest::start(&workers(1), &[], [steps]);
     test.assert_stuck("nothing can run");
     test.assert_cause("a", "attempts used up", "I may not decide this.");
+    assert_edits_of_failed_task(&test.world, &["task", "edit", "own", "a"]);
+    let done = ["task", "edit", "own", "b", "--priority", "1"];
+    let refused = test.world.run(&done);
+    assert_eq!(refused.code, 4, "{refused:#?}");
+    assert!(refused.stderr.contains("the task `b` is DONE;"));
+}
+
+/// Edits a task that has failed, by a command with other options each time.
+fn assert_edits_of_failed_task(world: &TestInstallation, command: &[&str]) {
+    let edit = |options: &[&str]| world.run(&[command, options].concat());
+    let show = || world.json(&["task", "show", "own", "a"]);
+    let cases: [(&[&str], &str); 4] = [
+        (&[], "give `--title`, `--description`, `--accept`"),
+        (&["--title", " "], "invalid title ` `: it is empty"),
+        (&["--priority", "10"], "0..=9"),
+        (&["--accept", "x", "--no-accept"], "cannot be used with"),
+    ];
+    for (options, says) in cases {
+        let refused = edit(options);
+        assert_eq!(refused.code, 2, "{refused:#?}");
+        assert!(refused.stderr.contains(says), "{refused:#?}");
+    }
+    let lines = ["--accept", "It has a source.", "--accept", "It is short."];
+    let others = ["--title", "Ask the editor", "--priority", "0"];
+    let changed = edit(&[lines, others].concat());
+    assert_eq!(changed.stdout, "Changed a, which is FAILED.\n");
+    let next = "To start it again: matins task retry own a";
+    assert!(changed.stderr.contains(next), "{changed:#?}");
+    let task = show();
+    assert_eq!(
+        (&task["title"], &task["description"], &task["priority"]),
+        (&json!("Ask the editor"), &json!("Do a well."), &json!(0))
+    );
+    let lines = json!(["It has a source.", "It is short."]);
+    assert_eq!(task["acceptance"], lines);
+    edit(&["--no-accept"]).expect_success();
+    let describe = [command, &["--description", "-"][..]].concat();
+    let changed = world.run_with_stdin(&describe, "Ask first.\n");
+    assert_eq!(changed.code, 0, "{changed:#?}");
+    let task = show();
+    assert_eq!(
+        (&task["description"], &task["acceptance"]),
+        (&json!("Ask first."), &json!([]))
+    );
 }
 
 #[test]
