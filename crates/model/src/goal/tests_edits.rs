@@ -87,10 +87,12 @@ fn edit_of(event: Event) -> TaskEdit {
     }
 }
 
+type Change = fn(&mut TaskFields);
+
 #[test]
 fn content_with_faults_is_refused() {
     let mut game = working();
-    let cases: [(fn(&mut TaskFields), &str); 5] = [
+    let cases: [(Change, &str); 5] = [
         (
             |content| content.title = "x".repeat(121),
             "`title` of `b` has 121 bytes; at most 120 are accepted",
