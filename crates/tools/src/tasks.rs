@@ -28,7 +28,10 @@ pub(crate) fn refused_tool(name: &str, offer: ToolOffer) -> Option<ToolError> {
             format!("`{name}` is not for agents that may only read")
         }
         Some(role) => format!("`{name}` is not for the {role} of a task"),
-        None => format!("`{name}` is for the turns of a goal's tasks, and this is none"),
+        None if offer.in_goal => {
+            format!("`{name}` is for the turns of the goal's tasks, and this is none")
+        }
+        None => format!("`{name}` is for the turns of goals, and this is none"),
     };
     Some(ToolError {
         error: "not_allowed",
@@ -44,6 +47,7 @@ mod tests {
     fn offer(task: Option<TaskRole>) -> ToolOffer {
         ToolOffer {
             access: ToolAccess::All,
+            in_goal: true,
             task,
             ..ToolOffer::NONE
         }
@@ -58,11 +62,15 @@ mod tests {
             "finish your task, put this into `follow_up`"
         );
         let refused = refused_tool("create_task", offer(None)).unwrap();
-        assert!(
-            refused.message.contains("this is none"),
-            "{}",
-            refused.message
-        );
+        let says = "`create_task` is for the turns of the goal's tasks, and this is none";
+        assert_eq!(refused.message, says);
+        let outside = ToolOffer {
+            in_goal: false,
+            ..offer(None)
+        };
+        let refused = refused_tool("list_tasks", outside).unwrap();
+        let says = "`list_tasks` is for the turns of goals, and this is none";
+        assert_eq!(refused.message, says);
         assert_eq!(refused_tool("rm", offer(None)), None);
         assert_eq!(refused_tool("create_task", ToolOffer::NONE), None);
     }

@@ -35,6 +35,8 @@ pub(crate) enum Offered {
     Always,
     /// The turns of sessions with several seats.
     InTeam,
+    /// All turns in the sessions of goals.
+    InGoal,
     /// The turns of all inputs but the tasks of goals.
     OutsideTasks,
     /// The turns of tasks in which the agent has one of these parts.
@@ -47,6 +49,7 @@ impl Offered {
         match self {
             Self::Always => true,
             Self::InTeam => offer.unread.is_some(),
+            Self::InGoal => offer.in_goal,
             Self::OutsideTasks => offer.task.is_none(),
             Self::InTasks(roles) => offer.task.is_some_and(|role| roles.contains(&role)),
         }

@@ -15,14 +15,28 @@ use service::ToolOffer;
 /// The longest list of tools, in bytes. Models read it at each turn.
 const MAX_BYTES: usize = 10 * 1024;
 
-/// Returns the tools in a session with several seats, in a turn of a task if `task` is given.
+/// Returns the tools in a session with several seats: in a turn of a task if `task` is given, and else outside of goals.
 fn definitions(access: ToolAccess, task: Option<TaskRole>) -> Value {
-    let offer = ToolOffer {
+    of_offer(ToolOffer {
         access,
         unread: Some(0),
+        in_goal: task.is_some(),
         task,
         ..ToolOffer::NONE
-    };
+    })
+}
+
+/// Returns the tools in the turn of a message to a seat of a goal.
+fn of_message(access: ToolAccess) -> Value {
+    of_offer(ToolOffer {
+        access,
+        unread: Some(0),
+        in_goal: true,
+        ..ToolOffer::NONE
+    })
+}
+
+fn of_offer(offer: ToolOffer) -> Value {
     serde_json::to_value(tools::definitions(offer)).unwrap()
 }
 
@@ -30,10 +44,9 @@ fn definitions(access: ToolAccess, task: Option<TaskRole>) -> Value {
 fn all_lists() -> Vec<Value> {
     let tasks = TaskRole::ALL.iter().copied().map(Some);
     let turns = [None].into_iter().chain(tasks);
-    let lists = turns.flat_map(|task| {
-        [ToolAccess::Read, ToolAccess::All].map(|access| definitions(access, task))
-    });
-    lists.collect()
+    let accesses = [ToolAccess::Read, ToolAccess::All];
+    let lists = turns.flat_map(|task| accesses.map(|access| definitions(access, task)));
+    lists.chain(accesses.map(of_message)).collect()
 }
 
 fn names(list: &Value) -> Vec<&str> {
@@ -42,18 +55,16 @@ fn names(list: &Value) -> Vec<&str> {
 }
 
 /// Returns the names of the tools of tasks in a list.
-fn task_tools(access: ToolAccess, task: Option<TaskRole>) -> Vec<String> {
-    let list = definitions(access, task);
-    let names = names(&list).into_iter();
-    let of_tasks = names.filter(|name| TASK_TOOL_NAMES.contains(name));
-    of_tasks.map(str::to_owned).collect()
+fn task_tools(list: &Value) -> Vec<&str> {
+    let mut names = names(list);
+    names.retain(|name| TASK_TOOL_NAMES.contains(name));
+    names
 }
 
 #[test]
 fn definitions_equal_stored_ones() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/definitions.json");
-    let of_tasks = |role| {
-        let mut list = definitions(ToolAccess::All, Some(role));
+    let of_tasks = |mut list: Value| {
         let is_of_tasks = |tool: &Value| TASK_TOOL_NAMES.contains(&tool["name"].as_str().unwrap());
         list.as_array_mut().unwrap().retain(is_of_tasks);
         list
@@ -61,9 +72,10 @@ fn definitions_equal_stored_ones() {
     let defined = json!({
         "all": definitions(ToolAccess::All, None),
         "read": definitions(ToolAccess::Read, None),
-        "planner": of_tasks(TaskRole::Planner),
-        "worker": of_tasks(TaskRole::Worker),
-        "judge": of_tasks(TaskRole::Judge),
+        "planner": of_tasks(definitions(ToolAccess::All, Some(TaskRole::Planner))),
+        "worker": of_tasks(definitions(ToolAccess::All, Some(TaskRole::Worker))),
+        "judge": of_tasks(definitions(ToolAccess::All, Some(TaskRole::Judge))),
+        "message": of_tasks(of_message(ToolAccess::All)),
     });
     let text = format!("{}\n", serde_json::to_string_pretty(&defined).unwrap());
     if option_env!("MATINS_UPDATE").is_some() {
@@ -135,15 +147,28 @@ fn permission_rule_knows_every_tool() {
 
 #[test]
 fn tools_of_tasks_depend_on_part_in_task() {
-    let all = |task| task_tools(ToolAccess::All, Some(task));
-    let planner = all(TaskRole::Planner);
-    assert_eq!(planner, ["create_task", "update_task", "list_tasks"]);
-    assert_eq!(all(TaskRole::Worker), ["update_task", "list_tasks"]);
-    assert_eq!(all(TaskRole::Judge), ["judge_task", "list_tasks"]);
-    assert_eq!(all(TaskRole::Reporter), ["list_tasks"]);
-    assert_eq!(task_tools(ToolAccess::All, None), [""; 0]);
-    for role in TaskRole::ALL {
-        assert_eq!(task_tools(ToolAccess::Read, Some(*role)), ["list_tasks"]);
+    for (role, expected) in [
+        (
+            TaskRole::Planner,
+            &["create_task", "update_task", "list_tasks"][..],
+        ),
+        (TaskRole::Worker, &["update_task", "list_tasks"][..]),
+        (TaskRole::Judge, &["judge_task", "list_tasks"][..]),
+        (TaskRole::Reporter, &["list_tasks"][..]),
+    ] {
+        let all = definitions(ToolAccess::All, Some(role));
+        assert_eq!(task_tools(&all), expected, "{role}");
+        let read = definitions(ToolAccess::Read, Some(role));
+        assert_eq!(task_tools(&read), ["list_tasks"], "{role}");
+    }
+}
+
+#[test]
+fn message_to_seat_of_goal_gets_list_of_tasks_alone() {
+    for access in [ToolAccess::Read, ToolAccess::All] {
+        assert_eq!(task_tools(&of_message(access)), ["list_tasks"]);
+        // A session without a goal has no tasks.
+        assert_eq!(task_tools(&definitions(access, None)), [""; 0]);
     }
 }
 

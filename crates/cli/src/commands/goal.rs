@@ -36,6 +36,10 @@ use self::{
     usage::format_usage,
 };
 
+/// The note behind each message, because the planner cannot say so before its turn.
+const MESSAGE_CHANGES_NO_PLAN: &str =
+    "A message changes no plan: matins goal edit --text and matins goal replan do.";
+
 /// Manage goals: a team of agents plans, works and reports
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -76,12 +80,15 @@ enum Command {
     /// Cancel a goal and its open tasks
     Cancel(GoalArg),
     /// Request another plan
+    ///
+    /// The planner remembers its messages, so send it the reason first: `matins goal message`.
     Replan(GoalArg),
     /// Print the report of a goal as it stands, in Markdown
     Report(GoalArg),
     /// Send a message to a seat of a goal
     ///
-    /// The message starts a turn of the seat, after the one under way.
+    /// The message starts a turn of the seat, after the one under way. It changes no plan: `matins goal edit --text` and
+    /// `matins goal replan` do.
     Message {
         #[command(flatten)]
         goal: GoalArg,
@@ -114,7 +121,9 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
                 .client
                 .send_message_to_seat(&goal.goal, to.as_deref(), &text)
                 .await?;
-            return follow_to_end(app, sent, true).await;
+            let exit = follow_to_end(app, sent, true).await?;
+            app.output.aside(MESSAGE_CHANGES_NO_PLAN);
+            return Ok(exit);
         }
     }
     Ok(Exit::Done)

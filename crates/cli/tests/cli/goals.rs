@@ -327,6 +327,10 @@ fn draft_starts_by_resume() {
     let sent = world.run(&["goal", "message", &id, "hello"]);
     let printed = format!("{}{}", sent.stdout, sent.stderr);
     assert!(printed.contains("its session is draft"), "{sent:#?}");
+    let says = "A message changes no plan: matins goal edit --text and matins goal replan do.";
+    assert!(sent.stderr.contains(says), "{sent:#?}");
+    let help = world.run(&["goal", "message", "--help"]).expect_success();
+    assert!(help.contains("It changes no plan"), "{help}");
     world.run(&["goal", "resume", &id]).expect_success();
     let tasks = world.json(&["task", "list", &id]);
     assert_eq!(tasks["tasks"][0]["kind"], "plan");

@@ -31,7 +31,7 @@ pub const TOOL_NAMES: [&str; 14] = [
 /// The names of the tools that only agents in sessions with several seats get.
 pub const TEAM_TOOL_NAMES: [&str; 2] = ["send_message", "read_messages"];
 
-/// The names of the tools that only agents in turns of a goal's tasks get.
+/// The names of the tools that only agents in the sessions of goals get.
 pub const TASK_TOOL_NAMES: [&str; 4] = ["create_task", "update_task", "judge_task", "list_tasks"];
 
 /// The titles of an agent's requests for tools of Matins.

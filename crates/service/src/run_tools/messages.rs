@@ -27,6 +27,8 @@ pub struct ToolOffer {
     /// The number of messages that wait for the agent, beside those that its turn carries. `None` if the session has no other
     /// seat.
     pub unread: Option<i64>,
+    /// `true` if the session has a goal.
+    pub in_goal: bool,
     /// The part of the agent in the goal's task whose turn it is. `None` for a turn of another input.
     pub task: Option<TaskRole>,
     /// The time for the answer to a question that names none, in hours.
@@ -38,6 +40,7 @@ impl ToolOffer {
     pub const NONE: Self = Self {
         access: ToolAccess::None,
         unread: None,
+        in_goal: false,
         task: None,
         question_hours: DEFAULT_HOURS,
     };
@@ -66,6 +69,7 @@ impl RunTools {
         Ok(ToolOffer {
             access: offer.access,
             unread: (offer.seats > 1).then_some(offer.unread),
+            in_goal: offer.in_goal,
             task: offer.task.map(|task| task.role),
             question_hours: of_team.unwrap_or(DEFAULT_HOURS),
         })

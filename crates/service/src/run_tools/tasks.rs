@@ -242,7 +242,7 @@ impl RunTools {
     ///
     /// # Errors
     ///
-    /// Returns an error if the turn is none of a task, or if a key or the status is unknown.
+    /// Returns an error if the session has no goal, or if a key or the status is unknown.
     #[boxed]
     pub async fn list_tasks(&self, query: &TaskQuery) -> Result<TaskList, Error> {
         let now = self.service.now();

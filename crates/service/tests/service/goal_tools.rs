@@ -230,6 +230,34 @@ async fn plan_is_made_done_and_judged_by_tools() {
 }
 
 #[tokio::test]
+async fn turn_with_message_lists_tasks_and_changes_none() {
+    let goal = Goal::start().await;
+    let (run, tools) = goal.turn().await;
+    tools.create_task(&task("a", &[])).await.unwrap();
+    goal.end(run).await;
+    let (_, worker) = goal.turn().await;
+    worker.send_message("planner", "Which tone?").await.unwrap();
+    let (_, tools) = goal.turn().await;
+    let offer = tools.offer().await.unwrap();
+    assert_eq!((offer.in_goal, offer.task), (true, None));
+    let query = TaskQuery {
+        task: Some("a".into()),
+        ..TaskQuery::default()
+    };
+    let listed = tools.list_tasks(&query).await.unwrap();
+    let single = &listed.tasks[0];
+    let content = single.content.as_ref().unwrap();
+    assert_eq!(
+        (single.status, content.description.as_str()),
+        (TaskStatus::Running, "Do a well.")
+    );
+    let refused = tools.create_task(&task("b", &[])).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Refused);
+    let refused = tools.report_task(&result("A")).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Refused);
+}
+
+#[tokio::test]
 async fn replay_of_goal_has_each_task_once_before_its_first_run() {
     let goal = Goal::start().await;
     // 1. A plan, work, and a verdict about the work. The task `b` has no run.

@@ -14,6 +14,8 @@ pub struct TurnOffer {
     pub seats: i64,
     /// The number of undelivered messages to the agent's seat that the turn does not carry.
     pub unread: i64,
+    /// `true` if the session has a goal.
+    pub in_goal: bool,
     /// The task of a goal whose turn it is.
     pub task: Option<TurnTask>,
 }
@@ -49,6 +51,7 @@ impl Store {
             access: access_of(&agent, owner),
             seats: row.get("seats")?,
             unread: row.get("unread")?,
+            in_goal: row.get("in_goal")?,
             task: match row.optional::<TaskId>("task_id")? {
                 Some(_) => read_task(&mut tx, caller.run).await?,
                 None => None,

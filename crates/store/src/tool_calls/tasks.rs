@@ -3,6 +3,7 @@
 //! **Invariant:** a call changes no task. The end of the successful turn does, so that a turn which fails has no effect.
 
 mod keep;
+mod list;
 
 use model::{
     RunId, SessionId, TaskId, Timestamp,
@@ -14,12 +15,13 @@ use model::{
     lifecycle::InvalidTransition,
 };
 
+pub use list::{TaskContent, TurnTasks};
+
 use super::{CallingTurn, ToolCaller, check_session, lock_turn};
 use crate::{
     Error, Scope, boxed,
     database::Tx,
     goals::{Goal, read_goal, read_staged, stage},
-    runs::{GoalTask, task_views},
     store::Store,
     stored::{self, DOCUMENT_FORMAT, goals::StoredReport},
 };
@@ -74,34 +76,6 @@ pub struct StoredTaskReport {
     pub counted: Vec<String>,
 }
 
-/// The tasks of a goal, as the agent of a turn sees them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TurnTasks {
-    /// The version of the plan.
-    pub plan_version: i64,
-    /// The tasks, in the order of their numbers.
-    pub tasks: Vec<GoalTask>,
-    /// The changes that a planner has staged. Other agents see none.
-    pub staged: Plan,
-}
-
-/// The content of a task.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskContent {
-    /// The description.
-    pub description: String,
-    /// The lines by which the result is judged.
-    pub acceptance: Vec<String>,
-    /// The name of the role whose seats take the task.
-    pub role: String,
-    /// The keys of the tasks that must be satisfied first.
-    pub depends_on: Vec<String>,
-    /// The path prefixes that the task writes.
-    pub writes: Vec<String>,
-    /// The names of the checks that Matins runs after the work.
-    pub checks: Vec<String>,
-}
-
 /// The turn of a task whose agent calls a tool.
 struct TaskTurn {
     turn: CallingTurn,
@@ -154,7 +128,7 @@ impl TaskTurn {
     }
 
     async fn read(tx: &mut Tx, turn: CallingTurn) -> Result<Self, Error> {
-        let no_task = || not_in_task(&turn, "use the tools of tasks");
+        let no_task = || not_in_task(&turn);
         let task = turn.task.ok_or_else(no_task)?;
         let goal = read_goal(tx, turn.session.id).await?.ok_or_else(no_task)?;
         let no = goal.task_no(task).ok_or_else(no_task)?.0;
@@ -229,12 +203,12 @@ pub(super) async fn read_task(tx: &mut Tx, run: RunId) -> Result<Option<TurnTask
     }))
 }
 
-fn not_in_task(turn: &CallingTurn, event: &str) -> Error {
+fn not_in_task(turn: &CallingTurn) -> Error {
     Error::Refused(InvalidTransition {
         what: "run",
         object: Some(turn.run.to_string()),
         state: "no turn of a task".to_owned(),
-        event: event.to_owned(),
+        event: "use the tools of tasks".to_owned(),
     })
 }
 
@@ -376,76 +350,6 @@ impl Store {
             })
         })
         .await
-    }
-
-    /// Lists the tasks of the goal of a turn.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::RunOver`] as [`Store::calling_turn`], and [`Error::Refused`] if the turn is none of a task.
-    #[boxed]
-    pub async fn list_tasks(
-        &self,
-        caller: &ToolCaller,
-        now: Timestamp,
-    ) -> Result<TurnTasks, Error> {
-        let mut tx = self.db.begin_read(Scope::System).await?;
-        let turn = super::read_turn(&mut tx, caller, now).await?;
-        let task = read_task(&mut tx, turn.run).await?;
-        let task = task.ok_or_else(|| not_in_task(&turn, "list tasks"))?;
-        let session = turn.session.id;
-        let tasks = task_views(&mut tx, Scope::Tenant(turn.tenant), session).await?;
-        let staged = if task.role == TaskRole::Planner {
-            read_staged(&mut tx, session).await?
-        } else {
-            Plan::default()
-        };
-        let row = tx
-            .fetch_one(sql!("goals/plan_version"), params![session])
-            .await?;
-        let plan_version: i64 = row.get("plan_version")?;
-        Ok(TurnTasks {
-            plan_version,
-            tasks,
-            staged,
-        })
-    }
-
-    /// Reads the content of a task of the goal of a turn.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`Store::list_tasks`], and a not-found error if the goal has no such task.
-    #[boxed]
-    pub async fn task_content(
-        &self,
-        caller: &ToolCaller,
-        task: TaskId,
-        now: Timestamp,
-    ) -> Result<TaskContent, Error> {
-        let mut tx = self.db.begin_read(Scope::System).await?;
-        let turn = super::read_turn(&mut tx, caller, now).await?;
-        let turn = TaskTurn::read(&mut tx, turn).await?;
-        let not_found = || Error::not_found("task", task);
-        let no = turn.goal.task_no(task).ok_or_else(not_found)?;
-        let rows = vec![params![task]];
-        let rows = tx.fetch_rows(sql!("tasks/texts"), rows, params![]).await?;
-        let texts = rows.first().ok_or_else(not_found)?;
-        let graph = &turn.goal.graph;
-        let row = &graph.tasks()[no.0];
-        let role = graph.team().roles.get(row.role);
-        let depends_on = row
-            .depends_on
-            .iter()
-            .map(|no| graph.tasks()[no.0].key.clone());
-        Ok(TaskContent {
-            description: texts.get("description")?,
-            acceptance: texts.json("acceptance")?,
-            role: role.map_or_else(String::new, |role| role.name.clone()),
-            depends_on: depends_on.collect(),
-            writes: row.writes.clone(),
-            checks: row.checks.clone(),
-        })
     }
 }
 

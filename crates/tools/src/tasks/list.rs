@@ -15,7 +15,7 @@ use crate::{
 pub(crate) const LIST: Tool = Tool {
     name: "list_tasks",
     title: "List tasks",
-    description: |_| "Lists the goal's tasks with status, seat, result and cause of waiting. `task` returns one whole.",
+    description,
     input: |_| {
         json!({
             "type": "object",
@@ -31,10 +31,22 @@ pub(crate) const LIST: Tool = Tool {
         })
     },
     needs: ToolAccess::Read,
-    offered: Offered::InTasks(TaskRole::ALL),
+    offered: Offered::InGoal,
     is_read_only: |_| true,
     call,
 };
+
+fn description(offer: ToolOffer) -> &'static str {
+    match offer.task {
+        Some(_) => {
+            "Lists the goal's tasks with status, seat, result and cause of waiting. `task` returns one whole."
+        }
+        None => {
+            "Lists the goal's tasks with status, seat, result and cause of waiting. `task` returns one whole. This turn \
+             changes no task."
+        }
+    }
+}
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,6 +1,7 @@
 -- Returns the agent of a running turn with all that decides on the tools of the turn, because each call of a tool reads it:
--- the source of the input, its automation and its task, the number of seats of the session, and that of the undelivered
--- messages to the seat that neither the turn nor an open turn of a task carries. Returns no row as `tool_calls/turn`.
+-- the source of the input, its automation and its task, the number of seats of the session, that of the undelivered messages
+-- to the seat that neither the turn nor an open turn of a task carries, and if the session has a goal. Returns no row as
+-- `tool_calls/turn`.
 -- $1 run, $2 worker, $3 hash of the run's secret, $4 oldest instant that is not stale
 select h.id, h.name, h.config, h.format, h.needs_format, r.tenant_id, r.origin, r.automation_id, r.task_id,
     (
@@ -15,7 +16,8 @@ select h.id, h.name, h.config, h.format, h.needs_format, r.tenant_id, r.origin, 
                 where o.input_id = m.input_id and o.origin = 'task'
                     and o.status in ('queued', 'deferred', 'delivered', 'running')
             )
-    ) as unread
+    ) as unread,
+    exists (select 1 from goals g where g.session_id = r.session_id) as in_goal
 from agent_runs r
 join run_heartbeats b on b.run_id = r.id and b.worker_id = r.worker_id
 join agent_definitions s on s.id = r.seat_id

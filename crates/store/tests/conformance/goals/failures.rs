@@ -142,9 +142,11 @@ pub(crate) async fn tools_of_tasks_belong_to_their_turns(db: &TestStore) {
     assert_eq!(view.tasks[1].result.as_deref(), Some("second"));
     let late = stage.report(&worker, &done("late")).await;
     assert!(matches!(late, Err(Error::RunOver { .. })), "{late:?}");
-    // A turn of a message has no task.
+    // A session without a goal has no tasks.
     let chat = stage.session().await;
     let caller = crate::tool_calls::start_message(&stage, chat).await;
+    let offer = stage.store.turn_offer(&caller, stage.now()).await.unwrap();
+    assert!(!offer.in_goal);
     let listed = stage.store.list_tasks(&caller, stage.now()).await;
     assert!(matches!(listed, Err(Error::Refused(_))), "{listed:?}");
     let staged = stage.stage_task(&caller, &work("b", &[])).await;

@@ -12,7 +12,7 @@ use store::{
 };
 
 use super::stage::{done, sent_back, team, verdict, work};
-use crate::{fixtures::TestStore, stage::Stage};
+use crate::{fixtures::TestStore, stage::Stage, tool_calls::start};
 
 impl Stage {
     async fn cancel_task(
@@ -293,9 +293,26 @@ pub(crate) async fn seats_of_goal_send_messages(db: &TestStore) {
         .send_seat_message(&worker, to, "Which tone?", now);
     assert_eq!(sent.await.unwrap().len(), 1);
     let receiver = stage.turn(db, session, "planner").await;
-    let turn = stage.store.calling_turn(&receiver, now).await.unwrap();
-    // The turn of a message has no task, and its tools are none of tasks.
-    assert_eq!(stage.store.task_of_turn(&turn).await.unwrap(), None);
+    // The turn of a message has no task: it lists all tasks, and changes none.
+    let assert_lists_alone = async |caller: &ToolCaller| {
+        let turn = stage.store.calling_turn(caller, now).await.unwrap();
+        assert_eq!(stage.store.task_of_turn(&turn).await.unwrap(), None);
+        let offer = stage.store.turn_offer(caller, now).await.unwrap();
+        assert!(offer.in_goal);
+        let listed = stage.store.list_tasks(caller, now).await.unwrap();
+        let keys: Vec<_> = listed.tasks.iter().map(|it| it.key.as_str()).collect();
+        assert_eq!((listed.plan_version, keys), (1, vec!["plan#1", "a", "b"]));
+        let task = stage.task_id(session, "b").await;
+        let content = stage.store.task_content(caller, task, now).await;
+        assert_eq!(content.unwrap().depends_on, ["a"]);
+        let staged = stage.stage_task(caller, &work("c", &[])).await;
+        assert!(matches!(staged, Err(Error::Refused(_))), "{staged:?}");
+    };
+    assert_lists_alone(&receiver).await;
+    stage.succeed(receiver.run).await;
+    let person = stage.send_message(session, "How far are you?").await;
+    let receiver = start(&stage, person.run_id).await;
+    assert_lists_alone(&receiver).await;
     stage.succeed(receiver.run).await;
     stage.report(&worker, &done("A")).await.unwrap();
     stage.succeed(worker.run).await;
