@@ -208,7 +208,8 @@ pub enum TurnEnd {
         /// `true` if the agent listed the tools of Matins.
         listed_tools: bool,
     },
-    /// The answer has a report with these faults, of which nothing is stored. A reminder names them.
+    /// The answer has a report of which nothing is stored. A reminder names its faults. None of them: the agent has listed the
+    /// tools of Matins, and no reminder has asked for a report in its answer.
     RefusedReport(Vec<ReportFault>),
     /// The turn failed, or was cancelled.
     Failed,

@@ -131,6 +131,7 @@ pub(crate) use reports::{
     judge_learns_tool_calls_and_artifacts_of_work, proposal_during_plan_reaches_next_plan,
     proposal_of_worker_reaches_planner, question_of_planner_hides_no_proposal,
     reasons_of_refused_report_reach_later_reminder, report_in_answer_counts_as_call,
+    report_in_answer_of_agent_with_tools_counts_after_reminder_alone,
     report_in_answer_over_limit_is_refused_whole,
 };
 pub(crate) use rounds::{
@@ -235,6 +236,7 @@ behaviours! {
             edited_task_has_new_texts_in_later_prompts, priority_that_person_changes_decides_next_turn,
             edit_of_task_is_new_version_of_plan_and_event, edited_task_that_has_failed_waits_for_its_retry,
             task_in_other_state_or_goal_that_is_over_is_not_edited, edits_without_locks_of_one_version_have_one_winner,
+            report_in_answer_of_agent_with_tools_counts_after_reminder_alone,
         ]
     }
     sqlite {}

@@ -6,8 +6,9 @@ use model::{
     InputId, RunId, SeatId, SessionId, TaskId, Timestamp,
     entity::Run,
     goal::{
-        AnswerReport, Event, Input, Plan, ReportBody, ReportFault, ReportKind, ReportStatus,
-        SeatNo, Task, TaskKind, TaskRole, TurnEnd, report_in_answer, text_limits::RESULT_BYTES,
+        AnswerReport, Event, Input, Plan, Prompt, ReportBody, ReportFault, ReportKind,
+        ReportStatus, SeatNo, Task, TaskKind, TaskRole, TurnEnd, report_in_answer,
+        text_limits::RESULT_BYTES,
     },
     run::RunStatus,
     session::Admission,
@@ -33,18 +34,21 @@ pub(in crate::runs) struct EndedTurn<'a> {
     run: RunId,
     input: InputId,
     task: TaskId,
+    prompt: Option<Prompt>,
     finished: &'a TurnResult,
 }
 
 impl<'a> EndedTurn<'a> {
     /// Returns the turn of a run. Returns `None` if the run is none of a task.
     pub(in crate::runs) fn of(run: &Run, finished: &'a TurnResult) -> Option<Self> {
+        let task = run.task?;
         Some(Self {
             session: run.session_id?,
             seat: run.seat_id?,
             run: run.id,
             input: run.input_id,
-            task: run.task?.id,
+            task: task.id,
+            prompt: task.prompt,
             finished,
         })
     }
@@ -66,7 +70,7 @@ enum Answered {
     Nothing,
     /// A result or a verdict.
     Report(Report),
-    /// A report with faults, of which nothing is stored.
+    /// A report of which nothing is stored: one with these faults, or one for which no reminder has asked.
     Refused(Vec<ReportFault>),
 }
 
@@ -102,16 +106,16 @@ pub(in crate::runs) async fn end_turns(
             let Some((seat, task)) = turn_of(&goal, &turn) else {
                 continue;
             };
-            let (report, faults) = match reports.remove(&turn.input) {
-                Some(report) => (Some(report), Vec::new()),
+            let (report, refused) = match reports.remove(&turn.input) {
+                Some(report) => (Some(report), None),
                 None => match report_of_answer(tx, &goal, &turn, task, now).await? {
-                    Answered::Nothing => (None, Vec::new()),
-                    Answered::Report(report) => (Some(report), Vec::new()),
-                    Answered::Refused(faults) => (None, faults),
+                    Answered::Nothing => (None, None),
+                    Answered::Report(report) => (Some(report), None),
+                    Answered::Refused(faults) => (None, Some(faults)),
                 },
             };
             let (end, answered) =
-                decide_end(tx, &goal, &turn, task, (report.as_ref(), faults)).await?;
+                decide_end(tx, &goal, &turn, task, (report.as_ref(), refused)).await?;
             store_result(tx, &goal, &turn, task, (report.as_ref(), &end)).await?;
             let has_follow_up = report.is_some_and(|report| report.body.follow_up.is_some());
             let artifact = tx
@@ -145,8 +149,8 @@ fn turn_of<'a>(goal: &'a Goal, turn: &EndedTurn<'_>) -> Option<(SeatNo, &'a Task
     (under_way == Some(no)).then(|| (seat, &goal.graph.tasks()[no.0]))
 }
 
-/// Stores the report that an agent without the tools has given in its answer. A task of the plan is staged. Checks the limits
-/// first, because keys of a row have a limit of the database, and prompts are never cut.
+/// Stores the report in the answer of an agent that has not listed the tools, or that a reminder has asked for it. A task of the
+/// plan is staged. Checks the limits first, because keys of a row have a limit of the database, and prompts are never cut.
 async fn report_of_answer(
     tx: &mut Tx,
     goal: &Goal,
@@ -158,14 +162,20 @@ async fn report_of_answer(
     let Some(kind) = kind.filter(|_| turn.has_succeeded()) else {
         return Ok(Answered::Nothing);
     };
-    match report_in_answer(kind, &turn.finished.answer) {
+    let Some(found) = report_in_answer(kind, &turn.finished.answer).transpose() else {
+        return Ok(Answered::Nothing);
+    };
+    // An agent with the tools may quote the report of another one, and forget its own.
+    if turn.prompt != Some(Prompt::Reminder) && has_listed_tools(tx, turn.input).await? {
+        return Ok(Answered::Refused(Vec::new()));
+    }
+    match found {
         Err(faults) => Ok(Answered::Refused(faults)),
-        Ok(None) => Ok(Answered::Nothing),
-        Ok(Some(AnswerReport::Task(new))) => {
+        Ok(AnswerReport::Task(new)) => {
             stage(tx, (goal.tenant, goal.session), &new, true, now).await?;
             Ok(Answered::Nothing)
         }
-        Ok(Some(AnswerReport::Report(status, body))) => {
+        Ok(AnswerReport::Report(status, body)) => {
             let document = stored::write::<StoredReport>(&body);
             let kind = if status.is_verdict() {
                 "verdict"
@@ -203,7 +213,7 @@ async fn decide_end(
     goal: &Goal,
     turn: &EndedTurn<'_>,
     task: &Task,
-    (report, faults): (Option<&Report>, Vec<ReportFault>),
+    (report, refused): (Option<&Report>, Option<Vec<ReportFault>>),
 ) -> Result<(TurnEnd, usize), Error> {
     if !turn.has_succeeded() {
         return Ok((TurnEnd::Failed, 0));
@@ -239,18 +249,23 @@ async fn decide_end(
         }
     }
     // The agent knows the schema, so that a reminder helps although it may not have listed the tools.
-    if !faults.is_empty() {
+    if let Some(faults) = refused {
         return Ok((TurnEnd::RefusedReport(faults), 0));
     }
-    let listed = tx
-        .fetch_optional(sql!("runs/listed_tools"), params![turn.input])
-        .await?;
-    let listed_tools = listed.is_some();
+    let listed_tools = has_listed_tools(tx, turn.input).await?;
     // A planner that changes nothing says so by no call.
     if kind == Some(ReportKind::Plan) && listed_tools {
         return Ok((TurnEnd::Planned(Plan::default()), 0));
     }
     Ok((TurnEnd::WithoutReport { listed_tools }, 0))
+}
+
+/// Returns `true` if an agent has listed the tools of Matins in an attempt at an input.
+async fn has_listed_tools(tx: &mut Tx, input: InputId) -> Result<bool, Error> {
+    let listed = tx
+        .fetch_optional(sql!("runs/listed_tools"), params![input])
+        .await?;
+    Ok(listed.is_some())
 }
 
 async fn read_reports(

@@ -108,11 +108,13 @@ pub(crate) async fn work_that_fails_names_its_cause(db: &TestStore) {
     // 4. The last turn has no report, so the faults of the report before are not the cause.
     let long = json!({ "status": "done", "result": "r".repeat(1 << 20) });
     let long = answer(&format!("Done.\n\n```json\n{long}\n```\n"));
-    for ended in [&long, &answer("I may not write there.")] {
-        let worker = stage.turn(db, session, "worker-1").await;
-        stage.list_tools(&worker).await;
-        stage.end(worker.run, ended).await;
-    }
+    let worker = stage.turn(db, session, "worker-1").await;
+    stage.end(worker.run, &long).await;
+    let worker = stage.turn(db, session, "worker-1").await;
+    stage.list_tools(&worker).await;
+    stage
+        .end(worker.run, &answer("I may not write there."))
+        .await;
     let words = "I may not write there.".to_owned();
     let cause = stage.cause(session, "d").await;
     assert_eq!(cause, (Some("no result reported"), Some(words)));

@@ -3,7 +3,7 @@
 use model::{
     MessageId,
     artifact::ArtifactContent,
-    goal::{GoalState, Reviews, StuckCause, TaskStatus},
+    goal::{GoalState, Prompt, Reviews, StuckCause, TaskStatus},
     turn::{Entry, EntryKind, Role, WriteOutcome},
 };
 use serde_json::{Value, json};
@@ -60,6 +60,52 @@ pub(crate) async fn report_in_answer_counts_as_call(db: &TestStore) {
     stage.end(judge.run, &block(verdict)).await;
     let view = stage.store.goal(stage.scope(), session).await.unwrap();
     assert_eq!(view.tasks[1].status, TaskStatus::Done);
+}
+
+pub(crate) async fn report_in_answer_of_agent_with_tools_counts_after_reminder_alone(
+    db: &TestStore,
+) {
+    let stage = Stage::setup(db).await;
+    let session = stage
+        .planned_goal(db, team(1, Some(Reviews::All)), &[work("a", &[])])
+        .await;
+    let quote = async |seat: &str, json: &Value| {
+        let turn = stage.turn(db, session, seat).await;
+        stage.list_tools(&turn).await;
+        let quoted = answer(&format!("It says:\n\n```json\n{json}\n```\n"));
+        stage.end(turn.run, &quoted).await;
+    };
+    let assert_next = async |seat: &str, prompt: Prompt| {
+        let run = stage.open_run(db, session, seat).await.unwrap();
+        let task = stage.run(run).await.task.unwrap();
+        assert_eq!(task.prompt, Some(prompt));
+    };
+    // 1. A worker with the tools.
+    let result = json!({ "status": "done", "result": "Quoted." });
+    quote("worker-1", &result).await;
+    assert_eq!(db.count(Scope::System, "task_reports").await, 0);
+    assert_next("worker-1", Prompt::Reminder).await;
+    quote("worker-1", &result).await;
+    assert_eq!(db.count(Scope::System, "task_reports").await, 1);
+    // 2. A judge that quotes the verdict in the result of the worker.
+    let verdict = json!({ "verdict": "accept", "evidence": ["read it"] });
+    quote("judge", &verdict).await;
+    assert_next("judge", Prompt::Reminder).await;
+    assert_eq!(stage.tasks(session).await[1], "a RUNNING nothing");
+    let judge = stage.turn(db, session, "judge").await;
+    let finding = sent_back("source", "There is no source.");
+    stage.report(&judge, &finding).await.unwrap();
+    stage.end(judge.run, &answer("I send it back.")).await;
+    assert_next("worker-1", Prompt::Rework).await;
+    // 3. A planner of a later plan, which needs no call if nothing changes.
+    stage.change(session, GoalChange::Replan).await.unwrap();
+    let task = json!({ "key": "b", "title": "B", "description": "Do b.", "role": "worker" });
+    quote("planner", &task).await;
+    assert_next("planner", Prompt::Reminder).await;
+    assert_eq!(stage.tasks(session).await.len(), 3);
+    quote("planner", &task).await;
+    let tasks = stage.tasks(session).await;
+    assert!(tasks.iter().any(|line| line.starts_with("b ")), "{tasks:?}");
 }
 
 pub(crate) async fn judge_learns_tool_calls_and_artifacts_of_work(db: &TestStore) {
