@@ -25,6 +25,7 @@ mod checks;
 mod cycle;
 mod dispatch;
 mod edit;
+mod edits;
 mod ending;
 mod event;
 mod graph;
@@ -98,6 +99,7 @@ mod tests_verification;
 pub use advance::advance;
 pub use budget::GoalBudget;
 pub use checks::{ChecksEnd, ChecksJob, EVIDENCE_LINES, NamedCheck, last_lines};
+pub use edits::EditsOutsideWrites;
 pub use event::{
     BudgetLevel, Deadline, Effect, Event, Finding, GoalEvent, GoalState, GoalStatus, MessageDelay,
     PauseReason, Refusal, Severity, StuckCause, TurnEnd, Verdict,

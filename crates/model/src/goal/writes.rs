@@ -39,7 +39,7 @@ pub(super) fn without_covered(mut prefixes: Vec<String>) -> Vec<String> {
 }
 
 /// Returns `true` if the path `inner` is `outer` or below it. Both are normalized.
-fn covers(outer: &str, inner: &str) -> bool {
+pub(super) fn covers(outer: &str, inner: &str) -> bool {
     outer == "."
         || inner
             .strip_prefix(outer)
