@@ -12,6 +12,7 @@ mod memories;
 mod messages;
 mod moves;
 mod notifications;
+mod outside_edits;
 mod plan_questions;
 mod presence;
 mod prompts;
@@ -100,6 +101,10 @@ pub(crate) use notifications::{
     goal_and_question_of_later_version_do_not_stop_notifications,
     pause_and_end_of_goal_are_delivered_once_to_each_endpoint,
     question_is_delivered_once_with_its_goal, stuck_goal_is_delivered_as_stuck_and_later_as_failed,
+};
+pub(crate) use outside_edits::{
+    edits_in_own_folder_are_bounded_and_relative_on_any_server,
+    edits_outside_of_paths_of_tasks_are_in_report,
 };
 pub(crate) use plan_questions::{
     attempt_after_failed_answer_names_staged_changes,
@@ -237,6 +242,7 @@ behaviours! {
             edit_of_task_is_new_version_of_plan_and_event, edited_task_that_has_failed_waits_for_its_retry,
             task_in_other_state_or_goal_that_is_over_is_not_edited, edits_without_locks_of_one_version_have_one_winner,
             report_in_answer_of_agent_with_tools_counts_after_reminder_alone,
+            edits_outside_of_paths_of_tasks_are_in_report, edits_in_own_folder_are_bounded_and_relative_on_any_server,
         ]
     }
     sqlite {}

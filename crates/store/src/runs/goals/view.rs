@@ -2,6 +2,7 @@
 
 mod causes;
 mod details;
+mod edits;
 mod list;
 mod usage;
 

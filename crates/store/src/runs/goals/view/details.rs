@@ -6,8 +6,8 @@ use model::{
     RunId, SessionId, TaskId, Timestamp,
     artifact::ARTIFACTS_PER_SESSION,
     goal::{
-        CountedVerdict, DoneBy, ReportBody, ReportStatus, Severity, Task, TaskNo, TaskState,
-        Verdict, is_complete_verdict,
+        CountedVerdict, DoneBy, EditsOutsideWrites, ReportBody, ReportStatus, Severity, Task,
+        TaskNo, TaskState, Verdict, is_complete_verdict,
     },
     run::RunStatus,
 };
@@ -104,6 +104,8 @@ pub struct TaskDetails {
     pub last_checks: Option<TaskChecks>,
     /// The number of tool calls of the turns that have worked on the task, without the calls that report its result.
     pub tool_calls: u32,
+    /// The edits outside of `writes` that the agents of the work report.
+    pub edits_outside_writes: EditsOutsideWrites,
     /// The newest runs, the oldest of them first.
     pub runs: Vec<TaskRunRow>,
 }
@@ -138,6 +140,8 @@ pub struct GoalReportRows {
     pub verdicts: HashMap<TaskId, ReportedTask>,
     /// The newest version of each artifact, in the order of the names.
     pub artifacts: Vec<ReportedArtifact>,
+    /// The edits that agents report outside of the paths of their tasks, by task. A task without such edits has none.
+    pub edits_outside_writes: HashMap<TaskId, EditsOutsideWrites>,
     /// The answer of the turn that wrote the report. `None` if no such turn has succeeded.
     pub prose: Option<String>,
 }
@@ -168,6 +172,11 @@ impl Store {
         let verdict = read_newest(&mut tx, id, "verdict").await?;
         let reported = reported_task(in_graph, verdict.as_ref());
         let runs = read_runs(&mut tx, session, &task, in_graph).await?;
+        // 3. The edits.
+        let writes: Vec<String> = texts.json("writes")?;
+        let mut edits = self
+            .read_edits_outside_writes(&mut tx, session, &[(id, writes.as_slice())])
+            .await?;
         Ok(TaskDetails {
             session,
             plan_version: graph.plan_version(),
@@ -175,13 +184,14 @@ impl Store {
             task,
             description: texts.get("description")?,
             acceptance: texts.json("acceptance")?,
-            writes: texts.json("writes")?,
+            writes,
             checks: texts.json("checks")?,
             artifacts: result.map(|(_, body)| body.artifacts).unwrap_or_default(),
             findings: reported.findings,
             evidence: reported.evidence,
             last_checks: read_checks(&mut tx, scope, id).await?,
             tool_calls: read_tool_calls(&mut tx, id).await?,
+            edits_outside_writes: edits.remove(&id).unwrap_or_default(),
             runs,
         })
     }
@@ -216,6 +226,14 @@ impl Store {
         let verdicts = open.map(|(_, (id, task))| (*id, reported_task(task, newest.get(id))));
         let verdicts = verdicts.filter(|(_, task)| *task != ReportedTask::default());
         let verdicts = verdicts.collect();
+        let tasks = view.tasks.iter().zip(goal.graph.tasks());
+        let started = tasks.filter(|(task, _)| task.started_at.is_some());
+        let started: Vec<_> = started
+            .map(|(task, in_graph)| (task.id, in_graph.writes.as_slice()))
+            .collect();
+        let edits_outside_writes = self
+            .read_edits_outside_writes(&mut tx, session, &started)
+            .await?;
         let prose = tx
             .fetch_optional(sql!("tasks/details_prose"), params![session])
             .await?;
@@ -223,6 +241,7 @@ impl Store {
             goal: view,
             verdicts,
             artifacts: read_artifacts(&mut tx, session).await?,
+            edits_outside_writes,
             prose: prose.map(|row| row.get("content")).transpose()?,
         })
     }
