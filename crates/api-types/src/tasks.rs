@@ -114,6 +114,14 @@ pub struct TaskDetails {
     #[serde(default)]
     #[schema(minimum = 0)]
     pub tool_calls: Option<u32>,
+    /// The first 20 paths outside of `writes` that the agents of the work report to have changed: relative to the directory of
+    /// the turn, or absolute if they are not in it. Agents may have invented them.
+    #[serde(default)]
+    pub edits_outside_writes: Vec<String>,
+    /// The number of further paths outside of `writes`.
+    #[serde(default)]
+    #[schema(minimum = 0)]
+    pub more_edits_outside_writes: u32,
     /// The runs of the task, the oldest first.
     pub runs: Vec<TaskRun>,
 }

@@ -124,6 +124,7 @@ fn details_text(details: &TaskDetails, time: &LocalTime) -> String {
     lines.extend(list_text("Findings of the last round", &findings));
     lines.extend(list_text("Evidence", &details.evidence));
     lines.extend(list_text("Output of the checks", &details.check_output));
+    lines.extend(list_text("Edits outside of its paths", &edits(details)));
     let cause = task.cause.as_deref();
     lines.extend(cause.map(|cause| paragraph("Why it failed", cause)));
     // The last words of an agent may be its result.
@@ -215,6 +216,14 @@ fn format_tool_calls(details: &TaskDetails) -> Option<String> {
     })
 }
 
+/// Returns the edits outside of the paths of a task, with the number of those that the server leaves out.
+fn edits(details: &TaskDetails) -> Vec<String> {
+    let more = details.more_edits_outside_writes;
+    let more = (more > 0).then(|| format!("{more} more"));
+    let paths = details.edits_outside_writes.iter().cloned();
+    paths.chain(more).collect()
+}
+
 /// Formats a text under a heading, indented.
 fn paragraph(heading: &str, text: &str) -> String {
     format!("\n{heading}:\n  {}", continued(text, 2))
@@ -266,7 +275,8 @@ mod tests {
             "created_at": "2026-11-20T06:00:00Z",
             "description": HOSTILE, "acceptance": [HOSTILE], "writes": [HOSTILE], "checks": [], "artifacts": [HOSTILE],
             "findings": [{ "id": "f1", "text": HOSTILE, "severity": "blocker", "from": "judge" }],
-            "evidence": [HOSTILE], "check_output": [HOSTILE], "runs": []
+            "evidence": [HOSTILE], "check_output": [HOSTILE], "runs": [],
+            "edits_outside_writes": [HOSTILE], "more_edits_outside_writes": 3,
         }))
         .unwrap();
         let text = details_text(&details, &LocalTime::of_zone("Europe/Prague"));
@@ -279,12 +289,14 @@ mod tests {
             "Findings of the last round:",
             "Evidence:",
             "Output of the checks:",
+            "Edits outside of its paths:",
             "Why it failed:",
             "Result:",
         ];
         assert_eq!(headings, own, "{text}");
         let items = text.lines().filter(|line| line.starts_with(['-', '1']));
-        let own = ["1. One", "- f1 (judge, blocker): One", "- One", "- One"];
+        let finding = "- f1 (judge, blocker): One";
+        let own = ["1. One", finding, "- One", "- One", "- One", "- 3 more"];
         assert_eq!(items.collect::<Vec<_>>(), own, "{text}");
         assert!(
             text.contains("Result:\n  One\n  Result:\n  Accepted."),

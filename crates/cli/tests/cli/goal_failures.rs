@@ -1,6 +1,7 @@
 //! The failures of teams of agents, with real servers, agents and tools: each is refused, flagged, or ended by its limit.
 
 mod causes;
+mod edits;
 mod kills;
 mod limits;
 mod processes;

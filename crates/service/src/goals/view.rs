@@ -328,6 +328,8 @@ pub(super) fn task_details(found: store::TaskDetails) -> TaskDetails {
             .map(|checks| checks.evidence)
             .unwrap_or_default(),
         tool_calls: Some(found.tool_calls),
+        edits_outside_writes: found.edits_outside_writes.paths,
+        more_edits_outside_writes: found.edits_outside_writes.more,
         runs: found.runs.into_iter().map(task_run).collect(),
     }
 }

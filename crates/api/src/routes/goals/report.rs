@@ -10,8 +10,8 @@ use crate::{caller::Caller, extract::Path, problem::ApiError};
 /// Show the report of a goal
 ///
 /// Returns the report of a goal as it stands, in Markdown: the outcome, the tasks with their results, the findings about tasks
-/// that are not done, the questions with their answers, and the usage. Matins writes it without a model. The text of the
-/// planner is a section of it, once there is one.
+/// that are not done, the edits outside of the paths of tasks, the questions with their answers, and the usage. Matins writes it
+/// without a model. The text of the planner is a section of it, once there is one.
 #[utoipa::path(
     get,
     path = "/goals/{goal}/report",
