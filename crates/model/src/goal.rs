@@ -25,7 +25,6 @@ mod checks;
 mod cycle;
 mod dispatch;
 mod edit;
-mod edits;
 mod ending;
 mod event;
 mod graph;
@@ -34,6 +33,7 @@ mod limits;
 mod mover;
 mod new_task;
 mod numbers;
+mod outside_edits;
 mod parts;
 mod people;
 mod plan;
@@ -99,7 +99,6 @@ mod tests_verification;
 pub use advance::advance;
 pub use budget::GoalBudget;
 pub use checks::{ChecksEnd, ChecksJob, EVIDENCE_LINES, NamedCheck, last_lines};
-pub use edits::EditsOutsideWrites;
 pub use event::{
     BudgetLevel, Deadline, Effect, Event, Finding, GoalEvent, GoalState, GoalStatus, MessageDelay,
     PauseReason, Refusal, Severity, StuckCause, TurnEnd, Verdict,
@@ -108,6 +107,7 @@ pub use graph::{Alternation, Graph, SeatsWait, Stop};
 pub use limit_usage::{GoalLimit, LimitUsage, LimitedGoal, short_time};
 pub use limits::{Limits, MAX_TASKS};
 pub use new_task::{NewTask, Plan, names_task};
+pub use outside_edits::EditsOutsideWrites;
 pub use parts::{GoalProgress, PartsError, SeatProgress};
 pub use plan::validate;
 pub use plan_error::PlanError;
