@@ -279,7 +279,8 @@ pub struct Run {
     pub session_id: Option<SessionId>,
     /// The seat. `None` if there is no session.
     pub seat_id: Option<SeatId>,
-    /// The automation. `None` if the input is a message of a person.
+    /// The automation of the occurrence, or of the turn that asked the question whose answer the input is. `None` for other
+    /// inputs.
     pub automation_id: Option<AutomationId>,
     /// The trigger that created the occurrence.
     pub trigger_id: Option<TriggerId>,

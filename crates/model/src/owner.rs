@@ -22,10 +22,12 @@ static DEFAULT_POLICIES: LazyLock<Policies> = LazyLock::new(Policies::default);
 /// The owner of a run. It decides about the policies, the permission rules, the prompt template and the budgets of a turn.
 #[derive(Debug, Clone, Copy)]
 pub enum RunOwner<'a> {
-    /// A message of a person, or the answer to a question.
+    /// A message of a person, or the answer to a question that a turn without an automation has asked.
     Person,
     /// An occurrence of this automation.
     Occurrence(&'a Automation),
+    /// The answer to a question that a turn of this automation has asked.
+    Answer(&'a Automation),
     /// Messages of other seats.
     SeatMessages,
     /// A turn of a goal's task.
@@ -37,10 +39,11 @@ impl<'a> RunOwner<'a> {
     pub const fn new(origin: Origin, automation: Option<&'a Automation>) -> Self {
         match (origin, automation) {
             (Origin::Occurrence, Some(automation)) => Self::Occurrence(automation),
+            (Origin::Person, Some(automation)) => Self::Answer(automation),
             (Origin::Message, _) => Self::SeatMessages,
             (Origin::Task, _) => Self::Task,
             // A transition that cancels a run of a corrupt automation goes on without the automation.
-            (Origin::Person | Origin::Occurrence, _) => Self::Person,
+            (Origin::Person | Origin::Occurrence, None) => Self::Person,
         }
     }
 
@@ -50,15 +53,15 @@ impl<'a> RunOwner<'a> {
         Self::new(run.origin, automation)
     }
 
-    /// Returns the automation of an occurrence.
+    /// Returns the automation of an occurrence or of an answer.
     pub const fn automation(self) -> Option<&'a Automation> {
         match self {
-            Self::Occurrence(automation) => Some(automation),
+            Self::Occurrence(automation) | Self::Answer(automation) => Some(automation),
             Self::Person | Self::SeatMessages | Self::Task => None,
         }
     }
 
-    /// Returns the automation of an occurrence, as the transcript names it.
+    /// Returns the automation, as the transcript names it.
     pub fn automation_source(self) -> Option<AutomationSource> {
         self.automation().map(|automation| AutomationSource {
             automation_id: automation.id,
@@ -85,7 +88,7 @@ impl<'a> RunOwner<'a> {
                 let prompt = task.and_then(|task| task.prompt);
                 prompt.map_or(PromptTemplate::Message, PromptTemplate::Goal)
             }
-            Self::Person | Self::SeatMessages => PromptTemplate::Message,
+            Self::Person | Self::Answer(_) | Self::SeatMessages => PromptTemplate::Message,
             Self::Occurrence(automation) => PromptTemplate::Automation {
                 name: &automation.name,
             },
@@ -104,7 +107,7 @@ impl<'a> RunOwner<'a> {
     pub const fn waits_for_budget(self) -> bool {
         match self {
             Self::Person => false,
-            Self::Occurrence(_) | Self::SeatMessages | Self::Task => true,
+            Self::Occurrence(_) | Self::Answer(_) | Self::SeatMessages | Self::Task => true,
         }
     }
 
@@ -116,11 +119,12 @@ impl<'a> RunOwner<'a> {
     }
 
     /// Returns the rule for new automations that the agent makes in the turn. A person's message allows them. Messages of
-    /// other seats do not, so that an agent cannot evade its own rule by a message.
+    /// other seats do not, and an answer has the rule of the turn that asked, so that an agent cannot evade its own rule by
+    /// a message or a question.
     pub fn agent_cron(self) -> AgentCron {
         match self {
             Self::Person => AgentCron::Allow,
-            Self::Occurrence(automation) => automation.agent_cron(),
+            Self::Occurrence(automation) | Self::Answer(automation) => automation.agent_cron(),
             Self::SeatMessages | Self::Task => AgentCron::Deny,
         }
     }
@@ -131,7 +135,7 @@ impl<'a> RunOwner<'a> {
 pub enum Spender {
     /// The tenant itself: messages of people and of other seats, and tasks of goals.
     Tenant,
-    /// The automation of an occurrence.
+    /// The automation of an occurrence or of an answer.
     Automation(AutomationId),
 }
 

@@ -391,7 +391,7 @@ impl RunState {
 text_enum! {
     /// The source of an input.
     Origin, "an origin of an input" {
-        /// A message of a person.
+        /// A message of a person, or the answer to a question.
         Person = "person",
         /// A due instant of a trigger, a webhook, or a person's request to run the automation now.
         Occurrence = "occurrence",

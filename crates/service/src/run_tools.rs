@@ -412,10 +412,12 @@ fn refusal(turn: &CallingTurn) -> Error {
             "another agent sent the message of this turn, and such turns make no automations"
         }
         RunOwner::Task => "turns of tasks make no automations",
-        RunOwner::Occurrence(automation) if automation.made_by.is_some() => {
+        RunOwner::Occurrence(automation) | RunOwner::Answer(automation)
+            if automation.made_by.is_some() =>
+        {
             "an agent has made the automation of this turn, and such turns make no automations"
         }
-        RunOwner::Person | RunOwner::Occurrence(_) => {
+        RunOwner::Person | RunOwner::Occurrence(_) | RunOwner::Answer(_) => {
             "the automation of this turn does not allow it (`agent_cron` is `deny`)"
         }
     };

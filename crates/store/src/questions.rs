@@ -1,9 +1,10 @@
 //! Questions: the answers of people, and the defaults of questions without an answer.
 //!
 //! **Invariants:** the statement that answers or expires a question compares its state, so that a question is answered
-//! once. The same transaction inserts the input that brings the answer to the seat, on the path of every message, so that
-//! the seat gets it exactly once. The transition that closes a session voids the questions of its agents.
+//! once. The same transaction inserts the input or the message that brings the answer to the seat, so that the seat gets it
+//! exactly once. The transition that closes a session voids the questions of its agents.
 
+mod answer_input;
 mod elicitation;
 mod expiry;
 mod read;
@@ -18,13 +19,13 @@ use model::{
 use serde_json::Value;
 
 use self::{
-    expiry::{expire_one, send_to_seat},
+    answer_input::{lock_target, send_answer},
+    expiry::expire_one,
     read::read_with_format,
 };
 use crate::{
     Error, Scope, boxed,
     database::Tx,
-    locks,
     question_log::{add_answer, add_void, change_of},
     session_log::SessionLogWriter,
     store::Store,
@@ -60,7 +61,7 @@ impl Store {
                 // 1. Lock the seat, which gets the answer.
                 let (question, needs_format) = read_with_format(tx, scope, id).await?;
                 stored::require_supported("question", &id.to_string(), needs_format)?;
-                locks::lock_seat_with_goal(tx, question.seat_id).await?;
+                lock_target(tx, &question).await?;
                 // 2. Answer, fenced by the state and the deadline.
                 let input = (question.kind == QuestionKind::Tool)
                     .then(|| InputId::generate(now, self.ids()));
@@ -92,7 +93,7 @@ impl Store {
                 let mut log = SessionLogWriter::default();
                 if let Some(input) = input {
                     let text = answered_input(&present, &by.name, answer);
-                    send_to_seat(self, tx, &mut log, &present, input, &text, now).await?;
+                    send_answer(self, tx, &mut log, &present, (input, text.as_str()), now).await?;
                 } else {
                     add_answer(self, &mut log, &present, now);
                 }
@@ -108,8 +109,8 @@ impl Store {
         .await
     }
 
-    /// Expires pending questions whose deadline has passed. The default of each becomes an input of its seat. A question
-    /// of a session that takes no more inputs becomes void. Returns the number of these questions.
+    /// Expires pending questions whose deadline has passed. The default of each becomes an input of its seat, or a message
+    /// to it. A question of a session that takes no more inputs becomes void. Returns the number of these questions.
     ///
     /// # Errors
     ///

@@ -79,6 +79,11 @@ impl SeatMessage {
         })
     }
 
+    /// Returns `true` if the receiving seat is the sender.
+    pub(crate) fn is_own(&self) -> bool {
+        matches!(&self.from, Sender::Seat(from) if from.id == self.to)
+    }
+
     /// Returns the state of the message.
     pub fn status(&self) -> SeatMessageStatus {
         if self.delivered_at.is_some() {

@@ -196,6 +196,7 @@ fn messages() -> RenderedPrompt {
     let message = |number| CarriedMessage {
         id: MessageId::from_uuid(uuid(number)),
         sender: &sender,
+        is_own: false,
         text: "Work on the task `x`: now",
         again: false,
     };

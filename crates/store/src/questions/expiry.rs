@@ -1,26 +1,24 @@
-//! The end of a question at its deadline, and the message that brings an answer to its seat.
+//! The end of a question at its deadline.
 
 use std::collections::BTreeSet;
 
 use model::{
     InputId, QuestionId, Timestamp,
     event::QuestionChange,
-    question::{Question, QuestionKind, expired_input},
-    run::Origin,
+    question::{QuestionKind, expired_input},
     session::Admission,
 };
 use serde_json::Value;
 
-use super::read::{read_question, read_with_format};
+use super::{
+    answer_input::{lock_target, send_default},
+    read::{read_question, read_with_format},
+};
 use crate::{
     Error, Scope,
     database::Tx,
-    locks,
     question_log::{add_answer, add_void, change_of},
-    runs::{
-        admit::{NewAttempt, Preloaded, insert_attempts, read_seat_statuses},
-        answer_task,
-    },
+    runs::admit::read_seat_statuses,
     session_log::SessionLogWriter,
     store::Store,
 };
@@ -35,7 +33,7 @@ pub(super) async fn expire_one(
     // 1. Lock the seat, and read whether its session takes inputs.
     let (question, _) = read_with_format(tx, Scope::System, id).await?;
     let seats = BTreeSet::from([question.seat_id]);
-    locks::lock_seat_with_goal(tx, question.seat_id).await?;
+    lock_target(tx, &question).await?;
     let statuses = read_seat_statuses(tx, &seats, now).await?;
     let is_closed = statuses
         .get(&question.seat_id)
@@ -67,7 +65,7 @@ pub(super) async fn expire_one(
     }
     if let Some(input) = input {
         let text = expired_input(&question, default.as_ref().unwrap_or(&Value::Null));
-        send_to_seat(store, tx, &mut log, &question, input, &text, now).await?;
+        send_default(store, tx, &mut log, &question, (input, text.as_str()), now).await?;
     } else {
         let expired = read_question(tx, Scope::System, id).await?;
         add_answer(store, &mut log, &expired, now);
@@ -78,45 +76,4 @@ pub(super) async fn expire_one(
     );
     log.write(tx, now).await?;
     Ok(true)
-}
-
-/// Sends the answer to a question to its seat: as the next turn of the task that asked it and waits for it, or as a message of
-/// a person if no task asked. The caller must hold the lock of the seat, and those of all seats of its goal.
-pub(super) async fn send_to_seat(
-    store: &Store,
-    tx: &mut Tx,
-    log: &mut SessionLogWriter,
-    question: &Question,
-    input: InputId,
-    text: &str,
-    now: Timestamp,
-) -> Result<(), Error> {
-    if answer_task(store, tx, log, question, now).await? {
-        return Ok(());
-    }
-    let attempt = NewAttempt {
-        id: None,
-        tenant: question.tenant_id,
-        input,
-        number: 1,
-        failures: 0,
-        origin: Origin::Person,
-        session: question.session_id,
-        seat: question.seat_id,
-        automation: None,
-        trigger: None,
-        task: None,
-        scheduled_for: None,
-        exclusive: false,
-        content: text,
-        not_before: None,
-        interrupted: None,
-        input_at: now,
-    };
-    let attempts = std::slice::from_ref(&attempt);
-    let inserted = insert_attempts(store, tx, log, attempts, Preloaded::default(), now).await?;
-    for result in inserted {
-        result?;
-    }
-    Ok(())
 }

@@ -47,6 +47,16 @@ pub(crate) struct NewAttempt<'a> {
     pub(crate) input_at: Timestamp,
 }
 
+impl NewAttempt<'_> {
+    /// Returns the rank among waiting inputs. The answer to a question of an automation's turn ranks as its occurrences do.
+    const fn priority(&self) -> i64 {
+        match (self.origin, self.automation) {
+            (Origin::Person, Some(_)) => Origin::Occurrence.priority(),
+            (origin, _) => origin.priority(),
+        }
+    }
+}
+
 /// The status of a seat.
 pub(crate) struct SeatStatus {
     /// `true` if a run holds the seat.
@@ -261,7 +271,7 @@ async fn lend_priority(
             && attempt.not_before.is_none()
             && matches!(result, Ok((_, RunStatus::Deferred)))
     });
-    let rows = waiting.map(|(attempt, _)| params![attempt.seat, attempt.origin.priority()]);
+    let rows = waiting.map(|(attempt, _)| params![attempt.seat, attempt.priority()]);
     tx.execute_rows(sql!("runs/lend_priority"), rows.collect(), params![])
         .await?;
     Ok(())
@@ -282,7 +292,7 @@ fn insert_params(
         failures: attempt.failures,
         status: status.as_str(),
         origin: attempt.origin.as_str(),
-        priority: attempt.origin.priority(),
+        priority: attempt.priority(),
         session: attempt.session,
         seat: attempt.seat,
         automation: attempt.automation,

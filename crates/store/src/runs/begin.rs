@@ -448,10 +448,10 @@ impl Store {
                     _ => transcript::webhook_text(name, &run.content, payload),
                 }
             }
-            (Some(source), None) => {
+            (Some(source), None) if matches!(owner, RunOwner::Occurrence(_)) => {
                 transcript::automation_text(&source.automation_name, &run.content)
             }
-            (None, _) => run.content.clone(),
+            _ => run.content.clone(),
         };
         self.new_entry(Role::User, EntryKind::Message, text, metadata, now)
     }

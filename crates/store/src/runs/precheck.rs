@@ -25,8 +25,10 @@ pub(super) async fn runs_needing_precheck(
     prechecked: &HashSet<RunId>,
 ) -> Result<HashSet<RunId>, Error> {
     let has_precheck = |run: &&Run| {
-        let owner = RunOwner::of(run, &locked.automations);
-        owner.policies().precheck.is_some() && !prechecked.contains(&run.id)
+        let RunOwner::Occurrence(automation) = RunOwner::of(run, &locked.automations) else {
+            return false;
+        };
+        automation.policies.precheck.is_some() && !prechecked.contains(&run.id)
     };
     let runs: Vec<&Run> = locked.runs.values().filter(has_precheck).collect();
     let again = runs.iter().filter(|run| run.attempt > 1);

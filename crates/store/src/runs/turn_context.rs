@@ -157,6 +157,7 @@ impl TurnContext {
         let messages = messages.map(|message| prompt::CarriedMessage {
             id: message.id,
             sender: &message.from,
+            is_own: message.is_own(),
             text: &message.content,
             again: message.input.is_some_and(|input| input != run.input_id),
         });

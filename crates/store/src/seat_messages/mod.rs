@@ -24,7 +24,7 @@ use crate::{
 };
 
 pub use publication::{NewSeatMessage, Recipients};
-pub(crate) use publication::{Publication, lock_team, publish};
+pub(crate) use publication::{Publication, lock_team, publish, publish_to_itself};
 pub use stream::SeatMessageStream;
 
 impl Store {

@@ -127,12 +127,13 @@ pub(crate) async fn publish(
     let mut published = add_rows(store, &mut log, publication, (&from, &to), now);
     let is_chain_too_long = publication.chain_length > LONGEST_CHAIN;
     if is_chain_too_long {
-        let text = format!(
-            "{LONGEST_CHAIN} turns in a row had no other cause than messages between seats. This message to {} starts no \
-             turn. The next input of a person or of an automation to the seat brings the message with it.",
-            names_of(&to)
-        );
-        add_waiting_notice(store, &mut log, publication, text, now);
+        let location = EntryLocation {
+            tenant: publication.tenant,
+            session: session.id,
+            run: publication.run,
+            seat: None,
+        };
+        add_waiting_notice(store, &mut log, location, &to, now);
     }
     write_rows(tx, log, &published, now).await?;
     // 3. Wake the receiving seats. A message from outside brings them the messages that waited for one, too.
@@ -160,6 +161,38 @@ pub(crate) async fn publish(
     }
     log.write(tx, now).await?;
     Ok(published)
+}
+
+/// Writes a message of a seat to itself, and wakes the seat as the message of another seat does. `location` must have the seat. No
+/// limit of messages refuses it, so that the end of a question never fails. The caller must hold the locks of the seat and of
+/// all seats of its goal, and writes `log`.
+pub(crate) async fn publish_to_itself(
+    store: &Store,
+    tx: &mut Tx,
+    log: &mut SessionLogWriter,
+    (location, seat): (EntryLocation, SeatId),
+    (content, chain_length): (&str, i64),
+    now: Timestamp,
+) -> Result<(), Error> {
+    // 1. Write the row, which decides on the turn of the seat.
+    let mut team = read_team(tx, location.tenant, location.session).await?;
+    let named = team.remove(&seat);
+    let named = named.ok_or_else(|| Error::not_found("seat", seat))?;
+    let metadata = with_seats(&json!({}), &Sender::Seat(named.clone()), &named);
+    let entry = store.new_entry(Role::Tool, EntryKind::Message, content, metadata, now);
+    let message = entry.id;
+    let mut rows = SessionLogWriter::default();
+    rows.add_seat_message(location, seat, entry);
+    if chain_length > LONGEST_CHAIN {
+        add_waiting_notice(store, &mut rows, location, &[named], now);
+    }
+    rows.write(tx, now).await?;
+    if chain_length > 1 {
+        set_chain(tx, vec![params![message]], chain_length).await?;
+    }
+    // 2. Wake the seat.
+    let woken = [(seat, WakeCause::Message)].into();
+    wake_seats(store, tx, log, &woken, now).await
 }
 
 /// Returns the names of seats, as texts show them.
@@ -272,20 +305,19 @@ fn add_rows(
     published
 }
 
-/// Shows in the transcript that a message starts no turn.
+/// Shows in the transcript that a message at the end of a long chain starts no turn.
 fn add_waiting_notice(
     store: &Store,
     log: &mut SessionLogWriter,
-    publication: &Publication<'_>,
-    text: String,
+    location: EntryLocation,
+    to: &[NamedSeat],
     now: Timestamp,
 ) {
-    let location = EntryLocation {
-        tenant: publication.tenant,
-        session: publication.session.id,
-        run: publication.run,
-        seat: None,
-    };
+    let text = format!(
+        "{LONGEST_CHAIN} turns in a row had no other cause than messages between seats. This message to {} starts no \
+         turn. The next input of a person or of an automation to the seat brings the message with it.",
+        names_of(to)
+    );
     let metadata = json!({ "notice": "seat_messages" });
     let entry = store.new_entry(Role::System, EntryKind::Notice, text, metadata, now);
     log.add_message(location, entry);

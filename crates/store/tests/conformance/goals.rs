@@ -9,6 +9,7 @@ mod failures;
 mod formats;
 mod life;
 mod memories;
+mod message_questions;
 mod messages;
 mod moves;
 mod notifications;
@@ -85,6 +86,7 @@ pub(crate) use memories::{
     memory_of_removed_instance_is_replaced_and_named, memory_that_message_begins_opens_with_rules,
     retry_of_task_resumes_its_memory,
 };
+pub(crate) use message_questions::default_of_question_outside_tasks_is_message_of_goal;
 pub(crate) use messages::{
     message_behind_full_turn_waits_at_limit_with_notice,
     message_beyond_turns_of_goal_waits_for_task, message_of_paused_goal_starts_no_turn,
@@ -215,6 +217,7 @@ behaviours! {
             talk_of_two_seats_ends_by_limit_of_goal, messages_of_goal_are_refused_at_limit,
             message_beyond_turns_of_goal_waits_for_task, message_of_paused_goal_starts_no_turn,
             message_behind_full_turn_waits_at_limit_with_notice, message_turn_counts_when_it_begins,
+            default_of_question_outside_tasks_is_message_of_goal,
             message_turns_without_locks_stay_within_limit, time_limit_of_check_needs_server_that_knows_it,
             messages_that_wait_start_turn_when_limit_is_higher_or_goal_goes_on,
             messages_that_wait_start_turn_when_stuck_goal_goes_on, each_move_of_goal_is_in_its_log_once,

@@ -383,7 +383,7 @@ behaviours! {
             seat_message_has_one_row_per_recipient, subscriber_gets_missed_then_new_messages,
             unacknowledged_messages_are_delivered_again, seat_messages_of_other_tenant_or_session_are_not_found,
             publish_in_closed_session_is_refused, session_deletion_ends_message_subscriptions,
-            concurrent_publish_and_subscribe_loses_no_message,
+            concurrent_publish_and_subscribe_loses_no_message, default_of_question_continues_chain_of_its_turn,
             messages_start_turns_in_order, attempts_carry_same_messages, messages_wait_while_paused,
             publishers_make_one_input, chain_of_messages_has_an_end, agent_sends_message_once, person_sends_to_seats,
         ]
@@ -409,7 +409,7 @@ behaviours! {
             question_is_asked_once_and_only_while_its_run_runs, unanswered_question_takes_its_default_at_deadline,
             question_and_its_answer_are_in_feed_of_automation, answer_waits_for_busy_seat_and_paused_session,
             questions_are_listed_by_session_and_state, question_of_later_format_is_left_alone,
-            deleted_session_removes_its_questions, question_of_other_tenant_is_not_found,
+            deleted_session_removes_its_questions, question_of_other_tenant_is_not_found, answer_keeps_its_automation,
             fourth_question_of_turn_is_refused, closed_session_voids_its_questions, answer_is_next_input_of_seat_once,
         ]
         elicitations: [

@@ -1,6 +1,8 @@
 //! Questions: an agent asks once, a person answers once and in time, and the seat gets one input with the answer or with
 //! the default.
 
+mod owners;
+
 use std::time::Duration;
 
 use model::{
@@ -22,6 +24,8 @@ use crate::{
     stage::Stage,
     tool_calls::{start, start_message},
 };
+
+pub(crate) use owners::answer_keeps_its_automation;
 
 impl Stage {
     /// Asks a question with a deadline in an hour.

@@ -27,7 +27,8 @@ use crate::{
 };
 
 pub(crate) use tools::{
-    agent_sends_message_once, chain_of_messages_has_an_end, person_sends_to_seats,
+    agent_sends_message_once, chain_of_messages_has_an_end,
+    default_of_question_continues_chain_of_its_turn, person_sends_to_seats,
 };
 pub(crate) use turns::{
     attempts_carry_same_messages, messages_start_turns_in_order, messages_wait_while_paused,

@@ -95,7 +95,8 @@ function InputText(props: {
       </span>
     );
   }
-  if (run.automation_id === null) {
+  // The answer to a question of an automation has no trigger.
+  if (run.automation_id === null || run.origin === "person") {
     return (
       <span className="truncate" title={run.content}>
         {run.content} {receiver}

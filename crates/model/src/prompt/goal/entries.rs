@@ -81,6 +81,8 @@ pub enum MessageSender<'a> {
         /// The role.
         role: &'a str,
     },
+    /// The seat itself: the message is the default of its question.
+    Own,
     /// A person, by name.
     Person(&'a str),
 }
@@ -191,6 +193,9 @@ impl MessageEntry<'_> {
                  no person's approval.",
                 escape_line(name),
                 escape_line(role),
+            ),
+            MessageSender::Own => format!(
+                "Message {id} from your own seat follows. No person wrote it, and it holds no person's approval."
             ),
             MessageSender::Person(SOCKET_CALLER_NAME) => {
                 format!(

@@ -1,11 +1,15 @@
 //! Messages that agents send by their tools, and messages of people.
 
+use std::time::Duration;
+
 use model::{
     MessageId,
     entity::Run,
     outcome::FailureKind,
     run::RunStatus::{Failed, Succeeded},
     seat_message::{LONGEST_CHAIN, MAX_UNDELIVERED, SENT_PER_TURN, SeatMessageStatus, Sender},
+    tools::AgentCron,
+    turn::StartReply,
 };
 use serde_json::json;
 use store::{Error, NewSeatMessage, Recipients, SeatMessage, ToolCaller};
@@ -220,6 +224,54 @@ pub(crate) async fn chain_of_messages_has_an_end(db: &TestStore) {
     failed_turns_use_up_their_chain(db).await;
     turn_from_outside_brings_blocked_messages(db).await;
     undelivered_messages_are_limited(db).await;
+}
+
+pub(crate) async fn default_of_question_continues_chain_of_its_turn(db: &TestStore) {
+    let team = Team::setup(db).await;
+    let stage = &team.stage;
+    let person = start_message(stage, team.session).await;
+    let to = Recipients::Seat(team.seats[1]);
+    team.send(&person, to, "begin").await.unwrap();
+    stage.succeed(person.run).await;
+    // 1. Each turn asks, and gets its default as a message. Neither has the rights of a person.
+    let mut turns = 0;
+    while let Some(run) = stage.claim().await {
+        turns += 1;
+        assert_eq!(run, team.last_run(1).await);
+        let caller = ToolCaller {
+            run,
+            secret: [7; 32],
+            worker: stage.worker.clone(),
+            stale_after: Duration::from_mins(3),
+        };
+        let (worker, now) = (&caller.worker, stage.now());
+        let begun = stage
+            .store
+            .begin(run, worker, stage.instance, now, Some(caller.secret));
+        let StartReply::Started(turn) = begun.await.unwrap() else {
+            panic!("{run} did not begin");
+        };
+        if turns > 1 {
+            let says =
+                "from your own seat. No person wrote this, and it holds no person's approval.";
+            assert!(turn.prompt.text.contains(says), "{turn:#?}");
+            assert!(turn.prompt.text.contains("Answer: red"), "{turn:#?}");
+        }
+        let calling = stage.store.calling_turn(&caller, now).await;
+        assert_eq!(calling.unwrap().agent_cron(), AgentCron::Deny);
+        stage.ask_person(&caller, "Which colour?").await.unwrap();
+        stage.succeed(run).await;
+        let now = stage.advance_seconds(3600);
+        assert_eq!(stage.expire_questions(now).await, 1);
+    }
+    // 2. The last message waits.
+    assert_eq!(turns, LONGEST_CHAIN);
+    let shown = stage.transcript(team.session).await;
+    let last = shown.last().unwrap();
+    assert!(
+        last.contains("This message to `one` starts no turn."),
+        "{shown:#?}"
+    );
 }
 
 /// A message that each turn of its seat leaves behind does not keep the chain short.

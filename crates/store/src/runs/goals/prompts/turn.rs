@@ -116,6 +116,7 @@ impl WaitingMessage {
         MessageEntry {
             id: &self.shown_id,
             sender: match &self.message.from {
+                Sender::Seat(_) if self.message.is_own() => MessageSender::Own,
                 Sender::Seat(seat) => MessageSender::Seat {
                     name: &seat.name,
                     role: &seat.role,
@@ -130,6 +131,7 @@ impl WaitingMessage {
         CarriedMessage {
             id: self.message.id,
             sender: &self.message.from,
+            is_own: self.message.is_own(),
             text: &self.message.content,
             again: self.message.input.is_some(),
         }
