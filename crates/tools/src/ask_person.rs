@@ -92,7 +92,7 @@ fn call(tools: &RunTools, offer: ToolOffer, input: Map<String, Value>) -> BoxFut
             question,
             options,
             default,
-            hours,
+            hours: hours.unwrap_or(offer.question_hours),
         };
         let asked = tools.ask_person(&request).await.map_err(|error| {
             let mut error = ToolError::from(error);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use model::question::{
-    DEFAULT_HOURS, LONGEST_HOURS, MAX_OPTIONS, OPTION_BYTES, Question, QuestionBody, TEXT_BYTES,
+    LONGEST_HOURS, MAX_OPTIONS, OPTION_BYTES, Question, QuestionBody, TEXT_BYTES,
 };
 use store::NewQuestion;
 
@@ -20,7 +20,7 @@ pub struct PersonQuestion {
     /// The answer that counts at the deadline without an answer of a person.
     pub default: String,
     /// The time for an answer, in hours.
-    pub hours: Option<u32>,
+    pub hours: u32,
 }
 
 impl RunTools {
@@ -33,12 +33,7 @@ impl RunTools {
     #[boxed]
     pub async fn ask_person(&self, request: &PersonQuestion) -> Result<Question, Error> {
         let now = self.service.now();
-        let hours = if let Some(hours) = request.hours {
-            hours
-        } else {
-            let of_team = self.service.store.question_hours(&self.caller, now).await?;
-            of_team.unwrap_or(DEFAULT_HOURS)
-        };
+        let hours = request.hours;
         if !(1..=LONGEST_HOURS).contains(&hours) {
             let problem = format!("accepted are 1 to {LONGEST_HOURS}");
             return Err(Error::invalid("hours", &hours.to_string(), problem));

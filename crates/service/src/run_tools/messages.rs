@@ -65,13 +65,12 @@ impl RunTools {
     pub async fn offer(&self) -> Result<ToolOffer, Error> {
         let (store, now) = (&self.service.store, self.service.now());
         let offer = store.turn_offer(&self.caller, now).await?;
-        let of_team = offer.task.as_ref().and_then(|task| task.question_hours);
         Ok(ToolOffer {
             access: offer.access,
             unread: (offer.seats > 1).then_some(offer.unread),
             in_goal: offer.in_goal,
             task: offer.task.map(|task| task.role),
-            question_hours: of_team.unwrap_or(DEFAULT_HOURS),
+            question_hours: offer.question_hours.unwrap_or(DEFAULT_HOURS),
         })
     }
 

@@ -367,7 +367,7 @@ async fn report_has_all_questions_and_calls_caller_over_socket_a_person() {
         question: "Which colour?".into(),
         options: Vec::new(),
         default: "red".into(),
-        hours: None,
+        hours: 12,
     };
     let asked = tools.ask_person(&question).await.unwrap();
     let by = Decider {

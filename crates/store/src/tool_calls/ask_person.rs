@@ -12,7 +12,7 @@ use model::{
 };
 use serde_json::json;
 
-use super::{CallingTurn, ToolCaller, check_session, lock_turn, tasks::read_task};
+use super::{CallingTurn, ToolCaller, check_session, lock_turn};
 use crate::{
     Error, Scope, boxed,
     database::Tx,
@@ -34,23 +34,6 @@ pub struct NewQuestion {
 }
 
 impl Store {
-    /// Returns the time for the answer to a question that names none, in hours, if the team of the turn's goal sets it.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::RunOver`] as [`Store::calling_turn`].
-    #[boxed]
-    pub async fn question_hours(
-        &self,
-        caller: &ToolCaller,
-        now: Timestamp,
-    ) -> Result<Option<u32>, Error> {
-        let mut tx = self.db.begin_read(Scope::System).await?;
-        let turn = super::read_turn(&mut tx, caller, now).await?;
-        let task = read_task(&mut tx, turn.run).await?;
-        Ok(task.and_then(|task| task.question_hours))
-    }
-
     /// Asks a question of an agent in its turn. If any attempt at the turn's input has asked the same text, returns that
     /// question.
     ///

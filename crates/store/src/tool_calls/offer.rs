@@ -16,6 +16,8 @@ pub struct TurnOffer {
     pub unread: i64,
     /// `true` if the session has a goal.
     pub in_goal: bool,
+    /// The time for the answer to a question that names none, in hours, as the team of the session's goal sets it.
+    pub question_hours: Option<u32>,
     /// The task of a goal whose turn it is.
     pub task: Option<TurnTask>,
 }
@@ -52,6 +54,7 @@ impl Store {
             seats: row.get("seats")?,
             unread: row.get("unread")?,
             in_goal: row.get("in_goal")?,
+            question_hours: row.optional("question_hours")?,
             task: match row.optional::<TaskId>("task_id")? {
                 Some(_) => read_task(&mut tx, caller.run).await?,
                 None => None,

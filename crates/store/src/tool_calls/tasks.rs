@@ -33,8 +33,6 @@ pub struct TurnTask {
     pub key: String,
     /// The part of the agent in the turn.
     pub role: TaskRole,
-    /// The time for the answer to a question that names none, in hours, as the team of the goal sets it.
-    pub question_hours: Option<u32>,
 }
 
 /// A task that a planner has staged.
@@ -199,7 +197,6 @@ pub(super) async fn read_task(tx: &mut Tx, run: RunId) -> Result<Option<TurnTask
     Ok(Some(TurnTask {
         key: row.get("key")?,
         role: TaskRole::of_turn(kind, row.get("task_review")?),
-        question_hours: row.optional("question_hours")?,
     }))
 }
 

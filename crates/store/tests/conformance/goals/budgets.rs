@@ -8,7 +8,7 @@ use model::{
     turn::TurnResult,
 };
 use serde_json::json;
-use store::{GoalChange, GoalFilter, Page};
+use store::{GoalChange, GoalFilter, Page, ToolCaller};
 
 use super::stage::{done, team, work};
 use crate::{
@@ -158,15 +158,18 @@ pub(crate) async fn question_without_time_has_that_of_team(db: &TestStore) {
     let session = stage.store.create_goal(stage.tenant, &new, stage.now());
     let session = session.await.unwrap();
     let planner = stage.turn(db, session, "planner").await;
-    let hours = stage.store.question_hours(&planner, stage.now()).await;
-    assert_eq!(hours.unwrap(), Some(3));
-    // The description of the tool names it.
-    let offer = stage.store.turn_offer(&planner, stage.now()).await.unwrap();
-    assert_eq!(offer.task.unwrap().question_hours, Some(3));
+    let offer = async |caller: &ToolCaller| {
+        let offer = stage.store.turn_offer(caller, stage.now()).await.unwrap();
+        (offer.task.is_some(), offer.question_hours)
+    };
+    assert_eq!(offer(&planner).await, (true, Some(3)));
+    // It counts in turns with messages, too.
+    stage.write_as_person(session, "worker", "Be kind.").await;
+    let worker = stage.turn(db, session, "worker").await;
+    assert_eq!(offer(&worker).await, (false, Some(3)));
     let chat = stage.session().await;
     let caller = crate::tool_calls::start_message(&stage, chat).await;
-    let hours = stage.store.question_hours(&caller, stage.now()).await;
-    assert_eq!(hours.unwrap(), None);
+    assert_eq!(offer(&caller).await, (false, None));
 }
 
 pub(crate) async fn turns_without_cost_do_not_reach_budget_of_money(db: &TestStore) {
