@@ -408,6 +408,9 @@ fn inherited_policies(policies: &Policies) -> Policies {
 /// Returns the reason for which a turn may make no automation.
 fn refusal(turn: &CallingTurn) -> Error {
     let reason = match turn.owner() {
+        _ if turn.is_of_goal => {
+            "the agents of a goal make no automations, because no limit of the goal would bind their turns"
+        }
         RunOwner::SeatMessages => {
             "another agent sent the message of this turn, and such turns make no automations"
         }

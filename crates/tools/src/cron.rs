@@ -17,11 +17,20 @@ pub(crate) const CRON: Tool = Tool {
     description,
     input,
     needs: ToolAccess::Read,
-    // Turns of tasks make no automations, and their lists have no room for the tool.
-    offered: Offered::OutsideTasks,
+    // The agents of goals make no automations, and the lists of tasks have no room for the tool.
+    offered: Offered::OutsideGoals,
     is_read_only: |offer| offer.access != ToolAccess::All,
     call,
 };
+
+/// Returns the refusal of the tool in a turn of a goal. Returns `None` for another tool or turn.
+pub(crate) fn refused_tool(name: &str, offer: ToolOffer) -> Option<ToolError> {
+    (name == CRON.name && offer.in_goal && offer.access != ToolAccess::None).then(|| ToolError {
+        error: "not_allowed",
+        message: "the agents of a goal make no automations, because no limit of the goal would bind their turns".into(),
+        advice: "propose the schedule to a person in your answer".into(),
+    })
+}
 
 fn description(offer: ToolOffer) -> &'static str {
     if offer.access == ToolAccess::All {
@@ -204,6 +213,24 @@ fn item_fields(item: &CronItem) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn schedule_of_agent_of_goal_is_refused_with_advice() {
+        let of_goal = ToolOffer {
+            access: ToolAccess::All,
+            in_goal: true,
+            ..ToolOffer::NONE
+        };
+        let refused = refused_tool("cron", of_goal).unwrap();
+        assert_eq!(refused.error, "not_allowed");
+        assert!(refused.advice.contains("to a person"));
+        assert!(refused_tool("recall", of_goal).is_none());
+        let outside = ToolOffer {
+            in_goal: false,
+            ..of_goal
+        };
+        assert!(refused_tool("cron", outside).is_none());
+    }
 
     #[test]
     fn note_names_the_end_that_a_person_has_removed() {

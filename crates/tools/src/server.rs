@@ -22,6 +22,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    cron,
     definition::definitions,
     early_notifications::WithoutEarlyNotifications,
     reply::{self, ToolError},
@@ -219,7 +220,8 @@ impl ServerHandler for Handler {
 }
 
 fn unknown_tool(name: &str, offer: ToolOffer) -> ToolError {
-    if let Some(refused) = tasks::refused_tool(name, offer) {
+    let refused = tasks::refused_tool(name, offer).or_else(|| cron::refused_tool(name, offer));
+    if let Some(refused) = refused {
         return refused;
     }
     let names: Vec<_> = table::offered(offer).map(|tool| tool.name).collect();

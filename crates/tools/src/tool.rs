@@ -37,8 +37,8 @@ pub(crate) enum Offered {
     InTeam,
     /// All turns in the sessions of goals.
     InGoal,
-    /// The turns of all inputs but the tasks of goals.
-    OutsideTasks,
+    /// The turns of sessions without a goal.
+    OutsideGoals,
     /// The turns of tasks in which the agent has one of these parts.
     InTasks(&'static [TaskRole]),
 }
@@ -50,7 +50,7 @@ impl Offered {
             Self::Always => true,
             Self::InTeam => offer.unread.is_some(),
             Self::InGoal => offer.in_goal,
-            Self::OutsideTasks => offer.task.is_none(),
+            Self::OutsideGoals => !offer.in_goal,
             Self::InTasks(roles) => offer.task.is_some_and(|role| roles.contains(&role)),
         }
     }

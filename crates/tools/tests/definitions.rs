@@ -196,6 +196,18 @@ fn agent_without_other_seats_gets_no_messages() {
 }
 
 #[test]
+fn agent_of_goal_gets_no_schedules() {
+    let list = of_message(ToolAccess::All);
+    let mut expected = TOOL_NAMES.to_vec();
+    expected.retain(|name| match *name {
+        "cron" => false,
+        "list_tasks" => true,
+        name => !TASK_TOOL_NAMES.contains(&name),
+    });
+    assert_eq!(names(&list), expected);
+}
+
+#[test]
 fn question_names_time_that_counts_for_its_answer() {
     for question_hours in [12, 24] {
         let offer = ToolOffer {

@@ -244,7 +244,7 @@ fn value_of_wrong_type_is_refused() {
         ),
         (
             "cron = \"ask\"",
-            "`seats[1].cron = \"ask\"`: accepted is \"deny\", because turns of tasks make no automations",
+            "`seats[1].cron = \"ask\"`: accepted is \"deny\", because the agents of goals make no automations",
         ),
         (
             "reviews = \"some\"",

@@ -332,7 +332,7 @@ fn seat_that_may_make_automations_is_refused() {
         assert_eq!(
             faults(|team| team.seats[1].cron = cron),
             [format!(
-                "invalid `seats[1].cron = \"{word}\"`: accepted is \"deny\", because turns of tasks make no automations"
+                "invalid `seats[1].cron = \"{word}\"`: accepted is \"deny\", because the agents of goals make no automations"
             )]
         );
     }

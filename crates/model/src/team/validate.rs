@@ -243,7 +243,7 @@ fn check_work(index: usize, seat: &SeatDefinition, faults: &mut Faults) {
     }
     // Neither the limits nor the end of a goal would bind the turns that such an automation starts in its session.
     if seat.cron != AgentCron::Deny {
-        let reason = "accepted is \"deny\", because turns of tasks make no automations";
+        let reason = "accepted is \"deny\", because the agents of goals make no automations";
         faults.text(field("cron"), seat.cron.as_str(), reason);
     }
     let writes = seat.writes.as_deref().unwrap_or_default();

@@ -18,7 +18,7 @@ use model::{
 };
 use serde_json::json;
 use service::{
-    ArtifactSave, ArtifactSource, Error, ErrorKind, PersonQuestion, RunTools, TaskQuery,
+    ArtifactSave, ArtifactSource, CronAdd, Error, ErrorKind, PersonQuestion, RunTools, TaskQuery,
     TaskResult, TaskVerdict,
 };
 use store::{NewGoal, Scope, ToolCaller, database::Statement};
@@ -356,6 +356,37 @@ async fn message_to_person_is_refused_with_the_tool_that_asks() {
         refused.contains("the session has no such seat"),
         "{refused}"
     );
+}
+
+#[tokio::test]
+async fn agents_of_goal_make_no_automations() {
+    let goal = Goal::start().await;
+    let World { store, tenant, .. } = &goal.world;
+    let (_, planner) = goal.turn().await;
+    // A message of a person allows them elsewhere.
+    let session = SessionId::from_uuid(Uuid::from_u128(7));
+    let seats = store.seat_names(*tenant, session).await.unwrap();
+    let seat = seats.iter().find(|seat| seat.role == WORKER).unwrap().id;
+    let (text, now) = ("Check the build every day.", goal.world.clock_now());
+    let sent = store.send_message_to_seat(*tenant, (session, seat), None, text, now);
+    sent.await.unwrap();
+    let (_, worker) = goal.turn().await;
+    let request = CronAdd {
+        name: None,
+        schedule: "0 9 * * *".into(),
+        zone: None,
+        message: "Check the build.".into(),
+        expires: None,
+    };
+    for (tools, in_task) in [(planner, true), (worker, false)] {
+        let offer = tools.offer().await.unwrap();
+        assert_eq!((offer.in_goal, offer.task.is_some()), (true, in_task));
+        let refused = tools.add_cron(&request).await.unwrap_err();
+        assert!(
+            matches!(&refused, Error::NotAllowed { reason } if reason.contains("no limit of the goal")),
+            "{refused:?}"
+        );
+    }
 }
 
 #[tokio::test]

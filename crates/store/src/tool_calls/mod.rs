@@ -62,6 +62,8 @@ pub struct CallingTurn {
     pub agent: Agent,
     /// The task of a goal whose turn it is.
     pub task: Option<TaskId>,
+    /// `true` if the session has a goal.
+    pub is_of_goal: bool,
     /// The automation. `None` if the input is no occurrence.
     pub automation: Option<Automation>,
 }
@@ -99,8 +101,11 @@ impl CallingTurn {
         access_of(&self.agent, self.owner())
     }
 
-    /// Returns the rule for new automations that the agent makes in the turn.
+    /// Returns the rule for new automations that the agent makes in the turn. The agents of goals make none.
     pub fn agent_cron(&self) -> AgentCron {
+        if self.is_of_goal {
+            return AgentCron::Deny;
+        }
         self.owner().agent_cron()
     }
 }
@@ -208,6 +213,7 @@ async fn read_turn(tx: &mut Tx, caller: &ToolCaller, now: Timestamp) -> Result<C
         origin: row.parse("origin")?,
         is_cancelled: row.optional::<Timestamp>("cancel_requested_at")?.is_some(),
         task: row.optional("task_id")?,
+        is_of_goal: row.get("is_of_goal")?,
         tenant: row.get("tenant_id")?,
         session: rows::session(row.set_prefix("session_"))?,
         seat: rows::seat(row.set_prefix("seat_"))?,

@@ -2,6 +2,7 @@
 -- deleted or not. Returns no row if the secret is another one, or if the worker has lost the run.
 -- $1 run, $2 worker, $3 hash of the run's secret, $4 oldest instant that is not stale
 select r.id, r.tenant_id, r.input_id, r.origin, r.task_id, r.cancel_requested_at,
+    exists (select 1 from goals g where g.session_id = r.session_id) as is_of_goal,
     c.id as session_id, c.tenant_id as session_tenant_id, c.kind as session_kind, c.type as session_type,
     c.state as session_state, c.state_reason as session_state_reason, c.session_key as session_session_key,
     c.title as session_title, c.cwd as session_cwd, c.channel as session_channel, c.chat_id as session_chat_id,
