@@ -3,7 +3,9 @@
 use futures::future::{BoxFuture, FutureExt as _};
 use model::{
     goal::TaskRole,
-    question::{LONGEST_HOURS, MAX_OPTIONS, OPTION_BYTES, TEXT_BYTES},
+    question::{
+        LONGEST_HOURS, MAX_OPTIONS, OPTION_BYTES, Question, QuestionState, TEXT_BYTES, answer_text,
+    },
     tools::ToolAccess,
 };
 use serde::Deserialize;
@@ -11,7 +13,7 @@ use serde_json::{Map, Value, json};
 use service::{PersonQuestion, RunTools, ToolOffer};
 
 use crate::{
-    reply::{self, Answer, ToolError},
+    reply::{self, Answer, ToolError, object},
     tool::{Offered, Tool},
 };
 
@@ -101,16 +103,33 @@ fn call(tools: &RunTools, offer: ToolOffer, input: Map<String, Value>) -> BoxFut
             }
             error
         })?;
-        let mut answer = Map::new();
-        answer.insert("question".into(), asked.id.to_string().into());
-        answer.insert("deadline".into(), asked.deadline_at.to_string().into());
-        answer.insert("state".into(), asked.status().as_str().into());
-        if let Some(note) = offer.task.and_then(note) {
-            answer.insert("note".into(), note.into());
-        }
-        Ok(answer)
+        Ok(fields(&asked, offer.task))
     }
     .boxed()
+}
+
+/// Returns the result of a call. In a turn of a task it has the answer of a person, who may have given it to an earlier turn of
+/// the task.
+fn fields(asked: &Question, task: Option<TaskRole>) -> Map<String, Value> {
+    let mut fields = object(json!({
+        "question": asked.id.to_string(),
+        "deadline": asked.deadline_at.to_string(),
+        "state": asked.status().as_str(),
+    }));
+    let Some(role) = task else {
+        return fields;
+    };
+    let note = match &asked.state {
+        QuestionState::Answered { answer, .. } => {
+            fields.insert("answer".into(), answer_text(answer).into());
+            Some("a person has answered this question of your task: go on with the answer")
+        }
+        _ => note(role),
+    };
+    if let Some(note) = note {
+        fields.insert("note".into(), note.into());
+    }
+    fields
 }
 
 /// Returns the next step of an agent that has asked in the turn of a task.
@@ -125,5 +144,62 @@ const fn note(role: TaskRole) -> Option<&'static str> {
             Some("end your turn now, without a report: the answer starts a later turn of your task")
         }
         TaskRole::Reporter => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{
+        approval::Decider,
+        question::{QuestionBody, QuestionKind},
+    };
+
+    use super::*;
+
+    fn question(state: QuestionState) -> Question {
+        Question {
+            id: "que_0199ab0000007000800000000000000b".parse().unwrap(),
+            tenant_id: "ten_0199ab0000007000800000000000000b".parse().unwrap(),
+            session_id: "ses_0199ab0000007000800000000000000b".parse().unwrap(),
+            seat_id: "seat_0199ab0000007000800000000000000b".parse().unwrap(),
+            run_id: "run_0199ab0000007000800000000000000b".parse().unwrap(),
+            automation_id: None,
+            kind: QuestionKind::Tool,
+            text: "Which colour?".into(),
+            body: QuestionBody::default(),
+            state,
+            deadline_at: "2026-11-26T09:00:00Z".parse().unwrap(),
+            created_at: "2026-11-25T09:00:00Z".parse().unwrap(),
+        }
+    }
+
+    #[test]
+    fn answered_question_of_task_has_its_answer() {
+        let answered = question(QuestionState::Answered {
+            at: "2026-11-25T10:00:00Z".parse().unwrap(),
+            by: Decider {
+                token: None,
+                name: "ci".into(),
+            },
+            answer: json!("blue"),
+            input: None,
+        });
+        let of_task = fields(&answered, Some(TaskRole::Worker));
+        assert_eq!(
+            (&of_task["state"], &of_task["answer"]),
+            (&json!("answered"), &json!("blue"))
+        );
+        assert!(of_task["note"].as_str().unwrap().contains("go on"));
+        // Elsewhere the answer is the next message.
+        assert_eq!(fields(&answered, None).get("answer"), None);
+        let pending = fields(&question(QuestionState::Pending), Some(TaskRole::Worker));
+        assert_eq!(pending["deadline"], "2026-11-26T09:00:00Z");
+        assert_eq!(pending.get("answer"), None);
+        assert!(
+            pending["note"]
+                .as_str()
+                .unwrap()
+                .starts_with("end your turn now")
+        );
     }
 }

@@ -33,6 +33,8 @@ struct TestSeat {
     memory: Memory,
     calls: Vec<(&'static str, Value)>,
     artifacts: HashMap<String, (i64, String)>,
+    /// The answer of a person to an earlier turn of the task.
+    answered: Option<&'static str>,
     answer: String,
     tools: Vec<&'static str>,
     is_cancelled: bool,
@@ -55,6 +57,7 @@ impl TestSeat {
             folder,
             calls: Vec::new(),
             artifacts: HashMap::new(),
+            answered: None,
             answer: String::new(),
             tools: TOOLS.to_vec(),
             is_cancelled: false,
@@ -115,6 +118,7 @@ impl Workplace for TestSeat {
                 Some((_, text)) => json!({ "ok": true, "text": text }),
                 None => return Err(CallError::Refused(format!("unknown artifact {name}")).into()),
             },
+            "ask_person" => json!({ "ok": true, "answer": self.answered }),
             _ => json!({ "ok": true }),
         };
         self.calls.push((tool, arguments));

@@ -52,7 +52,15 @@ pub(super) fn work(
         && workplace.has_tool("ask_person")
     {
         let question = json!({ "question": question, "options": ANSWERS, "default": ANSWERS[0] });
-        workplace.call("ask_person", question)?;
+        let asked = workplace.call("ask_person", question)?;
+        // A person has answered an earlier turn of the task, which this memory does not hold.
+        if let Some(answer) = asked["answer"].as_str() {
+            let answered = WorkState {
+                answers: vec![answer.to_owned()],
+                ..state.clone()
+            };
+            return work(workplace, cwd, &answered);
+        }
         send_text(workplace, "I have asked, and go on with the answer.");
         return Ok(());
     }

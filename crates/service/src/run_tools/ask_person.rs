@@ -24,7 +24,8 @@ pub struct PersonQuestion {
 }
 
 impl RunTools {
-    /// Asks a person. Returns the question, or the earlier one of the turn with the same text.
+    /// Asks a person. Returns the question, or the earlier one with the same text: of the turn, or of the same task if a person
+    /// has answered it.
     ///
     /// # Errors
     ///

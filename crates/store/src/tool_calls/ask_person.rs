@@ -35,7 +35,7 @@ pub struct NewQuestion {
 
 impl Store {
     /// Asks a question of an agent in its turn. If any attempt at the turn's input has asked the same text, returns that
-    /// question.
+    /// question. So it does if an earlier turn of the same task has asked it and a person has answered.
     ///
     /// # Errors
     ///
@@ -59,6 +59,11 @@ impl Store {
                 let scope = Scope::Tenant(turn.tenant);
                 let params = params![turn.input, new.text.as_str()];
                 if let Some(row) = tx.fetch_optional(sql!("questions/of_text"), params).await? {
+                    return questions::read_question(tx, scope, row.get("id")?).await;
+                }
+                let params = params![turn.task, new.text.as_str()];
+                let answered = sql!("questions/answered_of_task");
+                if let Some(row) = tx.fetch_optional(answered, params).await? {
                     return questions::read_question(tx, scope, row.get("id")?).await;
                 }
                 // 3. Decide.

@@ -9,7 +9,6 @@ mod failures;
 mod formats;
 mod life;
 mod memories;
-mod message_questions;
 mod messages;
 mod moves;
 mod notifications;
@@ -17,6 +16,7 @@ mod outside_edits;
 mod plan_questions;
 mod presence;
 mod prompts;
+mod questions;
 mod reports;
 mod rounds;
 mod stage;
@@ -86,7 +86,6 @@ pub(crate) use memories::{
     memory_of_removed_instance_is_replaced_and_named, memory_that_message_begins_opens_with_rules,
     retry_of_task_resumes_its_memory,
 };
-pub(crate) use message_questions::default_of_question_outside_tasks_is_message_of_goal;
 pub(crate) use messages::{
     message_behind_full_turn_waits_at_limit_with_notice,
     message_beyond_turns_of_goal_waits_for_task, message_of_paused_goal_starts_no_turn,
@@ -131,6 +130,10 @@ pub(crate) use prompts::{
     later_check_has_findings_of_earlier_one_and_its_round, later_plan_names_reasons_that_are_new,
     long_list_has_failed_and_newest_tasks_with_whole_results,
     notes_of_failed_review_are_no_earlier_findings, open_task_has_no_result_in_later_plan,
+};
+pub(crate) use questions::{
+    answered_question_of_task_is_not_asked_again,
+    default_of_question_outside_tasks_is_message_of_goal,
 };
 pub(crate) use reports::{
     agent_without_tools_fails_as_unavailable,
@@ -217,7 +220,7 @@ behaviours! {
             talk_of_two_seats_ends_by_limit_of_goal, messages_of_goal_are_refused_at_limit,
             message_beyond_turns_of_goal_waits_for_task, message_of_paused_goal_starts_no_turn,
             message_behind_full_turn_waits_at_limit_with_notice, message_turn_counts_when_it_begins,
-            default_of_question_outside_tasks_is_message_of_goal,
+            default_of_question_outside_tasks_is_message_of_goal, answered_question_of_task_is_not_asked_again,
             message_turns_without_locks_stay_within_limit, time_limit_of_check_needs_server_that_knows_it,
             messages_that_wait_start_turn_when_limit_is_higher_or_goal_goes_on,
             messages_that_wait_start_turn_when_stuck_goal_goes_on, each_move_of_goal_is_in_its_log_once,

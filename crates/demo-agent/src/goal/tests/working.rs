@@ -178,6 +178,21 @@ fn question_is_put_once_and_its_answer_is_used() {
 }
 
 #[test]
+fn question_that_is_answered_already_needs_no_further_turn() {
+    let mut seat = TestSeat::new();
+    seat.answered = Some("beginners");
+    let context = WorkContext {
+        description: "Write it.\n\nAsk the person first: Who shall read it?",
+        ..work("green")
+    };
+    let calls = seat.take_turn(&opened(context.render().unwrap()));
+    only(&calls, "ask_person");
+    assert_eq!(only(&calls, "update_task")["status"], "done");
+    let text = seat.read("green.md");
+    assert!(text.contains("The answer: beginners"), "{text}");
+}
+
+#[test]
 fn reminder_repeats_the_work() {
     let mut seat = TestSeat::new();
     let first = seat.take_turn(&prompt("green", &[]));

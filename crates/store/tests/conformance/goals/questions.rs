@@ -1,9 +1,11 @@
-//! Questions outside tasks: their defaults obey the goal, as messages between its seats do.
+//! Questions in goals: those that a task has asked before, and those outside tasks, whose defaults obey the goal as messages
+//! between its seats do.
 
-use model::{run::Origin, seat_message::SeatMessageStatus};
+use model::{question::QuestionStatus, run::Origin, seat_message::SeatMessageStatus};
+use serde_json::json;
 use store::GoalChange;
 
-use super::stage::{team, work};
+use super::stage::{done, team, work};
 use crate::{fixtures::TestStore, stage::Stage};
 
 pub(crate) async fn default_of_question_outside_tasks_is_message_of_goal(db: &TestStore) {
@@ -48,4 +50,31 @@ pub(crate) async fn default_of_question_outside_tasks_is_message_of_goal(db: &Te
     assert_eq!(stage.open_run(db, session, "planner").await, None);
     let message = last_message().await;
     assert_eq!(message.status(), SeatMessageStatus::Blocked);
+}
+
+pub(crate) async fn answered_question_of_task_is_not_asked_again(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let plan = [work("a", &[]), work("b", &[])];
+    let session = stage.planned_goal(db, team(1, None), &plan).await;
+    let worker = stage.turn(db, session, "worker-1").await;
+    let colour = stage.ask_person(&worker, "Which colour?").await.unwrap();
+    let size = stage.ask_person(&worker, "Which size?").await.unwrap();
+    stage.succeed(worker.run).await;
+    stage.answer_question(colour.id, "blue").await.unwrap();
+    // 1. Another task asks for itself.
+    let other = stage.turn(db, session, "worker-1").await;
+    let of_other = stage.ask_person(&other, "Which colour?").await.unwrap();
+    assert_ne!(of_other.id, colour.id);
+    stage.report(&other, &done("B")).await.unwrap();
+    stage.succeed(other.run).await;
+    // 2. The next turn of the task gets the answer of the person, and asks again what nobody answered.
+    stage.clock.set(size.deadline_at);
+    assert_eq!(stage.expire_questions(size.deadline_at).await, 1);
+    let again = stage.turn(db, session, "worker-1").await;
+    let found = stage.ask_person(&again, "Which colour?").await.unwrap();
+    assert_eq!(found.id, colour.id);
+    assert_eq!(found.state.answer(), Some(&json!("blue")));
+    let asked = stage.ask_person(&again, "Which size?").await.unwrap();
+    assert_ne!(asked.id, size.id);
+    assert_eq!(asked.status(), QuestionStatus::Pending);
 }
