@@ -33,7 +33,7 @@ pub struct Run {
     pub session_id: Option<SessionId>,
     /// The seat. Null if the run has no session.
     pub seat_id: Option<SeatId>,
-    /// The automation. Null if a person sent the input.
+    /// The automation of the occurrence, or of the turn that asked the question which the input answers. Null for other inputs.
     pub automation_id: Option<AutomationId>,
     /// The trigger. Null if no trigger created the run.
     pub trigger_id: Option<TriggerId>,

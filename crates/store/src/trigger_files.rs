@@ -46,7 +46,7 @@ pub struct ClaimedTriggerFile {
 /// The data of a run from which the content of its file is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TriggerContent {
-    /// The automation, with its name and its session mode. `None` if the input is a message of a person.
+    /// The automation of the run, with its name and its session mode.
     pub automation: Option<(AutomationId, String, SessionMode)>,
     /// The source of the input.
     pub origin: Origin,
