@@ -47,8 +47,8 @@ pub struct GoalRequest {
     /// The title in lists. If absent, it is the beginning of the goal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Commands that Matins runs after each turn of a worker. They become the checks `verify`, `verify-2` and so on of the
-    /// team.
+    /// Commands that Matins runs after the work on each task of the role `worker`, and on each task of another role that
+    /// writes files. They become the checks `verify`, `verify-2` and so on of the team.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verify: Vec<String>,
     /// Limits by their names, such as `turns`, in place of those of the team.

@@ -122,6 +122,7 @@ pub use task::{
 };
 pub use task_fields::{TaskEdit, TaskFields};
 pub use task_role::TaskRole;
+pub(crate) use team::is_verified;
 pub use team::{
     JUDGE, MAX_SEATS, PLANNER, Reviews, Role, SEATS_PER_ROLE, SeatSpec, Team, TeamError, WORKER,
 };

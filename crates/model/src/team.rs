@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     entity::SeatSettings,
-    goal::{self, Directory, JUDGE, PLANNER, Reviews, SeatSpec, WORKER},
+    goal::{self, Directory, JUDGE, PLANNER, Reviews, SeatSpec, WORKER, is_verified},
     seat::names_of_roles,
     text_enum::text_enum,
     tools::AgentCron,
@@ -25,7 +25,7 @@ pub use fault::{TeamFault, TeamField};
 pub use limits::{LIMIT_FIELDS, LimitField, TeamLimits};
 pub use validate::{MAX_ATTEMPTS, MAX_CHECK_TIMEOUT_SECONDS};
 
-/// The name of a check that each task of a worker has, alone or with a number behind a hyphen.
+/// The name of a check that tasks have although their planner does not name it, alone or with a number behind a hyphen.
 const VERIFICATION: &str = "verify";
 /// The time limit of a check that names none, in seconds.
 pub const CHECK_TIMEOUT_SECONDS: u32 = 600;
@@ -147,6 +147,11 @@ impl SeatDefinition {
         }
     }
 
+    /// `true` if the seats take tasks of plans. The planner takes none, and a judge reviews the work of others.
+    fn can_work(&self) -> bool {
+        !matches!(self.role.as_str(), PLANNER | JUDGE)
+    }
+
     /// Returns the mode and the settings of the agent.
     pub fn settings(&self) -> SeatSettings {
         SeatSettings {
@@ -171,6 +176,26 @@ impl TeamDefinition {
         }
         seats.sort_by_key(|seat| !seat.definition.is_entry);
         seats
+    }
+
+    /// Sets the paths that tasks write to the whole directory for each role of a team without workers that names none. Otherwise
+    /// the roles that do the work would be taken for readers.
+    pub fn set_default_writes(&mut self) {
+        if self.seats.iter().any(|seat| seat.role == WORKER) {
+            return;
+        }
+        let seats = self.seats.iter_mut();
+        for seat in seats.filter(|seat| seat.can_work() && seat.writes.is_none()) {
+            seat.writes = Some(vec![".".to_owned()]);
+        }
+    }
+
+    /// Returns `true` if tasks of a role have the checks that their planner need not name.
+    pub fn verifies_tasks(&self) -> bool {
+        self.seats.iter().any(|seat| {
+            let writes = seat.writes.as_ref();
+            is_verified(&seat.role, writes.is_some_and(|paths| !paths.is_empty()))
+        })
     }
 
     /// Returns the part of the team that moves the graph of a goal. Its seats have the order of [`Self::seats`].

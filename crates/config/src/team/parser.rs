@@ -54,7 +54,8 @@ pub(super) fn parse(file: &str, content: &[u8]) -> Result<TeamDefinition, Invali
         )
     })?;
     let mut reader = Reader::new(file, text);
-    let team = reader.team(table.get_ref());
+    let mut team = reader.team(table.get_ref());
+    team.set_default_writes();
     for fault in team.faults() {
         // A default stands for a value that could not be read. The file does not contain the fault of a default.
         if !reader.is_unread(&fault.field) {

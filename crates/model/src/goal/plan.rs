@@ -323,7 +323,8 @@ impl Preparation<'_> {
                 }),
             }
         }
-        let checks = self.graph.team.checks_of(task);
+        let prefixes = writes::without_covered(prefixes);
+        let checks = self.graph.team.checks_of(task, !prefixes.is_empty());
         let digest = task.digest(&checks);
         if let Some(finished) = self.graph.finished.get(&digest) {
             let finished = self.graph.tasks[finished.0].key.clone();
@@ -343,7 +344,7 @@ impl Preparation<'_> {
             review: task.review && task.role != JUDGE,
             acceptance: task.acceptance.len(),
             checks,
-            writes: writes::without_covered(prefixes),
+            writes: prefixes,
             plan_version: self.graph.plan_version + 1,
             digest,
             progress: Progress::default(),

@@ -87,7 +87,8 @@ pub struct Team {
     pub reviews: Reviews,
     /// The names of the checks, which tasks can name.
     pub checks: BTreeSet<String>,
-    /// The names of the checks that each task of a worker has, although its planner does not name them.
+    /// The names of the checks that the tasks of workers, and those of other roles that write files, have although their
+    /// planner does not name them.
     pub verification: Vec<String>,
     /// `true` if a person approves the first plan.
     pub approve_plan: bool,
@@ -117,6 +118,17 @@ pub enum TeamError {
     /// The limit of tasks is too high.
     #[error("`limits.tasks` is {0}; at most 10000 is accepted")]
     TooManyTasks(u32),
+}
+
+/// Returns `true` if a task of a role has the checks that its planner need not name. `has_writes` is `true` if the task writes
+/// files.
+pub(crate) fn is_verified(role: &str, has_writes: bool) -> bool {
+    match role {
+        PLANNER | JUDGE => false,
+        // The work of a worker may change files, although its planner says that it writes none.
+        WORKER => true,
+        _ => has_writes,
+    }
 }
 
 impl Team {
@@ -159,10 +171,11 @@ impl Team {
         Ok(roles)
     }
 
-    /// Returns the names of the checks of a new task: its own, and behind them those that each task of a worker has.
-    pub(super) fn checks_of(&self, task: &NewTask) -> Vec<String> {
+    /// Returns the names of the checks of a new task: its own, and behind them those that its planner need not name.
+    /// `has_writes` is `true` if the task writes files.
+    pub(super) fn checks_of(&self, task: &NewTask, has_writes: bool) -> Vec<String> {
         let mut checks = task.checks.clone();
-        if task.role == WORKER {
+        if is_verified(&task.role, has_writes) {
             let added = self.verification.iter();
             checks.extend(added.filter(|name| !task.checks.contains(*name)).cloned());
         }

@@ -233,18 +233,18 @@ impl Naive {
         let Some(new) = &task.new else {
             return Vec::new();
         };
-        let role = self
-            .team
-            .roles
-            .iter()
-            .find(|role| role.name == task.role)
-            .unwrap();
-        let default = || match &role.writes {
-            Some(writes) => writes.clone(),
-            None if role.name == WORKER => vec![".".to_owned()],
-            None => Vec::new(),
-        };
+        let default = || self.default_paths(&task.role);
         new.writes.clone().unwrap_or_else(default)
+    }
+
+    /// Returns the paths that a task of a role writes if it names none.
+    pub(super) fn default_paths(&self, role: &str) -> Vec<String> {
+        let found = self.team.roles.iter().find(|it| it.name == role);
+        match found.and_then(|role| role.writes.clone()) {
+            Some(writes) => writes,
+            None if role == WORKER => vec![".".to_owned()],
+            None => Vec::new(),
+        }
     }
 
     /// Returns the tasks that occupy paths which prevent a turn of the task on the seat.

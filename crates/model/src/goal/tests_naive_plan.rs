@@ -215,8 +215,13 @@ impl Naive {
 
     fn blank(&self, new: &NewTask) -> NaiveTask {
         let mut new = new.clone();
+        let writes = new
+            .writes
+            .clone()
+            .unwrap_or_else(|| self.default_paths(&new.role));
+        let is_verified = new.role == WORKER || (new.role != JUDGE && !writes.is_empty());
         for name in &self.team.verification {
-            if new.role == WORKER && !new.checks.contains(name) {
+            if is_verified && !new.checks.contains(name) {
                 new.checks.push(name.clone());
             }
         }

@@ -1,8 +1,8 @@
-//! The checks that each task of a worker has, although its planner does not name them.
+//! The checks that tasks have although their planner does not name them.
 
 use super::{tests_support::*, *};
 
-/// Returns a team with a check of each task of a worker.
+/// Returns a team whose tasks have a check that their planner does not name.
 fn verifying() -> Team {
     Team {
         verification: vec!["lint".to_owned()],
@@ -31,6 +31,44 @@ fn tasks_of_workers_get_verification_once() {
         ("b", "tests lint"),
         ("c", "lint"),
         ("d", ""),
+    ] {
+        assert_eq!(game.task(key).checks.join(" "), expected, "{key}");
+    }
+}
+
+#[test]
+fn tasks_of_other_roles_get_verification_if_they_write() {
+    let mut team = verifying();
+    for (name, writes) in [
+        ("coder", Some(vec!["src".to_owned()])),
+        ("researcher", None),
+    ] {
+        team.roles.push(Role {
+            writes,
+            ..role(name)
+        });
+        team.seats.push(seat(name, name, Directory::Shared));
+    }
+    let task = |key: &str, role: &str, writes: Option<&[&str]>| NewTask {
+        writes: writes.map(|paths| paths.iter().map(|it| (*it).to_owned()).collect()),
+        ..NewTask::new(key, role)
+    };
+    let plan = vec![
+        task("a", "coder", None),
+        task("b", "coder", Some(&[])),
+        task("c", "researcher", None),
+        task("d", "researcher", Some(&["notes"])),
+        task("e", JUDGE, Some(&["notes"])),
+        task("f", WORKER, Some(&[])),
+    ];
+    let game = Game::planned(team, plan);
+    for (key, expected) in [
+        ("a", "lint"),
+        ("b", ""),
+        ("c", ""),
+        ("d", "lint"),
+        ("e", ""),
+        ("f", "lint"),
     ] {
         assert_eq!(game.task(key).checks.join(" "), expected, "{key}");
     }

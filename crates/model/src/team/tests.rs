@@ -41,7 +41,7 @@ fn team_without_faults_starts_a_graph() {
 }
 
 #[test]
-fn checks_named_verify_belong_to_each_task_of_workers() {
+fn checks_named_verify_belong_to_tasks_that_do_not_name_them() {
     let mut team = team();
     let names = ["verify", "verify-2", "verify-all", "tests"];
     team.checks = names
@@ -50,6 +50,45 @@ fn checks_named_verify_belong_to_each_task_of_workers() {
     assert_eq!(team.faults(), []);
     let graph_team = team.graph_team(false);
     assert_eq!(graph_team.verification, ["verify", "verify-2"]);
+}
+
+/// Returns a team with a planner and these roles.
+fn team_of(roles: &[&str]) -> TeamDefinition {
+    let mut team = team();
+    team.seats.truncate(1);
+    team.seats
+        .extend(roles.iter().map(|role| SeatDefinition::new(role)));
+    assert_eq!(team.faults(), []);
+    team
+}
+
+#[test]
+fn roles_of_team_without_workers_write_whole_directory() {
+    let writes = |mut team: TeamDefinition| {
+        team.set_default_writes();
+        let writes = team.seats.into_iter().map(|seat| seat.writes);
+        writes.collect::<Vec<_>>()
+    };
+    let whole = Some(vec![".".to_owned()]);
+    let coders = team_of(&["coder", "tester", JUDGE]);
+    assert_eq!(writes(coders), [None, whole.clone(), whole.clone(), None]);
+    let mut named = team_of(&["coder", "tester"]);
+    named.seats[2].writes = Some(Vec::new());
+    assert_eq!(writes(named), [None, whole, Some(Vec::new())]);
+    assert_eq!(writes(team_of(&[WORKER, "researcher"])), [None, None, None]);
+}
+
+#[test]
+fn tasks_are_verified_if_a_role_writes() {
+    let with_writes = |roles: &[&str], paths: &[&str]| {
+        let mut team = team_of(roles);
+        team.seats[1].writes = Some(paths.iter().map(|it| (*it).to_owned()).collect());
+        team
+    };
+    assert!(team_of(&[WORKER]).verifies_tasks());
+    assert!(with_writes(&[WORKER], &[]).verifies_tasks());
+    assert!(with_writes(&["coder"], &["src"]).verifies_tasks());
+    assert!(!with_writes(&["reader", JUDGE], &[]).verifies_tasks());
 }
 
 #[test]

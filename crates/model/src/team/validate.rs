@@ -155,9 +155,7 @@ impl TeamDefinition {
             }
             Some(_) => {}
         }
-        // The planner takes no task of its plans, and a judge reviews the work of others.
-        let can_work = |seat: &SeatDefinition| !matches!(seat.role.as_str(), PLANNER | JUDGE);
-        if !self.seats.iter().any(can_work) {
+        if !self.seats.iter().any(SeatDefinition::can_work) {
             let reason = format!(
                 "no seat can work on tasks; accepted is at least one more role, such as `{WORKER}`"
             );

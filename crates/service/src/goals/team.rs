@@ -73,6 +73,11 @@ fn add_checks(team: &mut TeamDefinition, commands: &[String]) -> Result<(), Erro
             problem,
         ));
     }
+    if let Some(first) = commands.first().filter(|_| !team.verifies_tasks()) {
+        let problem = "each role of the team has `writes = []`, so that no task would have the command; accepted is a team \
+                       with a role that writes files";
+        return Err(Error::invalid("verify[0]", first, problem));
+    }
     for (index, command) in commands.iter().enumerate() {
         let number = |number: usize| match number {
             1 => "verify".to_owned(),
@@ -205,6 +210,17 @@ mod tests {
             ),
             (verifying(&["true"; 6]), "verify", "up to 5 commands"),
             (
+                GoalRequest {
+                    verify: vec!["true".to_owned()],
+                    ..file(&planner.replace(
+                        "entry = true }",
+                        "entry = true }, { role = \"reader\", writes = [] }",
+                    ))
+                },
+                "verify[0]",
+                "no task would have the command",
+            ),
+            (
                 verifying(&["true", " "]),
                 "verify[1]",
                 "a command on one line",
@@ -237,6 +253,18 @@ mod tests {
                 "verify-3: cargo fmt --check"
             ]
         );
+    }
+
+    #[test]
+    fn commands_are_accepted_for_team_without_workers() {
+        let text = "name = \"own\"\nseats = [{ role = \"planner\", entry = true }, { role = \"coder\" }]\n";
+        let request = GoalRequest {
+            verify: vec!["make".into()],
+            ..file(text)
+        };
+        let team = team_of(&request, None).unwrap();
+        assert_eq!(team.seats[1].writes, Some(vec![".".to_owned()]));
+        assert_eq!(team.graph_team(false).verification, ["verify"]);
     }
 
     #[test]
