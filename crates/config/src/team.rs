@@ -9,6 +9,8 @@ mod seats;
 mod shipped;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_seats;
 mod values;
 
 use model::team::TeamDefinition;

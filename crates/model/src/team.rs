@@ -7,6 +7,7 @@
 mod fault;
 mod limits;
 mod names;
+mod policies;
 #[cfg(test)]
 mod tests;
 mod validate;
@@ -23,7 +24,8 @@ use crate::{
 
 pub use fault::{TeamFault, TeamField};
 pub use limits::{LIMIT_FIELDS, LimitField, TeamLimits};
-pub use validate::{MAX_ATTEMPTS, MAX_CHECK_TIMEOUT_SECONDS};
+pub use policies::SeatPolicies;
+pub use validate::{ACCEPTED_PERIODS, MAX_ATTEMPTS, MAX_CHECK_TIMEOUT_SECONDS};
 
 /// The name of a check that tasks have although their planner does not name it, alone or with a number behind a hyphen.
 const VERIFICATION: &str = "verify";
@@ -102,6 +104,8 @@ pub struct SeatDefinition {
     pub attempts: u32,
     /// `true` if an answer without a report counts as the result.
     pub accept_answers: bool,
+    /// The policies of the turns.
+    pub policies: SeatPolicies,
 }
 
 /// One seat of a team.
@@ -144,6 +148,7 @@ impl SeatDefinition {
             reviews: None,
             attempts,
             accept_answers,
+            policies: SeatPolicies::default(),
         }
     }
 

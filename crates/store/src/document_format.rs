@@ -9,8 +9,8 @@ use model::{InstanceId, seat::SeatDirectory};
 /// has the reports of runs. Format 5 has placements, which are columns, sessions whose folder is their own without a
 /// path, seats with instructions or a folder of their own, and goals. Format 6 has the time limits of
 /// checks, and the notifications of goals and questions. Format 7 has the requested message turns
-/// and the awaited seats of goals.
-pub const DOCUMENT_FORMAT: i64 = 7;
+/// and the awaited seats of goals. Format 8 has the policies of the seats of goals.
+pub const DOCUMENT_FORMAT: i64 = 8;
 
 /// The format that documents need unless a key raises it. Every program supports such documents.
 pub(crate) const BASE_FORMAT: i64 = 1;
@@ -45,6 +45,10 @@ pub(crate) const GOAL_FORMAT: i64 = 5;
 
 /// The format that goals need whose checks have time limits of their own. A server below it would run them for the default time.
 pub(crate) const CHECK_TIMEOUT_FORMAT: i64 = 6;
+
+/// The format that goals need whose seats have policies of their own. A server below it would take their turns with the
+/// default policies.
+pub(crate) const SEAT_POLICIES_FORMAT: i64 = 8;
 
 /// The format that seats need whose turns run in a folder of their own or of their session.
 pub(crate) const OWN_FOLDER_FORMAT: i64 = 5;

@@ -9,11 +9,12 @@ use config::team::{
 };
 use model::{
     nearest::nearest,
-    team::{CHECK_TIMEOUT_SECONDS, LIMIT_FIELDS, SeatDefinition, TeamDefinition},
+    team::{CHECK_TIMEOUT_SECONDS, LIMIT_FIELDS, SeatDefinition, SeatPolicies, TeamDefinition},
 };
 use serde_json::{Map, Value, json};
 
 use crate::{
+    commands::options::format_period,
     error::{CliError, Exit},
     output::{
         FIELD_COLUMNS, LINE_COLUMNS, Output, clean, excerpt, field_row, one_line, table,
@@ -242,6 +243,23 @@ fn settings_lines(seat: &SeatDefinition) -> Vec<String> {
     if seat.accept_answers {
         settings.push("accept_answers = true".to_owned());
     }
+    let default = SeatPolicies::default();
+    for (key, seconds, default) in [
+        (
+            "timeout",
+            seat.policies.timeout_seconds,
+            default.timeout_seconds,
+        ),
+        (
+            "inactivity",
+            seat.policies.inactivity_seconds,
+            default.inactivity_seconds,
+        ),
+    ] {
+        if seconds != default {
+            settings.push(format!("{key} = \"{}\"", format_period(seconds.into())));
+        }
+    }
     let lines = settings.iter();
     let lines = lines.flat_map(|setting| wrapped(setting, LINE_COLUMNS - INDENT.len()));
     lines.map(|line| format!("{INDENT}{line}")).collect()
@@ -271,6 +289,8 @@ fn team_json(team: &TeamDefinition) -> Value {
                 "reviews": definition.reviews,
                 "attempts": definition.attempts,
                 "accept_answers": definition.accept_answers,
+                "timeout_seconds": definition.policies.timeout_seconds,
+                "inactivity_seconds": definition.policies.inactivity_seconds,
             })
         })
         .collect();

@@ -334,9 +334,9 @@ async fn policy_of_later_version_is_ignored_unless_marked_as_needed() {
     assert!(listed.contains("enabled"), "{listed}");
 
     world
-        .execute_sql("update automations set format = 8, needs_format = 8")
+        .execute_sql("update automations set format = 9, needs_format = 9")
         .await;
-    let told = "needs document format 8, but this server supports formats up to 7";
+    let told = "needs document format 9, but this server supports formats up to 8";
     let listed = world.run(&["automation", "list"]).expect_success();
     assert!(
         listed.contains("enabled") && listed.contains(told),
@@ -350,14 +350,14 @@ async fn policy_of_later_version_is_ignored_unless_marked_as_needed() {
         let refused = world.run(&["automation", command, "standup"]);
         assert_eq!(refused.code, 4, "{refused:#?}");
         assert!(
-            refused.stderr.contains("needs document format 8"),
+            refused.stderr.contains("needs document format 9"),
             "{refused:#?}"
         );
-        assert!(refused.stderr.contains("formats up to 7"), "{refused:#?}");
+        assert!(refused.stderr.contains("formats up to 8"), "{refused:#?}");
     }
     let examined = world.run(&["doctor"]);
     assert!(
-        examined.stdout.contains("needs document format 8"),
+        examined.stdout.contains("needs document format 9"),
         "{examined:#?}"
     );
     world

@@ -143,14 +143,14 @@ fn team_check_says_how_many_problems_it_does_not_print() {
 fn team_show_prints_what_each_role_sets() {
     let world = TestInstallation::new();
     let path = world.path().join("own.toml");
-    let set = "mode = \"plan\"\nwrites = [\"src\", \"docs/a\"]\naccept_answers = true\n";
+    let set = "mode = \"plan\"\nwrites = [\"src\", \"docs/a\"]\naccept_answers = true\ntimeout = \"90m\"\ninactivity = \"20m\"\n";
     let judge = "\n[[seats]]\nrole = \"judge\"\nreviews = \"all\"\n";
     fs::write(&path, format!("{VALID}{set}{judge}")).unwrap();
     let shown = world
         .run(&["team", "show", path.to_str().unwrap()])
         .expect_success();
     let expected = "worker:\n  mode = \"plan\"\n  writes = [\"src\", \"docs/a\"]\n  \
-                    accept_answers = true\n\njudge:\n  reviews = \"all\"";
+                    accept_answers = true\n  timeout = \"1h30m\"\n  inactivity = \"20m\"\n\njudge:\n  reviews = \"all\"";
     assert!(shown.contains(expected), "{shown}");
     assert!(!shown.contains("planner:"), "{shown}");
     fs::write(&path, VALID).unwrap();

@@ -2,7 +2,7 @@
 
 use model::{
     goal::SEATS_PER_ROLE,
-    team::{MAX_ATTEMPTS, SeatDefinition, TeamDefinition, TeamField},
+    team::{ACCEPTED_PERIODS, MAX_ATTEMPTS, SeatDefinition, TeamDefinition, TeamField},
 };
 use toml::de::{DeTable, DeValue};
 
@@ -10,7 +10,7 @@ use super::values::{Key, Reader, Value};
 use crate::problem::excerpt;
 
 /// The keys of a seat.
-const SEAT_KEYS: [&str; 13] = [
+const SEAT_KEYS: [&str; 15] = [
     "role",
     "entry",
     "count",
@@ -24,6 +24,8 @@ const SEAT_KEYS: [&str; 13] = [
     "reviews",
     "attempts",
     "accept_answers",
+    "timeout",
+    "inactivity",
 ];
 
 /// Keys by which other programs order roles. Roles of a team have no order, so that they have no cycle either.
@@ -125,6 +127,14 @@ impl Reader<'_> {
                 );
             }
             "accept_answers" => set(&mut seat.accept_answers, self.switch(field, key, value)),
+            "timeout" => {
+                let seconds = self.seconds(field, key, value, ACCEPTED_PERIODS);
+                set(&mut seat.policies.timeout_seconds, seconds);
+            }
+            "inactivity" => {
+                let seconds = self.seconds(field, key, value, ACCEPTED_PERIODS);
+                set(&mut seat.policies.inactivity_seconds, seconds);
+            }
             // The role was read before the others.
             _ => {}
         }

@@ -19,7 +19,7 @@ fn problems(text: &str) -> Vec<String> {
 }
 
 /// Returns the only problem of a team whose worker has one more line.
-fn worker_problem(line: &str) -> String {
+pub(super) fn worker_problem(line: &str) -> String {
     let text = format!(
         "name = \"x\"\n[[seats]]\nrole = \"planner\"\nentry = true\n[[seats]]\nrole = \"worker\"\n{line}\n"
     );
@@ -173,7 +173,7 @@ fn unknown_key_is_refused_with_suggestion() {
     assert_eq!(
         worker_problem("  colour = 3"),
         "team.toml:7:3: unknown key `seats[1].colour`; accepted are role, entry, count, agent, instructions, memory, \
-         mode, directory, writes, cron, reviews, attempts, accept_answers"
+         mode, directory, writes, cron, reviews, attempts, accept_answers, timeout, inactivity"
     );
 }
 
@@ -478,23 +478,4 @@ fn number_of_problems_is_limited() {
 fn error_lists_each_problem_on_a_line() {
     let error = parse_team("team.toml", b"").unwrap_err();
     assert_eq!(error.to_string().lines().count(), 2);
-}
-
-#[test]
-fn unknown_agent_is_located_and_accepted_agents_are_listed() {
-    let text = "name = \"x\"\n[[seats]]\nrole = \"planner\"\nentry = true\nagent = \"good\"\n[[seats]]\n\
-                role = \"worker\"\n  agent = \"nosuch\"\n";
-    let problems = agent_problems(
-        "team.toml",
-        text,
-        |agent| agent == "good",
-        "accepted are good",
-    );
-    let problems: Vec<_> = problems.iter().map(TeamProblem::to_string).collect();
-    assert_eq!(
-        problems,
-        [
-            "team.toml:8:3: invalid `seats[1].agent = \"nosuch\"`: there is no such agent; accepted are good"
-        ]
-    );
 }

@@ -5,7 +5,7 @@ use std::{
     str::FromStr,
 };
 
-use model::{nearest::nearest, team::TeamField};
+use model::{nearest::nearest, schedule::Period, team::TeamField};
 use toml::{
     Spanned,
     de::{DeString, DeValue},
@@ -206,6 +206,18 @@ impl<'t> Reader<'t> {
         }
         self.locate(field, key);
         number
+    }
+
+    /// Reads a period. Returns its length in seconds. `accepted` are the periods.
+    pub(super) fn seconds(
+        &mut self,
+        field: TeamField,
+        key: &Key<'_>,
+        value: &Value<'_>,
+        accepted: &str,
+    ) -> Option<u32> {
+        let period: Period = self.word(field, key, value, accepted)?;
+        u32::try_from(period.duration().as_secs()).ok()
     }
 
     pub(super) fn switch(

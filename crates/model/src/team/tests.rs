@@ -146,6 +146,16 @@ fn seat_gives_its_work_to_role_and_its_mode_to_settings() {
 }
 
 #[test]
+fn period_of_zero_is_refused() {
+    let found = faults(|team| team.seats[1].policies.timeout_seconds = 0);
+    let expected = format!("invalid `seats[1].timeout = \"0s\"`: {ACCEPTED_PERIODS}");
+    assert_eq!(found, [expected]);
+    let found = faults(|team| team.seats[1].policies.inactivity_seconds = 0);
+    let expected = format!("invalid `seats[1].inactivity = \"0s\"`: {ACCEPTED_PERIODS}");
+    assert_eq!(found, [expected]);
+}
+
+#[test]
 fn invalid_name_is_refused() {
     for name in ["", "Code", "a b", "-a", "a-", "1a", "é", &"x".repeat(41)] {
         assert_eq!(

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    LIMIT_FIELDS, SeatDefinition, TeamDefinition, TeamFault, TeamField,
+    LIMIT_FIELDS, SeatDefinition, SeatPolicies, TeamDefinition, TeamFault, TeamField,
     names::{ACCEPTED_NAMES, ACCEPTED_ROLES, is_role},
 };
 use crate::{
@@ -17,6 +17,8 @@ use crate::{
 pub const MAX_ATTEMPTS: u32 = 10;
 /// The longest time limit of a check, in seconds.
 pub const MAX_CHECK_TIMEOUT_SECONDS: u32 = 3600;
+/// The accepted periods of the policies of seats, in words: those of automations.
+pub const ACCEPTED_PERIODS: &str = "accepted is a period in quotes of 1s to 366d, such as \"45m\"";
 
 /// The highest number of checks.
 const MAX_CHECKS: usize = 20;
@@ -47,6 +49,7 @@ impl TeamDefinition {
             self.check_entry(index, seat, &mut faults);
             check_texts(index, seat, &mut faults);
             check_work(index, seat, &mut faults);
+            check_policies(index, seat, &mut faults);
         }
         self.check_seats(&mut faults);
         faults.0
@@ -258,6 +261,22 @@ fn check_work(index: usize, seat: &SeatDefinition, faults: &mut Faults) {
             "accepted are paths below the directory, such as `.` and `src/api`, of up to {PATH_BYTES} bytes"
         );
         faults.text(field("writes"), path, reason);
+    }
+}
+
+fn check_policies(index: usize, seat: &SeatDefinition, faults: &mut Faults) {
+    let SeatPolicies {
+        timeout_seconds,
+        inactivity_seconds,
+    } = seat.policies;
+    for (key, seconds) in [
+        ("timeout", timeout_seconds),
+        ("inactivity", inactivity_seconds),
+    ] {
+        if seconds == 0 {
+            let field = TeamField::Seat { index, key };
+            faults.text(field, "0s", ACCEPTED_PERIODS);
+        }
     }
 }
 

@@ -29,6 +29,7 @@ mod run_report;
 pub(crate) mod run_usage;
 pub(crate) mod seat_input;
 mod seat_opening;
+mod seat_policies;
 mod start_candidate;
 mod sweep;
 mod task_memories;

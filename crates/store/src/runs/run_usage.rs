@@ -16,7 +16,7 @@ use model::{
     outcome::{FailureKind, Outcome},
     owner::RunOwner,
     policy::Policies,
-    run::{RunState, RunStatus},
+    run::{Origin, RunState, RunStatus},
     turn::TurnResult,
 };
 use serde_json::{Value, json};
@@ -25,6 +25,7 @@ use crate::{
     Error, Scope, automations, boxed,
     database::{Param, Tx},
     locks::lock_runs,
+    runs::seat_policies::read_seat_policies,
     store::Store,
     stored,
     usage::{self, Budgets, TurnUsage},
@@ -87,14 +88,33 @@ fn counted_usage(run: &Run) -> RunUsage {
     run.usage.as_ref().map(RunUsage::of).unwrap_or_default()
 }
 
-/// Returns the time that the turn of a run has taken, at most its time limit. Zero if the turn has not begun.
-///
-/// The machine may have been off or asleep in between: the worker is found lost, or goes on, long after the time limit.
-fn turn_time(run: &Run, policies: &Policies, now: Timestamp) -> Duration {
+/// Returns the time since the turn of a run has begun. Zero if it has not.
+fn elapsed_time(run: &Run, now: Timestamp) -> Duration {
     match &run.state {
-        RunState::Running { started_at, .. } => now.since(*started_at).min(policies.timeout()),
+        RunState::Running { started_at, .. } => now.since(*started_at),
         _ => Duration::ZERO,
     }
+}
+
+/// Returns the time limits of those turns that may have been taken by seats of goals.
+async fn limits_of_seats(
+    tx: &mut Tx,
+    ends: &[(&Run, &TurnResult)],
+    now: Timestamp,
+) -> Result<HashMap<SeatId, Duration>, Error> {
+    // Few turns for people belong to a goal, so that they run no query within the default limit.
+    let default = Policies::default().timeout();
+    let may_differ = |run: &&Run| match run.origin {
+        Origin::Task | Origin::Message => true,
+        Origin::Person => elapsed_time(run, now) > default,
+        Origin::Occurrence => false,
+    };
+    let runs = ends.iter().map(|(run, _)| *run).filter(may_differ);
+    let seats = runs.filter_map(|run| run.seat_id).collect();
+    let policies = read_seat_policies(tx, seats).await?.into_iter();
+    Ok(policies
+        .map(|(seat, policies)| (seat, policies.of_turn().timeout()))
+        .collect())
 }
 
 /// Returns the parameters of `seats/set_usage`. Returns `None` if the agent reported no usage.
@@ -142,6 +162,7 @@ pub(super) async fn count_final_usage(
     now: Timestamp,
 ) -> Result<(), Error> {
     // 1. Collect the usage that is not counted yet, and the automations that may have reached a limit.
+    let limits = limits_of_seats(tx, ends, now).await?;
     let mut uses = Vec::new();
     let mut candidates = Vec::new();
     for (run, result) in ends {
@@ -150,7 +171,9 @@ pub(super) async fn count_final_usage(
         // Reports are cumulative. Counting one whole would count the usage of `record_usage` a second time.
         let uncounted = reported.saturating_sub(&counted_usage(run));
         let policies = RunOwner::of(run, automations).policies();
-        let time = turn_time(run, policies, now);
+        let limit = run.seat_id.and_then(|seat| limits.get(&seat).copied());
+        // The machine may have been off or asleep: the worker is found lost, or goes on, long after the time limit.
+        let time = elapsed_time(run, now).min(limit.unwrap_or_else(|| policies.timeout()));
         if !uncounted.is_none() || !time.is_zero() {
             uses.push(TurnUsage::consumed(run, uncounted).with_time(time));
         }

@@ -6,6 +6,7 @@ use model::{
     owner::RunOwner,
     permission::PermissionRules,
     prompt::RenderedPrompt,
+    team::SeatPolicies,
     turn::Assignment,
 };
 
@@ -45,6 +46,9 @@ impl StartCandidate {
         prompt: RenderedPrompt,
     ) -> Result<Assignment, Error> {
         let agent = context.agent(&self.seat)?;
+        // An automation of a goal's session has policies of its own.
+        let of_seat = context.seat_policies(self.seat.id);
+        let of_seat = of_seat.filter(|_| owner.automation().is_none());
         // A rule that denies outweighs all that allow, so that an automation cannot lift a denial of its agent.
         let mut permissions = agent.config.permissions.0.clone();
         permissions.extend_from_slice(owner.permissions());
@@ -54,7 +58,7 @@ impl StartCandidate {
             session: self.session,
             seat: self.seat,
             agent,
-            policies: owner.policies().clone(),
+            policies: of_seat.map_or_else(|| owner.policies().clone(), SeatPolicies::of_turn),
             permissions: PermissionRules(permissions),
             prompt,
             accounts: self.accounts,

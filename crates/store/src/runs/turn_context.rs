@@ -12,6 +12,7 @@ use model::{
     owner::RunOwner,
     prompt::{self, RenderedPrompt},
     schedule::Spec,
+    team::SeatPolicies,
 };
 
 use crate::{
@@ -19,6 +20,7 @@ use crate::{
     database::{FromColumn, Param, Row, Statement, Tx},
     locks::LockedRuns,
     rows,
+    runs::seat_policies::read_seat_policies,
     seat_message_rows::{SeatMessage, read_carried},
     stored,
 };
@@ -37,6 +39,8 @@ pub(super) struct TurnContext {
     agents: HashMap<AgentId, Agent>,
     /// The seats whose sessions have a goal.
     of_goals: HashSet<SeatId>,
+    /// The policies of these seats.
+    seat_policies: HashMap<SeatId, SeatPolicies>,
     /// The triggers that this server supports.
     triggers: HashMap<TriggerId, Trigger>,
     /// The inputs that the transcript shows already, because an earlier attempt has begun its turn.
@@ -68,9 +72,11 @@ impl TurnContext {
         let retried = runs.clone().filter(|run| run.attempt > 1);
         let retried = retried.map(|run| run.input_id).collect();
         let of_goals = seats.iter().filter(|(_, seat)| seat.is_of_goal);
+        let of_goals: HashSet<SeatId> = of_goals.map(|(id, _)| *id).collect();
         Ok(Self {
             agents: only_supported(agents),
-            of_goals: of_goals.map(|(id, _)| *id).collect(),
+            seat_policies: read_seat_policies(tx, of_goals.iter().copied().collect()).await?,
+            of_goals,
             payloads: read_payloads(tx, runs, &triggers).await?,
             triggers,
             inputs_in_transcript: inputs_in_transcript(tx, retried).await?,
@@ -104,6 +110,11 @@ impl TurnContext {
     /// Returns `true` if the session of a seat has a goal.
     pub(super) fn is_of_goal(&self, seat: SeatId) -> bool {
         self.of_goals.contains(&seat)
+    }
+
+    /// Returns the policies of a seat whose session has a goal.
+    pub(super) fn seat_policies(&self, seat: SeatId) -> Option<&SeatPolicies> {
+        self.seat_policies.get(&seat)
     }
 
     /// Returns the schedule of the trigger that fired the automation of a run.

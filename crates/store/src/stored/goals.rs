@@ -2,11 +2,14 @@
 //! `task_reports.body`.
 
 mod budget;
+mod limits;
 mod progress;
+mod seat_policies;
 mod task;
 mod team;
 
 pub(crate) use budget::StoredGoalBudget;
+pub(crate) use limits::StoredLimits;
 pub(crate) use progress::StoredGoalProgress;
 pub(crate) use task::{StoredNewTask, StoredReport, StoredTaskState, TaskState as TaskDocument};
-pub(crate) use team::{GoalTeam, StoredLimits, StoredTeam};
+pub(crate) use team::{GoalTeam, StoredTeam};

@@ -14,6 +14,7 @@ mod moves;
 mod notifications;
 mod outside_edits;
 mod plan_questions;
+mod policies;
 mod presence;
 mod prompts;
 mod questions;
@@ -73,7 +74,7 @@ pub(crate) use failures::{
 };
 pub(crate) use formats::{
     edited_budget_keeps_unknown_keys, moved_task_keeps_unknown_keys,
-    time_limit_of_check_needs_server_that_knows_it,
+    policies_of_seat_need_server_that_knows_them, time_limit_of_check_needs_server_that_knows_it,
 };
 pub(crate) use life::{
     ends_of_turns_without_locks_finish_each_task_once, goal_of_other_tenant_is_not_found,
@@ -112,6 +113,9 @@ pub(crate) use plan_questions::{
     default_of_question_starts_turn_that_publishes_staged_plan,
     planner_that_asks_keeps_its_staged_tasks_until_the_answer,
     planner_withdraws_staged_changes_after_answer,
+};
+pub(crate) use policies::{
+    time_of_turn_counts_up_to_limit_of_its_seat, turns_of_seat_have_policies_of_team,
 };
 pub(crate) use presence::{
     goal_whose_retry_waits_for_lost_server_pauses_and_goes_on,
@@ -249,6 +253,8 @@ behaviours! {
             task_in_other_state_or_goal_that_is_over_is_not_edited, edits_without_locks_of_one_version_have_one_winner,
             report_in_answer_of_agent_with_tools_counts_after_reminder_alone,
             edits_outside_of_paths_of_tasks_are_in_report, edits_in_own_folder_are_bounded_and_relative_on_any_server,
+            policies_of_seat_need_server_that_knows_them, time_of_turn_counts_up_to_limit_of_its_seat,
+            turns_of_seat_have_policies_of_team,
         ]
     }
     sqlite {}

@@ -1,4 +1,4 @@
-//! The documents `goals.team` and `goals.limits`.
+//! The document `goals.team`.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,9 @@ use model::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::seat_policies::StoredSeatPolicies;
 use crate::{
-    document_format::{BASE_FORMAT, CHECK_TIMEOUT_FORMAT},
+    document_format::{BASE_FORMAT, CHECK_TIMEOUT_FORMAT, SEAT_POLICIES_FORMAT},
     stored::{BoxError, Document},
 };
 
@@ -77,6 +78,9 @@ struct StoredTeamSeat {
     reviews: Option<Reviews>,
     attempts: u32,
     accept_answers: bool,
+    /// The policies of the turns. Teams of earlier programs have none.
+    #[serde(default)]
+    policies: StoredSeatPolicies,
 }
 
 impl Document for StoredTeam {
@@ -128,6 +132,10 @@ impl Document for StoredTeam {
     }
 
     fn needs_format(&self) -> i64 {
+        let default = StoredSeatPolicies::default();
+        if self.seats.iter().any(|seat| seat.policies != default) {
+            return SEAT_POLICIES_FORMAT;
+        }
         let mut timeouts = self.check_timeouts.values();
         if timeouts.all(|timeout| *timeout == CHECK_TIMEOUT_SECONDS) {
             BASE_FORMAT
@@ -220,6 +228,7 @@ impl From<SeatDefinition> for StoredTeamSeat {
             reviews,
             attempts,
             accept_answers,
+            policies,
         } = seat;
         Self {
             role,
@@ -235,6 +244,7 @@ impl From<SeatDefinition> for StoredTeamSeat {
             reviews,
             attempts,
             accept_answers,
+            policies: policies.into(),
         }
     }
 }
@@ -255,51 +265,17 @@ impl From<StoredTeamSeat> for SeatDefinition {
             reviews: seat.reviews,
             attempts: seat.attempts,
             accept_answers: seat.accept_answers,
+            policies: seat.policies.into(),
         }
     }
 }
 
-/// Declares the document of the limits. A limit that an earlier program has not written has its default.
-macro_rules! stored_limits {
-    ($($limit:ident),* $(,)?) => {
-        /// The limits of a goal, as its row holds them.
-        #[derive(Debug, Default, Serialize, Deserialize)]
-        #[serde(default)]
-        pub(crate) struct StoredLimits { $($limit: Option<u32>,)* }
-
-        impl Document for StoredLimits {
-            type Domain = Limits;
-
-            fn of(limits: &Limits) -> Self {
-                Self { $($limit: Some(limits.$limit),)* }
-            }
-
-            fn into_domain(self) -> Result<Limits, BoxError> {
-                let defaults = Limits::default();
-                Ok(Limits { $($limit: self.$limit.unwrap_or(defaults.$limit),)* })
-            }
-        }
-    };
-}
-
-stored_limits!(
-    plan,
-    tasks,
-    replans,
-    rounds,
-    equal_rounds,
-    failed_checks,
-    idle_turns,
-    alternating_turns,
-    messages,
-    message_turns,
-    turns,
-    parallel,
-);
-
 #[cfg(test)]
 mod tests {
-    use model::{goal, team::LIMIT_FIELDS};
+    use model::{
+        goal,
+        team::{LIMIT_FIELDS, SeatPolicies},
+    };
     use serde_json::{Value, json};
 
     use super::*;
@@ -323,6 +299,10 @@ mod tests {
             reviews: None,
             attempts: 3,
             accept_answers: true,
+            policies: SeatPolicies {
+                timeout_seconds: 5400,
+                inactivity_seconds: 1200,
+            },
         };
         let mut judge = SeatDefinition::new(goal::JUDGE);
         judge.reviews = Some(Reviews::All);
@@ -372,11 +352,14 @@ mod tests {
         assert_eq!(document["seats"][0]["memory"], "seat");
         assert_eq!(document["seats"][0]["attempts"], 2);
         assert_eq!(document["check_timeouts"], json!({ "tests": 90 }));
+        let policies = json!({ "timeout_seconds": 1800, "inactivity_seconds": 600 });
+        assert_eq!(document["seats"][0]["policies"], policies);
     }
 
     #[test]
     fn time_limit_of_check_needs_server_that_knows_it() {
         let mut team = example();
+        team.definition.seats[1].policies = SeatPolicies::default();
         assert_eq!(
             write::<StoredTeam>(&team).needs_format,
             CHECK_TIMEOUT_FORMAT
@@ -400,6 +383,39 @@ mod tests {
         assert_eq!(write::<StoredTeam>(&team).needs_format, BASE_FORMAT);
         team.definition.checks.clear();
         assert_eq!(write::<StoredTeam>(&team).needs_format, BASE_FORMAT);
+    }
+
+    #[test]
+    fn policies_of_seat_need_server_that_knows_them() {
+        let mut team = example();
+        team.definition.checks.clear();
+        let changes: [fn(&mut SeatPolicies); 2] = [
+            |policies| policies.timeout_seconds = 1,
+            |policies| policies.inactivity_seconds = 1,
+        ];
+        for change in changes {
+            team.definition.seats[1].policies = SeatPolicies::default();
+            assert_eq!(write::<StoredTeam>(&team).needs_format, BASE_FORMAT);
+            change(&mut team.definition.seats[1].policies);
+            let needed = write::<StoredTeam>(&team).needs_format;
+            assert_eq!(needed, SEAT_POLICIES_FORMAT);
+        }
+    }
+
+    #[test]
+    fn seats_of_earlier_programs_have_default_policies() {
+        let mut document = write::<StoredTeam>(&example()).value;
+        let worker = document["seats"][1].as_object_mut().unwrap();
+        worker.remove("policies");
+        let team = read(&document).unwrap().definition;
+        assert_eq!(team.seats[1].policies, SeatPolicies::default());
+        document["seats"][1]["policies"] = json!({ "timeout_seconds": 60 });
+        let team = read(&document).unwrap().definition;
+        let expected = SeatPolicies {
+            timeout_seconds: 60,
+            ..SeatPolicies::default()
+        };
+        assert_eq!(team.seats[1].policies, expected);
     }
 
     #[test]

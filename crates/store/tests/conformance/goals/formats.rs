@@ -2,7 +2,7 @@
 
 use model::{
     goal::{GoalBudget, TaskStatus},
-    team::CheckDefinition,
+    team::{CheckDefinition, SeatPolicies},
 };
 use serde_json::{Value, json};
 use store::{
@@ -101,6 +101,25 @@ pub(crate) async fn time_limit_of_check_needs_server_that_knows_it(db: &TestStor
             timeout_seconds: seconds,
         };
         team.checks.insert("tests".into(), check);
+        let session = stage.goal(team).await;
+        let found = (
+            column_of::<i64>(db, of_goal, session).await,
+            column_of::<i64>(db, of_seats, session).await,
+        );
+        assert_eq!(found, (goal, seats), "{seconds} s");
+    }
+}
+
+pub(crate) async fn policies_of_seat_need_server_that_knows_them(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let of_goal = "select needs_format as found from goals where session_id = $1";
+    let of_seats = "select min(needs_format) as found from agent_definitions where session_id = $1";
+    for (seconds, goal, seats) in [(600, 1, 5), (1200, 8, 8)] {
+        let mut team = team(1, None);
+        team.seats[1].policies = SeatPolicies {
+            inactivity_seconds: seconds,
+            ..SeatPolicies::default()
+        };
         let session = stage.goal(team).await;
         let found = (
             column_of::<i64>(db, of_goal, session).await,

@@ -32,7 +32,7 @@ fn resumed(assignment: &Assignment) -> Option<&str> {
 
 impl Stage {
     /// Begins the turn that holds a seat. Returns its agent as a caller of tools, and the assignment.
-    async fn begin_turn(
+    pub(super) async fn begin_turn(
         &self,
         db: &TestStore,
         session: SessionId,
