@@ -34,7 +34,7 @@ pub struct Assignment {
     pub agent: Agent,
     /// The policies that apply to the turn.
     pub policies: Policies,
-    /// The rules that answer permission requests: the automation's and the agent's.
+    /// The rules that answer permission requests: those of the agent, and of the automation or the seat of a goal.
     pub permissions: PermissionRules,
     /// The prompt.
     pub prompt: RenderedPrompt,
@@ -62,7 +62,7 @@ pub struct TurnAssignment {
     pub agent: AgentConfig,
     /// The policies that apply to the turn.
     pub policies: TurnPolicies,
-    /// The rules that answer permission requests: the automation's and the agent's.
+    /// The rules that answer permission requests: those of the agent, and of the automation or the seat of a goal.
     pub permissions: PermissionRules,
     /// The texts of the prompt, in order. Each is a content block of its own.
     pub prompt: Vec<String>,

@@ -10,7 +10,9 @@ mod shell;
 mod tool_input;
 mod wildcard;
 
-use crate::text_enum::text_enum;
+use std::fmt;
+
+use crate::{escape::excerpt, text_enum::text_enum};
 
 pub use history::CallHistory;
 use history::EXECUTE;
@@ -66,6 +68,21 @@ pub struct PermissionRule {
     pub verdict: Verdict,
 }
 
+/// The error for a text that is no rule.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidRule {
+    /// The kind or the pattern is empty.
+    #[error("expected a tool kind such as edit, or a kind and a pattern such as 'execute:cargo *'")]
+    EmptyPart,
+    /// No tool has the kind. The text is an excerpt of it.
+    #[error(
+        "unknown tool kind `{}`: expected one of {}, or a pattern with *",
+        .0,
+        TOOL_KINDS.join(", ")
+    )]
+    UnknownKind(String),
+}
+
 /// A set of rules. The order of the rules does not matter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PermissionRules(pub Vec<PermissionRule>);
@@ -82,7 +99,40 @@ impl PermissionRules {
     }
 }
 
+impl fmt::Display for PermissionRule {
+    /// Writes the form that [`PermissionRule::parse`] reads, without the verdict.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.title {
+            Some(title) => write!(f, "{}:{title}", self.tool),
+            None => write!(f, "{}", self.tool),
+        }
+    }
+}
+
 impl PermissionRule {
+    /// Parses the kind of a tool, such as `edit`, or a kind and a pattern, such as `execute:git log*`.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidRule`] if a part is empty, or if no tool has the kind.
+    pub fn parse(text: &str, verdict: Verdict) -> Result<Self, InvalidRule> {
+        let (tool, title) = match text.split_once(':') {
+            Some((tool, title)) => (tool, Some(title)),
+            None => (text, None),
+        };
+        if tool.is_empty() || title == Some("") {
+            return Err(InvalidRule::EmptyPart);
+        }
+        if !tool.contains('*') && !TOOL_KINDS.contains(&tool) {
+            return Err(InvalidRule::UnknownKind(excerpt(tool)));
+        }
+        Ok(Self {
+            tool: tool.to_owned(),
+            title: title.map(str::to_owned),
+            verdict,
+        })
+    }
+
     /// `true` if the rule allows commands by a pattern, which must hold for the whole command. Commands come as `execute` or,
     /// from the tools of MCP servers, as `other`. The raw input of another kind seldom has one.
     pub fn allows_commands_by_pattern(&self) -> bool {
@@ -144,3 +194,5 @@ mod tests_commands;
 mod tests_permission;
 #[cfg(test)]
 mod tests_redirection;
+#[cfg(test)]
+mod tests_rules;

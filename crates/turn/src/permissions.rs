@@ -1,4 +1,4 @@
-//! Answers to permission requests: by rules, and by people if the automation says so. Answers to questions: by people.
+//! Answers to permission requests: by rules, and by people if the policies of the turn say so. Answers to questions: by people.
 
 use agent::{Decision, ElicitationReply, ElicitationRequest, PermissionRequest, Permissions};
 use futures::future::{self, BoxFuture};

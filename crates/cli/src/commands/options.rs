@@ -5,7 +5,7 @@ use std::{io::Read, path::PathBuf};
 use api_types::{InvalidSessionTarget, SessionTarget};
 use model::{
     entity::SeatSettings,
-    permission::{PermissionRule, PermissionRules, TOOL_KINDS, Verdict},
+    permission::{InvalidRule, PermissionRule, PermissionRules, Verdict},
     schedule::Period,
 };
 
@@ -59,37 +59,12 @@ impl SettingOptions {
     }
 }
 
-fn parse_allow_rule(text: &str) -> Result<PermissionRule, String> {
-    parse_rule(text, Verdict::Allow)
+fn parse_allow_rule(text: &str) -> Result<PermissionRule, InvalidRule> {
+    PermissionRule::parse(text, Verdict::Allow)
 }
 
-fn parse_deny_rule(text: &str) -> Result<PermissionRule, String> {
-    parse_rule(text, Verdict::Deny)
-}
-
-fn parse_rule(text: &str, verdict: Verdict) -> Result<PermissionRule, String> {
-    let (tool, title) = match text.split_once(':') {
-        Some((tool, title)) => (tool, Some(title.to_owned())),
-        None => (text, None),
-    };
-    if tool.is_empty() || title.as_deref() == Some("") {
-        return Err(
-            "expected a tool kind such as edit, or a kind and a pattern such as \
-                    'execute:cargo *'"
-                .into(),
-        );
-    }
-    if !tool.contains('*') && !TOOL_KINDS.contains(&tool) {
-        return Err(format!(
-            "unknown tool kind `{tool}`: expected one of {}, or a pattern with *",
-            TOOL_KINDS.join(", ")
-        ));
-    }
-    Ok(PermissionRule {
-        tool: tool.to_owned(),
-        title,
-        verdict,
-    })
+fn parse_deny_rule(text: &str) -> Result<PermissionRule, InvalidRule> {
+    PermissionRule::parse(text, Verdict::Deny)
 }
 
 /// Parses the session target of an automation.
@@ -193,19 +168,6 @@ pub(crate) fn absolute_directory(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn permission_rule_is_kind_with_optional_title() {
-        let read = |text| parse_rule(text, Verdict::Allow).map(|rule| (rule.tool, rule.title));
-        assert_eq!(read("edit"), Ok(("edit".into(), None)));
-        assert_eq!(
-            read("execute:git log: *"),
-            Ok(("execute".into(), Some("git log: *".into())))
-        );
-        for text in ["", ":title", "edit:"] {
-            assert!(read(text).is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn only_words_that_a_shell_would_change_are_quoted() {

@@ -2,13 +2,14 @@
 
 use std::{fs::File, io::Read as _, path::Path};
 
-use api_types::TeamFile;
+use api_types::{PermissionRules, TeamFile};
 use clap::Subcommand;
 use config::team::{
     InvalidTeam, MAX_TEAM_FILE_BYTES, SHIPPED_TEAMS, ShippedTeam, TeamProblem, parse_team,
 };
 use model::{
     nearest::nearest,
+    permission::Verdict,
     team::{CHECK_TIMEOUT_SECONDS, LIMIT_FIELDS, SeatDefinition, SeatPolicies, TeamDefinition},
 };
 use serde_json::{Map, Value, json};
@@ -228,14 +229,12 @@ fn team_text(team: &TeamDefinition) -> String {
 
 /// Returns the settings of a role that the table of the seats does not have, in the notation of a file.
 fn settings_lines(seat: &SeatDefinition) -> Vec<String> {
-    let quoted = |text: &str| format!("\"{}\"", one_line(text));
     let mut settings = Vec::new();
     if let Some(mode) = &seat.mode {
         settings.push(format!("mode = {}", quoted(mode)));
     }
     if let Some(writes) = &seat.writes {
-        let paths: Vec<_> = writes.iter().map(|path| quoted(path)).collect();
-        settings.push(format!("writes = [{}]", paths.join(", ")));
+        settings.push(format!("writes = {}", quoted_list(writes)));
     }
     if let Some(reviews) = seat.reviews {
         settings.push(format!("reviews = {}", quoted(reviews.as_str())));
@@ -243,26 +242,49 @@ fn settings_lines(seat: &SeatDefinition) -> Vec<String> {
     if seat.accept_answers {
         settings.push("accept_answers = true".to_owned());
     }
-    let default = SeatPolicies::default();
-    for (key, seconds, default) in [
-        (
-            "timeout",
-            seat.policies.timeout_seconds,
-            default.timeout_seconds,
-        ),
-        (
-            "inactivity",
-            seat.policies.inactivity_seconds,
-            default.inactivity_seconds,
-        ),
-    ] {
-        if seconds != default {
-            settings.push(format!("{key} = \"{}\"", format_period(seconds.into())));
-        }
-    }
+    settings.extend(policy_settings(&seat.policies));
     let lines = settings.iter();
     let lines = lines.flat_map(|setting| wrapped(setting, LINE_COLUMNS - INDENT.len()));
     lines.map(|line| format!("{INDENT}{line}")).collect()
+}
+
+/// Returns the policies of the turns of a role that are no defaults, in the notation of a file.
+fn policy_settings(policies: &SeatPolicies) -> Vec<String> {
+    let default = SeatPolicies::default();
+    let mut settings = Vec::new();
+    let mut add_period = |key, seconds: u32, default: u32| {
+        if seconds != default {
+            settings.push(format!("{key} = \"{}\"", format_period(seconds.into())));
+        }
+    };
+    add_period("timeout", policies.timeout_seconds, default.timeout_seconds);
+    add_period(
+        "inactivity",
+        policies.inactivity_seconds,
+        default.inactivity_seconds,
+    );
+    add_period("ask_timeout", policies.ask_seconds, default.ask_seconds);
+    if policies.on_unmatched != default.on_unmatched {
+        settings.push(format!("on_unmatched = \"{}\"", policies.on_unmatched));
+    }
+    for (key, verdict) in [("allow", Verdict::Allow), ("deny", Verdict::Deny)] {
+        let rules = policies.permissions.0.iter();
+        let rules = rules.filter(|rule| rule.verdict == verdict);
+        let rules: Vec<_> = rules.map(ToString::to_string).collect();
+        if !rules.is_empty() {
+            settings.push(format!("{key} = {}", quoted_list(&rules)));
+        }
+    }
+    settings
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", one_line(text))
+}
+
+fn quoted_list(texts: &[String]) -> String {
+    let texts: Vec<_> = texts.iter().map(|text| quoted(text)).collect();
+    format!("[{}]", texts.join(", "))
 }
 
 fn team_json(team: &TeamDefinition) -> Value {
@@ -275,6 +297,8 @@ fn team_json(team: &TeamDefinition) -> Value {
         .into_iter()
         .map(|seat| {
             let definition = seat.definition;
+            let policies = &definition.policies;
+            let permissions = PermissionRules::from(policies.permissions.clone());
             json!({
                 "name": seat.name,
                 "role": definition.role,
@@ -289,8 +313,11 @@ fn team_json(team: &TeamDefinition) -> Value {
                 "reviews": definition.reviews,
                 "attempts": definition.attempts,
                 "accept_answers": definition.accept_answers,
-                "timeout_seconds": definition.policies.timeout_seconds,
-                "inactivity_seconds": definition.policies.inactivity_seconds,
+                "timeout_seconds": policies.timeout_seconds,
+                "inactivity_seconds": policies.inactivity_seconds,
+                "on_unmatched": policies.on_unmatched,
+                "ask_seconds": policies.ask_seconds,
+                "permissions": permissions,
             })
         })
         .collect();

@@ -143,16 +143,32 @@ fn team_check_says_how_many_problems_it_does_not_print() {
 fn team_show_prints_what_each_role_sets() {
     let world = TestInstallation::new();
     let path = world.path().join("own.toml");
-    let set = "mode = \"plan\"\nwrites = [\"src\", \"docs/a\"]\naccept_answers = true\ntimeout = \"90m\"\ninactivity = \"20m\"\n";
+    let set = "mode = \"plan\"\nwrites = [\"src\", \"docs/a\"]\naccept_answers = true\n";
+    let policies = "timeout = \"1h30m\"\ninactivity = \"20m\"\nask_timeout = \"1h\"\non_unmatched = \"ask\"\n\
+                    allow = [\"edit\", \"execute:cargo *\"]\ndeny = [\"execute:*push*\"]\n";
     let judge = "\n[[seats]]\nrole = \"judge\"\nreviews = \"all\"\n";
-    fs::write(&path, format!("{VALID}{set}{judge}")).unwrap();
+    fs::write(&path, format!("{VALID}{set}{policies}{judge}")).unwrap();
     let shown = world
         .run(&["team", "show", path.to_str().unwrap()])
         .expect_success();
-    let expected = "worker:\n  mode = \"plan\"\n  writes = [\"src\", \"docs/a\"]\n  \
-                    accept_answers = true\n  timeout = \"1h30m\"\n  inactivity = \"20m\"\n\njudge:\n  reviews = \"all\"";
-    assert!(shown.contains(expected), "{shown}");
+    let lines = format!("{set}{policies}").replace('\n', "\n  ");
+    let expected = format!(
+        "worker:\n  {}\n\njudge:\n  reviews = \"all\"",
+        lines.trim_end()
+    );
+    assert!(shown.contains(&expected), "{shown}");
     assert!(!shown.contains("planner:"), "{shown}");
+    let shown = world.json(&["team", "show", path.to_str().unwrap()]);
+    let worker = &shown["seats"][1];
+    let limits = [
+        &worker["timeout_seconds"],
+        &worker["inactivity_seconds"],
+        &worker["ask_seconds"],
+    ];
+    assert_eq!(limits, [&json!(5400), &json!(1200), &json!(3600)]);
+    assert_eq!(worker["on_unmatched"], "ask");
+    let rule = json!({ "tool": "execute", "title": "*push*", "verdict": "deny" });
+    assert_eq!(worker["permissions"][2], rule);
     fs::write(&path, VALID).unwrap();
     let shown = world
         .run(&["team", "show", path.to_str().unwrap()])

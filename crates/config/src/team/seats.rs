@@ -2,7 +2,10 @@
 
 use model::{
     goal::SEATS_PER_ROLE,
-    team::{ACCEPTED_PERIODS, MAX_ATTEMPTS, SeatDefinition, TeamDefinition, TeamField},
+    permission::Verdict,
+    team::{
+        ACCEPTED_PERIODS, MAX_ATTEMPTS, SeatDefinition, SeatPolicies, TeamDefinition, TeamField,
+    },
 };
 use toml::de::{DeTable, DeValue};
 
@@ -10,7 +13,7 @@ use super::values::{Key, Reader, Value};
 use crate::problem::excerpt;
 
 /// The keys of a seat.
-const SEAT_KEYS: [&str; 15] = [
+const SEAT_KEYS: [&str; 19] = [
     "role",
     "entry",
     "count",
@@ -26,6 +29,10 @@ const SEAT_KEYS: [&str; 15] = [
     "accept_answers",
     "timeout",
     "inactivity",
+    "on_unmatched",
+    "ask_timeout",
+    "allow",
+    "deny",
 ];
 
 /// Keys by which other programs order roles. Roles of a team have no order, so that they have no cycle either.
@@ -127,16 +134,43 @@ impl Reader<'_> {
                 );
             }
             "accept_answers" => set(&mut seat.accept_answers, self.switch(field, key, value)),
-            "timeout" => {
-                let seconds = self.seconds(field, key, value, ACCEPTED_PERIODS);
-                set(&mut seat.policies.timeout_seconds, seconds);
-            }
-            "inactivity" => {
-                let seconds = self.seconds(field, key, value, ACCEPTED_PERIODS);
-                set(&mut seat.policies.inactivity_seconds, seconds);
-            }
             // The role was read before the others.
-            _ => {}
+            "role" => {}
+            _ => self.seat_policy(&mut seat.policies, field, name, (key, value)),
+        }
+    }
+
+    fn seat_policy(
+        &mut self,
+        policies: &mut SeatPolicies,
+        field: TeamField,
+        name: &'static str,
+        (key, value): (&Key<'_>, &Value<'_>),
+    ) {
+        let period = match name {
+            "timeout" => Some(&mut policies.timeout_seconds),
+            "inactivity" => Some(&mut policies.inactivity_seconds),
+            "ask_timeout" => Some(&mut policies.ask_seconds),
+            _ => None,
+        };
+        match (period, name) {
+            (Some(period), _) => set(period, self.seconds(field, key, value, ACCEPTED_PERIODS)),
+            (None, "on_unmatched") => {
+                let accepted = "accepted are \"deny\" and \"ask\"";
+                set(
+                    &mut policies.on_unmatched,
+                    self.word(field, key, value, accepted),
+                );
+            }
+            (None, _) => {
+                let verdict = if name == "allow" {
+                    Verdict::Allow
+                } else {
+                    Verdict::Deny
+                };
+                let rules = self.rules(field, key, value, verdict);
+                policies.permissions.0.extend(rules);
+            }
         }
     }
 

@@ -173,7 +173,8 @@ fn unknown_key_is_refused_with_suggestion() {
     assert_eq!(
         worker_problem("  colour = 3"),
         "team.toml:7:3: unknown key `seats[1].colour`; accepted are role, entry, count, agent, instructions, memory, \
-         mode, directory, writes, cron, reviews, attempts, accept_answers, timeout, inactivity"
+         mode, directory, writes, cron, reviews, attempts, accept_answers, timeout, inactivity, \
+         on_unmatched, ask_timeout, allow, deny"
     );
 }
 

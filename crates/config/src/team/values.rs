@@ -5,7 +5,12 @@ use std::{
     str::FromStr,
 };
 
-use model::{nearest::nearest, schedule::Period, team::TeamField};
+use model::{
+    nearest::nearest,
+    permission::{PermissionRule, Verdict},
+    schedule::Period,
+    team::TeamField,
+};
 use toml::{
     Spanned,
     de::{DeString, DeValue},
@@ -258,6 +263,27 @@ impl<'t> Reader<'t> {
         }
         self.locate(field, key);
         texts
+    }
+
+    /// Reads rules for permission requests, which all have one verdict. Leaves out the invalid ones.
+    pub(super) fn rules(
+        &mut self,
+        field: TeamField,
+        key: &Key<'_>,
+        value: &Value<'_>,
+        verdict: Verdict,
+    ) -> Vec<PermissionRule> {
+        let mut rules = Vec::new();
+        for text in self.texts(field.clone(), key, value).unwrap_or_default() {
+            match PermissionRule::parse(&text, verdict) {
+                Ok(rule) => rules.push(rule),
+                Err(error) => {
+                    let message = format!("invalid `{field} = \"{}\"`: {error}", excerpt(&text));
+                    self.problem(key.span().start, message);
+                }
+            }
+        }
+        rules
     }
 }
 

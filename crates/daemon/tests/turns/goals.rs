@@ -14,7 +14,7 @@ use model::{
     },
     outcome::{Outcome, StopReason},
     run::RunStatus,
-    team::{CheckDefinition, SeatDefinition, TeamDefinition, TeamLimits},
+    team::{CheckDefinition, SeatDefinition, SeatPolicies, TeamDefinition, TeamLimits},
     turn::{StartReply, TurnResult, WriteOutcome},
 };
 use store::{
@@ -47,6 +47,7 @@ macro_rules! on_both_databases {
 }
 
 mod failures;
+mod permissions;
 
 on_both_databases! {
     stuck_goal_is_given_up_at_its_deadline,
@@ -62,9 +63,19 @@ on_both_databases! {
 
 /// Creates a goal with one worker in a directory of its own, and with checks.
 async fn create_goal(world: &World, checks: &[(&str, &str)]) -> SessionId {
+    create_goal_with(world, checks, SeatPolicies::default()).await
+}
+
+/// Creates such a goal whose planner has these policies.
+async fn create_goal_with(
+    world: &World,
+    checks: &[(&str, &str)],
+    policies: SeatPolicies,
+) -> SessionId {
     let agent = world.agent(&world.script()).await;
     let mut planner = SeatDefinition::new(PLANNER);
     planner.is_entry = true;
+    planner.policies = policies;
     let mut worker = SeatDefinition::new(WORKER);
     worker.count = 1;
     let directory = world.path("project");

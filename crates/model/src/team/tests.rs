@@ -147,12 +147,15 @@ fn seat_gives_its_work_to_role_and_its_mode_to_settings() {
 
 #[test]
 fn period_of_zero_is_refused() {
-    let found = faults(|team| team.seats[1].policies.timeout_seconds = 0);
-    let expected = format!("invalid `seats[1].timeout = \"0s\"`: {ACCEPTED_PERIODS}");
-    assert_eq!(found, [expected]);
-    let found = faults(|team| team.seats[1].policies.inactivity_seconds = 0);
-    let expected = format!("invalid `seats[1].inactivity = \"0s\"`: {ACCEPTED_PERIODS}");
-    assert_eq!(found, [expected]);
+    let set: [(&str, fn(&mut SeatPolicies)); 3] = [
+        ("timeout", |policies| policies.timeout_seconds = 0),
+        ("inactivity", |policies| policies.inactivity_seconds = 0),
+        ("ask_timeout", |policies| policies.ask_seconds = 0),
+    ];
+    for (key, set) in set {
+        let expected = format!("invalid `seats[1].{key} = \"0s\"`: {ACCEPTED_PERIODS}");
+        assert_eq!(faults(|team| set(&mut team.seats[1].policies)), [expected]);
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    LIMIT_FIELDS, SeatDefinition, SeatPolicies, TeamDefinition, TeamFault, TeamField,
+    LIMIT_FIELDS, SeatDefinition, TeamDefinition, TeamFault, TeamField,
     names::{ACCEPTED_NAMES, ACCEPTED_ROLES, is_role},
 };
 use crate::{
@@ -265,13 +265,11 @@ fn check_work(index: usize, seat: &SeatDefinition, faults: &mut Faults) {
 }
 
 fn check_policies(index: usize, seat: &SeatDefinition, faults: &mut Faults) {
-    let SeatPolicies {
-        timeout_seconds,
-        inactivity_seconds,
-    } = seat.policies;
+    let policies = &seat.policies;
     for (key, seconds) in [
-        ("timeout", timeout_seconds),
-        ("inactivity", inactivity_seconds),
+        ("timeout", policies.timeout_seconds),
+        ("inactivity", policies.inactivity_seconds),
+        ("ask_timeout", policies.ask_seconds),
     ] {
         if seconds == 0 {
             let field = TeamField::Seat { index, key };

@@ -49,9 +49,11 @@ impl StartCandidate {
         // An automation of a goal's session has policies of its own.
         let of_seat = context.seat_policies(self.seat.id);
         let of_seat = of_seat.filter(|_| owner.automation().is_none());
-        // A rule that denies outweighs all that allow, so that an automation cannot lift a denial of its agent.
+        // A rule that denies outweighs all that allow, so that neither an automation nor a team lifts a denial of an agent.
         let mut permissions = agent.config.permissions.0.clone();
-        permissions.extend_from_slice(owner.permissions());
+        permissions.extend_from_slice(of_seat.map_or(owner.permissions(), |policies| {
+            policies.permissions.0.as_slice()
+        }));
         Ok(Assignment {
             run: self.run,
             cwd: store.seat_directory(&self.session, &self.seat),

@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use super::{BoxError, Document};
 
 /// Rules for permission requests, as a row holds them.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub(crate) struct StoredPermissions(Vec<StoredRule>);
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 struct StoredRule {
     tool: String,

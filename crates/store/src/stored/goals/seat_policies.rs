@@ -1,7 +1,9 @@
 //! The policies of a seat, a part of the document `goals.team`.
 
-use model::team::SeatPolicies;
+use model::{approval::OnUnmatched, team::SeatPolicies};
 use serde::{Deserialize, Serialize};
+
+use crate::stored::{Document as _, StoredPermissions};
 
 /// The policies of a seat, as a row holds them. A key that is absent has its default.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -9,6 +11,9 @@ use serde::{Deserialize, Serialize};
 pub(super) struct StoredSeatPolicies {
     timeout_seconds: u32,
     inactivity_seconds: u32,
+    on_unmatched: OnUnmatched,
+    ask_seconds: u32,
+    permissions: StoredPermissions,
 }
 
 impl Default for StoredSeatPolicies {
@@ -22,10 +27,16 @@ impl From<SeatPolicies> for StoredSeatPolicies {
         let SeatPolicies {
             timeout_seconds,
             inactivity_seconds,
+            on_unmatched,
+            ask_seconds,
+            permissions,
         } = policies;
         Self {
             timeout_seconds,
             inactivity_seconds,
+            on_unmatched,
+            ask_seconds,
+            permissions: StoredPermissions::of(&permissions),
         }
     }
 }
@@ -35,6 +46,9 @@ impl From<StoredSeatPolicies> for SeatPolicies {
         Self {
             timeout_seconds: policies.timeout_seconds,
             inactivity_seconds: policies.inactivity_seconds,
+            on_unmatched: policies.on_unmatched,
+            ask_seconds: policies.ask_seconds,
+            permissions: policies.permissions.into_rules(),
         }
     }
 }

@@ -273,13 +273,24 @@ impl From<StoredTeamSeat> for SeatDefinition {
 #[cfg(test)]
 mod tests {
     use model::{
+        approval::OnUnmatched,
         goal,
+        permission::{PermissionRule, PermissionRules, Verdict},
         team::{LIMIT_FIELDS, SeatPolicies},
     };
     use serde_json::{Value, json};
 
     use super::*;
     use crate::stored::{DOCUMENT_FORMAT, rewrite_value, write};
+
+    /// Returns a rule that allows edits.
+    fn edits() -> PermissionRule {
+        PermissionRule {
+            tool: "edit".into(),
+            title: None,
+            verdict: Verdict::Allow,
+        }
+    }
 
     /// Returns a team in which no optional field is absent.
     fn example() -> GoalTeam {
@@ -302,6 +313,9 @@ mod tests {
             policies: SeatPolicies {
                 timeout_seconds: 5400,
                 inactivity_seconds: 1200,
+                on_unmatched: OnUnmatched::RequestApproval,
+                ask_seconds: 60,
+                permissions: PermissionRules(vec![edits()]),
             },
         };
         let mut judge = SeatDefinition::new(goal::JUDGE);
@@ -352,7 +366,10 @@ mod tests {
         assert_eq!(document["seats"][0]["memory"], "seat");
         assert_eq!(document["seats"][0]["attempts"], 2);
         assert_eq!(document["check_timeouts"], json!({ "tests": 90 }));
-        let policies = json!({ "timeout_seconds": 1800, "inactivity_seconds": 600 });
+        let policies = json!({
+            "timeout_seconds": 1800, "inactivity_seconds": 600, "on_unmatched": "deny", "ask_seconds": 600,
+            "permissions": [],
+        });
         assert_eq!(document["seats"][0]["policies"], policies);
     }
 
@@ -389,9 +406,12 @@ mod tests {
     fn policies_of_seat_need_server_that_knows_them() {
         let mut team = example();
         team.definition.checks.clear();
-        let changes: [fn(&mut SeatPolicies); 2] = [
+        let changes: [fn(&mut SeatPolicies); 5] = [
             |policies| policies.timeout_seconds = 1,
             |policies| policies.inactivity_seconds = 1,
+            |policies| policies.on_unmatched = OnUnmatched::RequestApproval,
+            |policies| policies.ask_seconds = 1,
+            |policies| policies.permissions.0.push(edits()),
         ];
         for change in changes {
             team.definition.seats[1].policies = SeatPolicies::default();

@@ -1,7 +1,13 @@
 //! The policies that a team gives the turns of its seats.
 
 use model::{
-    goal::Reviews, outcome::FailureKind, policy::Policies, team::SeatPolicies, turn::StartReply,
+    approval::OnUnmatched,
+    goal::Reviews,
+    outcome::FailureKind,
+    permission::{PermissionRule, PermissionRules, Verdict},
+    policy::Policies,
+    team::SeatPolicies,
+    turn::StartReply,
 };
 use store::Recipients;
 
@@ -11,9 +17,17 @@ use crate::{fixtures::TestStore, stage::Stage};
 pub(crate) async fn turns_of_seat_have_policies_of_team(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let mut new = stage.new_goal(team(1, Some(Reviews::All)));
+    let edits = PermissionRule {
+        tool: "edit".into(),
+        title: None,
+        verdict: Verdict::Allow,
+    };
     let of_worker = SeatPolicies {
         timeout_seconds: 5400,
         inactivity_seconds: 1200,
+        on_unmatched: OnUnmatched::RequestApproval,
+        ask_seconds: 3600,
+        permissions: PermissionRules(vec![edits.clone()]),
     };
     let of_judge = SeatPolicies {
         timeout_seconds: 60,
@@ -26,6 +40,7 @@ pub(crate) async fn turns_of_seat_have_policies_of_team(db: &TestStore) {
     // 1. The planner has the defaults.
     let (planner, assignment) = stage.begin_turn(db, session, "planner").await;
     assert_eq!(assignment.policies, Policies::default());
+    assert_eq!(assignment.permissions.0, []);
     // 2. The worker has its own, in turns of messages and of tasks.
     let seats = stage.store.seats(stage.scope(), session).await.unwrap();
     let worker = seats.iter().find(|seat| seat.role == "worker").unwrap().id;
@@ -35,11 +50,13 @@ pub(crate) async fn turns_of_seat_have_policies_of_team(db: &TestStore) {
     assert_eq!(sent.await.unwrap().len(), 1);
     let (receiver, assignment) = stage.begin_turn(db, session, "worker").await;
     assert_eq!(assignment.policies, of_worker.of_turn());
+    assert_eq!(assignment.permissions.0, [edits.clone()]);
     stage.succeed(receiver.run).await;
     stage.stage_task(&planner, &work("a", &[])).await.unwrap();
     stage.succeed(planner.run).await;
     let (worker, assignment) = stage.begin_turn(db, session, "worker").await;
     assert_eq!(assignment.policies, of_worker.of_turn());
+    assert_eq!(assignment.permissions.0, [edits]);
     let (instance, now) = (stage.instance, stage.now());
     let again = stage.store.begin(
         worker.run,
@@ -49,7 +66,10 @@ pub(crate) async fn turns_of_seat_have_policies_of_team(db: &TestStore) {
         Some(worker.secret),
     );
     match again.await.unwrap() {
-        StartReply::Started(again) => assert_eq!(again.policies, assignment.policies),
+        StartReply::Started(again) => {
+            assert_eq!(again.policies, assignment.policies);
+            assert_eq!(again.permissions, assignment.permissions);
+        }
         other => panic!("the start is not repeated: {other:?}"),
     }
     stage.report(&worker, &done("A")).await.unwrap();
