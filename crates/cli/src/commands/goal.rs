@@ -6,6 +6,7 @@ mod format;
 mod limit_lines;
 mod missing_server;
 mod next_step;
+mod parallel_turns;
 mod printed_task;
 mod start;
 mod usage;

@@ -284,6 +284,47 @@ fn goal_is_paused_changed_and_cancelled() {
 }
 
 #[test]
+fn lowered_number_of_turns_at_a_time_is_printed_with_its_reason() {
+    let world = TestInstallation::new();
+    let start = [
+        "goal",
+        "start",
+        "Draft it.",
+        "--agent",
+        "demo",
+        "--key",
+        "spring",
+        "--limit",
+    ];
+    let started = world.run(&[&start[..], &["parallel=8"]].concat());
+    assert_eq!(started.code, 0, "{started:#?}");
+    let note = "It takes 3 turns at a time and not 8, so that the messages of people need not\nwait: a goal takes at most \
+                one fewer than the server has workers\n(MATINS_WORKERS), and at least one.\n";
+    assert!(started.stderr.contains(note), "{}", started.stderr);
+    assert_fits(&started.stderr);
+    let edit = ["goal", "edit", "spring", "--limit"];
+    let edited = world.run(&[&edit[..], &["parallel=16"]].concat());
+    assert!(
+        edited.stderr.contains("3 turns at a time and not 16"),
+        "{edited:#?}"
+    );
+    let edited = world.run(&[&edit[..], &["parallel=2"]].concat());
+    assert!(!edited.stderr.contains("at a time"), "{edited:#?}");
+
+    let world = TestInstallation::new().with_env("MATINS_WORKERS", "2");
+    let of_team = ["goal", "start", "Draft it.", "--agent", "demo"];
+    let started = world.run(&of_team);
+    assert!(
+        started
+            .stderr
+            .contains("It takes 1 turn at a time and not 3"),
+        "{started:#?}"
+    );
+    let started = world.run(&[&of_team[..], &["--limit", "parallel=1"]].concat());
+    assert!(!started.stderr.contains("at a time"), "{started:#?}");
+}
+
+#[test]
 fn goal_from_stdin_has_no_line_break_at_its_end() {
     let world = TestInstallation::new();
     let start = ["goal", "start", "-", "--agent", "demo", "--draft", "--json"];

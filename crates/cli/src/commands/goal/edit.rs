@@ -7,6 +7,7 @@ use server::SystemClock;
 use super::{
     format::format_state,
     limit_lines::{is_paused_by_limit, print_limits},
+    parallel_turns::{PARALLEL, note_fewer_turns},
     values::{BudgetArg, GoalArg, UntilArg, budget, limits, parse_limit, text_argument},
 };
 use crate::{
@@ -64,6 +65,7 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
         format_state(summary)
     );
     app.output.line(&line)?;
+    note_fewer_turns(app, patch.limits.get(PARALLEL).copied(), &goal);
     // Another limit than the changed one may still be reached.
     if is_paused_by_limit(summary) {
         print_limits(app, &goal)?;

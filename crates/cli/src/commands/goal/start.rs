@@ -9,6 +9,7 @@ use server::SystemClock;
 use super::{
     format::format_state,
     missing_server::note_missing_server,
+    parallel_turns::{note_fewer_turns, requested_parallel},
     usage::format_budget,
     values::{BudgetArg, UntilArg, budget, limits, parse_limit, text_argument},
 };
@@ -97,7 +98,10 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
     if app.output.json {
         return Ok(app.output.document(&goal)?);
     }
-    print_started(app, &goal)
+    print_started(app, &goal)?;
+    let set = requested_parallel(&request, &goal.summary.team);
+    note_fewer_turns(app, set, &goal);
+    Ok(())
 }
 
 fn print_started(app: &App, goal: &Goal) -> Result<(), CliError> {
