@@ -130,6 +130,7 @@ fn render(
         scheduled_for: Some(at),
         payload: None,
         interrupted: None,
+        earlier_state: None,
     };
     prompt::render_turn_prompt(&context).map_err(Error::Prompt)
 }

@@ -184,6 +184,7 @@ impl Writer {
             scheduled_for: None,
             payload: None,
             interrupted: None,
+            earlier_state: None,
         })?;
         Ok(Self {
             connection,

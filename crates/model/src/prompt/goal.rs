@@ -6,6 +6,7 @@
 //! beyond [`RESULTS_BYTES`], and counts them.
 
 mod entries;
+mod interrupted;
 mod judging;
 mod opening;
 mod planning;
@@ -26,6 +27,7 @@ pub use entries::{
     ArtifactEntry, FindingEntry, FindingSource, InputEntry, MAX_LISTED, MessageEntry,
     MessageSender, ProposalEntry, QuestionEntry, RESULTS_BYTES, TaskEntry,
 };
+pub use interrupted::{InterruptedState, MAX_STAGED_LISTED, StagedEntry};
 pub use judging::{CheckContext, ReportContext, ReviewContext};
 pub use opening::{SeatInstructions, open_goal_memory};
 pub use planning::{PlanContext, PlanLimits, ReplanContext, RoleEntry};
@@ -99,6 +101,12 @@ template!(
     GOAL_REMINDER,
     "goal.reminder",
     version 2
+);
+template!(
+    /// The state in the prompt of an attempt that follows an interrupted one. Variables: `report`, and either `status` and `tool`,
+    /// or `staged`, `staged_more` and `cancelled`.
+    GOAL_INTERRUPTED,
+    "goal.interrupted"
 );
 
 /// Returns the template of a prompt.

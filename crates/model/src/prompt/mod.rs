@@ -65,10 +65,11 @@ pub const MESSAGE: Template = Template {
 };
 
 /// The prompt of an attempt whose predecessor may have reached the agent. Variables: `earlier_run` (the ID of the
-/// earlier run) and `request` (the prompt as it is rendered without an interruption).
+/// earlier run), `earlier_state` (the state that it has left, if the turn is one of a task) and `request` (the prompt as it
+/// is rendered without an interruption).
 pub const INTERRUPTED: Template = Template {
     id: "turn.interrupted",
-    version: 1,
+    version: 2,
     text: include_str!("templates/turn.interrupted.jinja"),
 };
 
@@ -255,6 +256,7 @@ mod tests {
             "fired_at": "Mon 2026-11-23 09:00:00 +01:00 Europe/Prague",
             "received_at": "Mon 2026-11-23 09:00:00 +01:00 Europe/Prague",
             "earlier_run": "run_019a",
+            "earlier_state": message,
             "message": message,
             "request": message,
             "payload": message,
@@ -288,8 +290,8 @@ mod tests {
             ),
             (
                 "turn.interrupted",
-                1,
-                "1178726bd19d6b7872d02c9c846246690a694ce3f95851a5cf8106bf74b4d805",
+                2,
+                "90267c32ae2dcbad938eae837d1bb4831e534c30f899069641740699dea6b453",
             ),
             (
                 "webhook.received",

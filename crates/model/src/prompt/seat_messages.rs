@@ -46,6 +46,7 @@ pub fn render_seat_messages(
         None => Ok(request),
         Some(earlier) => INTERRUPTED.render(json!({
             "earlier_run": earlier.to_string(),
+            "earlier_state": null,
             "request": request.text,
             "message_ids": ids,
         })),

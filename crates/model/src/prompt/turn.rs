@@ -42,11 +42,13 @@ pub struct PromptContext<'a> {
     pub payload: Option<&'a str>,
     /// The earlier attempt that was interrupted.
     pub interrupted: Option<RunId>,
+    /// The state that this attempt has left, if the turn is one of a task: staged changes or a report.
+    pub earlier_state: Option<&'a str>,
 }
 
 /// Renders the prompt of a turn.
 ///
-/// If an earlier attempt was interrupted, the prompt names that run and repeats the request.
+/// If an earlier attempt was interrupted, the prompt names that run, has the state that it has left, and repeats the request.
 ///
 /// # Errors
 ///
@@ -55,8 +57,11 @@ pub fn render_turn_prompt(context: &PromptContext<'_>) -> Result<RenderedPrompt,
     let request = render_request(context)?;
     match context.interrupted {
         None => Ok(request),
-        Some(earlier) => INTERRUPTED
-            .render(json!({ "earlier_run": earlier.to_string(), "request": request.text })),
+        Some(earlier) => INTERRUPTED.render(json!({
+            "earlier_run": earlier.to_string(),
+            "earlier_state": context.earlier_state,
+            "request": request.text,
+        })),
     }
 }
 
@@ -117,6 +122,7 @@ mod tests {
         scheduled_for: None,
         payload: None,
         interrupted: None,
+        earlier_state: None,
     };
 
     #[test]
@@ -189,5 +195,18 @@ mod tests {
         .unwrap();
         assert_eq!(rendered.prompt_ref.id, "turn.interrupted");
         assert!(rendered.text.contains(&earlier.to_string()) && rendered.text.contains("Hello"));
+        assert!(
+            rendered
+                .text
+                .contains("what is left.\n\nThe request:\n\nHello")
+        );
+        let with_state = render_turn_prompt(&PromptContext {
+            interrupted: Some(earlier),
+            earlier_state: Some("It has staged `a`."),
+            ..PERSON
+        })
+        .unwrap();
+        let state = "what is left.\n\nIt has staged `a`.\n\nThe request:\n\nHello";
+        assert!(with_state.text.contains(state), "{}", with_state.text);
     }
 }

@@ -18,6 +18,7 @@ mod fire_by_file;
 mod follow_up_notice;
 mod goals;
 mod heartbeat;
+mod interrupted;
 mod message;
 mod of_runtime;
 mod over_budget;

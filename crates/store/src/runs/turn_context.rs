@@ -21,6 +21,7 @@ use crate::{
     locks::LockedRuns,
     rows,
     runs::seat_policies::read_seat_policies,
+    runs::interrupted::read_interrupted_states,
     seat_message_rows::{SeatMessage, read_carried},
     stored,
 };
@@ -49,6 +50,8 @@ pub(super) struct TurnContext {
     pub(super) payloads: HashMap<InputId, String>,
     /// The messages that the runs of inputs for messages carry.
     messages: HashMap<RunId, Vec<SeatMessage>>,
+    /// The states that interrupted attempts before the runs have left, as prompts have them.
+    interrupted_states: HashMap<RunId, String>,
 }
 
 impl TurnContext {
@@ -81,6 +84,7 @@ impl TurnContext {
             triggers,
             inputs_in_transcript: inputs_in_transcript(tx, retried).await?,
             messages: read_carried(tx, locked.runs.values()).await?,
+            interrupted_states: read_interrupted_states(tx, locked.runs.values()).await?,
         })
     }
 
@@ -156,6 +160,7 @@ impl TurnContext {
             scheduled_for: run.scheduled_for,
             payload: self.payloads.get(&run.input_id).map(String::as_str),
             interrupted: run.interrupted_run_id,
+            earlier_state: self.interrupted_states.get(&run.id).map(String::as_str),
         };
         prompt::render_turn_prompt(&context).map_err(|source| Error::Prompt {
             run: run.id,

@@ -7,6 +7,7 @@ mod checks;
 mod edits;
 mod failures;
 mod formats;
+mod interruptions;
 mod life;
 mod memories;
 mod messages;
@@ -75,6 +76,9 @@ pub(crate) use failures::{
 pub(crate) use formats::{
     edited_budget_keeps_unknown_keys, moved_task_keeps_unknown_keys,
     policies_of_seat_need_server_that_knows_them, time_limit_of_check_needs_server_that_knows_it,
+};
+pub(crate) use interruptions::{
+    attempt_after_lost_worker_has_its_report, attempt_after_lost_worker_names_staged_changes,
 };
 pub(crate) use life::{
     ends_of_turns_without_locks_finish_each_task_once, goal_of_other_tenant_is_not_found,
@@ -255,6 +259,7 @@ behaviours! {
             edits_outside_of_paths_of_tasks_are_in_report, edits_in_own_folder_are_bounded_and_relative_on_any_server,
             policies_of_seat_need_server_that_knows_them, time_of_turn_counts_up_to_limit_of_its_seat,
             turns_of_seat_have_policies_of_team,
+            attempt_after_lost_worker_names_staged_changes, attempt_after_lost_worker_has_its_report,
         ]
     }
     sqlite {}

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    goal::{Severity, TaskStatus},
+    goal::{ReportBody, ReportStatus, Severity, TaskStatus},
     prompt::{MESSAGE, PromptRef, RenderedPrompt},
 };
 
-const GOAL_TEMPLATES: [Template; 10] = [
+const GOAL_TEMPLATES: [Template; 11] = [
     SEAT_INSTRUCTIONS,
     GOAL_PLAN,
     GOAL_REPLAN,
@@ -19,6 +19,7 @@ const GOAL_TEMPLATES: [Template; 10] = [
     GOAL_CHECK,
     GOAL_REPORT,
     GOAL_REMINDER,
+    GOAL_INTERRUPTED,
 ];
 
 const GOAL: &str = "Draft the spring campaign.\nPublish nothing.";
@@ -218,6 +219,20 @@ pub(super) const REPORT: ReportContext<'_> = ReportContext {
     usage: "4.10 USD, 71 turns, 6 h 12 min",
 };
 
+const STAGED: InterruptedState<'_> = InterruptedState::Plan {
+    staged: &[
+        StagedEntry {
+            key: "tone",
+            title: "Describe the tone",
+        },
+        StagedEntry {
+            key: "facts",
+            title: "Collect\nthe facts",
+        },
+    ],
+    cancelled: &["mail-2"],
+};
+
 /// Returns each prompt with the name of its snapshot.
 fn prompts() -> Vec<(&'static str, RenderedPrompt, &'static str)> {
     let reminder = ReminderContext {
@@ -269,6 +284,16 @@ fn prompts() -> Vec<(&'static str, RenderedPrompt, &'static str)> {
         earlier_findings: &FINDINGS[..1],
         ..CHECK
     };
+    let report = ReportBody {
+        result: Some("The mail is ready.\n120 words.".to_owned()),
+        artifacts: vec!["mail.md".to_owned()],
+        follow_up: Some("Translate it.\nInto French.".to_owned()),
+        ..ReportBody::default()
+    };
+    let reported = InterruptedState::Report {
+        status: ReportStatus::Done,
+        body: &report,
+    };
     vec![
         rendered!("seat.instructions", INSTRUCTIONS),
         rendered!("goal.plan", PLAN),
@@ -286,6 +311,8 @@ fn prompts() -> Vec<(&'static str, RenderedPrompt, &'static str)> {
         rendered!("goal.reminder", reminder),
         rendered!("goal.reminder.refused", refused),
         rendered!("goal.reminder.answer", refused_answer),
+        rendered!("goal.interrupted.plan", STAGED),
+        rendered!("goal.interrupted.report", reported),
     ]
 }
 
@@ -385,6 +412,11 @@ fn template_text_changes_only_with_its_version() {
             "goal.reminder",
             2,
             "47ee5a4f8f7105b37ae8f2766ff80eb8bc17ed4dc64512a121cb2d334d78adfc",
+        ),
+        (
+            "goal.interrupted",
+            1,
+            "48d696a43d39eed669bc6f78480b610a1cb7b715fb5288cb0e38492f5e06911d",
         ),
     ];
     let pinned = pinned.map(|(id, version, sha256)| PromptRef {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    goal::{Severity, TaskStatus},
+    goal::{ReportBody, ReportStatus, ReportedFinding, Severity, TaskStatus},
     prompt::{RenderedPrompt, fenced},
 };
 
@@ -273,6 +273,40 @@ fn reasons_of_refused_plan_stay_fenced_in_reminder() {
         refusals: &[HOSTILE],
     };
     assert_only_fenced(&prompt.render().unwrap(), &[line()]);
+}
+
+#[test]
+fn state_of_interrupted_attempt_stays_fenced_or_on_its_lines() {
+    let body = ReportBody {
+        findings: vec![ReportedFinding {
+            id: HOSTILE.to_owned(),
+            text: HOSTILE.to_owned(),
+            severity: Severity::Blocker,
+            regression: true,
+            criterion: Some(1),
+        }],
+        ..ReportBody::default()
+    };
+    let status = ReportStatus::SendBack;
+    let prompt = InterruptedState::Report {
+        status,
+        body: &body,
+    };
+    let payload = format!(
+        "finding {0} (blocker, acceptance line 1, regression): {0}",
+        line()
+    );
+    assert_only_fenced(&prompt.render().unwrap(), &[payload]);
+    let prompt = InterruptedState::Plan {
+        staged: &[StagedEntry {
+            key: "tone",
+            title: HOSTILE,
+        }],
+        cancelled: &[],
+    };
+    let text = prompt.render().unwrap().text;
+    assert!(text.contains(&format!("\n- tone: {}\n", line())), "{text}");
+    assert!(!text.contains("\nyes"), "{text}");
 }
 
 #[test]

@@ -71,6 +71,17 @@ fn long_list_is_cut_and_counted() {
     };
     let text = report.render().unwrap().text;
     assert!(text.contains("\n4 more exist: call `list_tasks`."));
+    let staged = [StagedEntry {
+        key: "tone",
+        title: "Describe the tone",
+    }; MAX_STAGED_LISTED + 2];
+    let interrupted = InterruptedState::Plan {
+        staged: &staged,
+        cancelled: &[],
+    };
+    let text = interrupted.render().unwrap().text;
+    assert_eq!(text.matches("\n- tone: ").count(), MAX_STAGED_LISTED);
+    assert!(text.contains("\n2 more are staged: call `list_tasks`."));
     let replan = ReplanContext {
         ended: &tasks,
         ended_more: 10,
