@@ -138,6 +138,7 @@ pub(crate) use prompts::{
     later_check_has_findings_of_earlier_one_and_its_round, later_plan_names_reasons_that_are_new,
     long_list_has_failed_and_newest_tasks_with_whole_results,
     notes_of_failed_review_are_no_earlier_findings, open_task_has_no_result_in_later_plan,
+    turn_gets_answers_to_questions_of_turn_before_alone,
 };
 pub(crate) use questions::{
     answered_question_of_task_is_not_asked_again,
@@ -260,6 +261,7 @@ behaviours! {
             policies_of_seat_need_server_that_knows_them, time_of_turn_counts_up_to_limit_of_its_seat,
             turns_of_seat_have_policies_of_team,
             attempt_after_lost_worker_names_staged_changes, attempt_after_lost_worker_has_its_report,
+            turn_gets_answers_to_questions_of_turn_before_alone,
         ]
     }
     sqlite {}

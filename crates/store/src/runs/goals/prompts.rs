@@ -11,7 +11,6 @@ use std::collections::{BTreeSet, HashMap};
 use model::{
     MessageId, SeatId, TaskId, Timestamp,
     goal::{DoneBy, Plan, Prompt, ReportBody, ReportStatus, Severity, TaskKind, TaskNo, TaskState},
-    question::QUESTIONS_PER_TURN,
     seat_message::count_fitting,
 };
 use serde_json::Value;
@@ -65,7 +64,7 @@ pub(super) struct GoalTexts {
     cancelled: Vec<String>,
     /// The findings of the last round of a task. For a check of the goal, those of earlier checks that count in it.
     findings: HashMap<TaskNo, Vec<StoredFinding>>,
-    /// The newest answers to the questions of a task, the oldest first.
+    /// The answers for which the turn of a task starts.
     answers: HashMap<TaskNo, Vec<StoredAnswer>>,
     /// The messages that the turn of a task carries to its seat.
     messages: HashMap<TaskNo, Vec<WaitingMessage>>,
@@ -125,7 +124,7 @@ impl GoalTexts {
                 tool_calls.insert(no, facts::read_tool_calls(tx, goal.tasks[no.0]).await?);
             }
             if turn.prompt == Prompt::Answer {
-                answers.insert(no, read_answers(tx, goal, no).await?);
+                answers.insert(no, read_answers(tx, goal, turn).await?);
             }
             if turn.prompt == Prompt::Work && goal.graph.tasks()[no.0].progress.attempts > 0 {
                 let error = facts::read_last_error(tx, goal.tasks[no.0]).await?;
@@ -293,14 +292,13 @@ async fn read_check_findings(
     Ok(Vec::new())
 }
 
-/// Returns the newest answers to the questions of a task, the oldest first.
-async fn read_answers(tx: &mut Tx, goal: &Goal, no: TaskNo) -> Result<Vec<StoredAnswer>, Error> {
-    let task = goal.tasks[no.0];
-    let rows = tx
-        .fetch_all(sql!("tasks/answers"), params![task, QUESTIONS_PER_TURN])
-        .await?;
+/// Returns the answers for which a turn starts: those to the questions of the turn before, in their order. The prompts of earlier
+/// turns have had the others.
+async fn read_answers(tx: &mut Tx, goal: &Goal, turn: &Turn) -> Result<Vec<StoredAnswer>, Error> {
+    let params = params![goal.tasks[turn.task.0], turn.is_review];
+    let rows = tx.fetch_all(sql!("tasks/answers"), params).await?;
     let mut answers = Vec::with_capacity(rows.len());
-    for row in rows.iter().rev() {
+    for row in &rows {
         let answer: Option<Value> = row.optional("answer")?;
         answers.push(StoredAnswer {
             question: row.get("text")?,

@@ -5,7 +5,7 @@ use model::{
     outcome::FailureKind,
     prompt::fenced,
 };
-use store::GoalChange;
+use store::{GoalChange, TaskReport};
 
 use super::stage::{done, sent_back, team, verdict, work};
 use crate::{fixtures::TestStore, stage::Stage};
@@ -44,6 +44,51 @@ impl Stage {
         let judge = self.turn(db, session, "judge").await;
         self.run(judge.run).await.content
     }
+}
+
+/// Returns the questions of a prompt, each of which is a line of its own.
+fn questions_in(prompt: &str) -> Vec<&str> {
+    prompt.lines().filter(|line| line.ends_with('?')).collect()
+}
+
+pub(crate) async fn turn_gets_answers_to_questions_of_turn_before_alone(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage
+        .planned_goal(db, team(1, Some(Reviews::All)), &[work("a", &[])])
+        .await;
+    // Puts questions in the turn of a seat, and checks the prompt of the turn that gets the answers.
+    let ask = async |seat: &str, questions: &[&str]| {
+        let turn = stage.turn(db, session, seat).await;
+        let mut asked = Vec::new();
+        for question in questions {
+            asked.push(stage.ask_person(&turn, question).await.unwrap().id);
+        }
+        stage.succeed(turn.run).await;
+        // The order of the answers is another one.
+        for id in asked.into_iter().rev() {
+            stage.answer_question(id, "yes").await.unwrap();
+        }
+        let run = stage.open_run(db, session, seat).await.unwrap();
+        let content = stage.run(run).await.content;
+        assert_eq!(questions_in(&content), questions, "{content}");
+    };
+    let end = async |seat: &str, report: &TaskReport| {
+        let turn = stage.turn(db, session, seat).await;
+        stage.report(&turn, report).await.unwrap();
+        stage.succeed(turn.run).await;
+    };
+    // 1. The worker asks in two turns, the second of which has the answer to the first.
+    ask("worker-1", &["Is it blue?"]).await;
+    ask("worker-1", &["Is it small?", "Is it round?"]).await;
+    end("worker-1", &done("A")).await;
+    // 2. The judge of the same task asks, and the worker again.
+    ask("judge", &["Is it urgent?"]).await;
+    end("judge", &sent_back("source", "There is no source.")).await;
+    ask("worker-1", &["Is it old?"]).await;
+    end("worker-1", &done("A with a source")).await;
+    ask("judge", &["Is it enough?"]).await;
+    end("judge", &verdict(&["read it"])).await;
+    assert_eq!(stage.tasks(session).await[1], "a DONE nothing");
 }
 
 pub(crate) async fn later_check_has_findings_of_earlier_one_and_its_round(db: &TestStore) {
