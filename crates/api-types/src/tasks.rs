@@ -109,8 +109,8 @@ pub struct TaskDetails {
     /// The end and the last lines of each check of the last round that ran, or the reason for which none could run.
     #[serde(default)]
     pub check_output: Vec<String>,
-    /// The number of tool calls of the work on the task, without the calls that report its result. A result without any call
-    /// may be invented. Null if the server does not count them.
+    /// The number of tool calls of the last round of work on the task, without those of the tools of Matins. A result without any
+    /// call may be invented. Null if the server does not count them.
     #[serde(default)]
     #[schema(minimum = 0)]
     pub tool_calls: Option<u32>,

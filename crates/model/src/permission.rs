@@ -16,7 +16,9 @@ use crate::{escape::excerpt, text_enum::text_enum};
 
 pub use history::CallHistory;
 use history::EXECUTE;
-pub use own_tools::{OwnTools, TASK_TOOL_NAMES, TEAM_TOOL_NAMES, TOOL_NAMES, own_tools_problem};
+pub use own_tools::{
+    OwnTools, TASK_TOOL_NAMES, TEAM_TOOL_NAMES, TOOL_NAMES, is_title_of_own_tool, own_tools_problem,
+};
 use wildcard::matches;
 
 /// The subject of a permission request, in the agent's words (ACP `ToolKind` and title).

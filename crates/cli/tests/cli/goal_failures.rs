@@ -272,7 +272,11 @@ fn result_without_tool_calls_is_flagged() {
     // Agents show their calls of the tools of Matins, too.
     let reports = || call("report", "mcp__matins__update_task");
     let mut steps: Vec<Step> = plan_once([create("a", &[]), create("b", &[])]).into();
-    steps.push(on_work("a", [reports(), done("I have read it all.")]));
+    let lists = call("list", "mcp__matins__list_tasks");
+    steps.push(on_work(
+        "a",
+        [lists, reports(), done("I have read it all.")],
+    ));
     let works = [
         call("read", "Read brand.md"),
         reports(),

@@ -1,4 +1,4 @@
-//! The built-in rule for the tools of Matins.
+//! The tools of Matins: the built-in rule for their requests, and the titles of their calls.
 //!
 //! Without it, an agent that asks before each use of a tool could not use the tools that Matins itself gives to it, because
 //! an unattended turn denies what no rule covers. Authorisation does not lie here: each call proves its run.
@@ -33,6 +33,11 @@ pub const TEAM_TOOL_NAMES: [&str; 2] = ["send_message", "read_messages"];
 
 /// The names of the tools that only agents in the sessions of goals get.
 pub const TASK_TOOL_NAMES: [&str; 4] = ["create_task", "update_task", "judge_task", "list_tasks"];
+
+/// The name of the MCP server of Matins, as the titles of calls have it.
+const SERVER: &str = "matins";
+/// The words that agents put before the name of the server.
+const WORDS_BEFORE_SERVER: [&str; 2] = ["mcp", "tool"];
 
 /// The titles of an agent's requests for tools of Matins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -81,6 +86,26 @@ pub fn own_tools_problem(described: &str) -> Option<&'static str> {
         return Some("it is `{tool}` alone, and any tool could have such a title");
     }
     None
+}
+
+/// Returns `true` if a tool call with this title is one of a tool of Matins: the title begins with the names of the server and of the
+/// tool, in any order and with any signs between them, or is the name of the tool alone.
+///
+/// A permission needs more than such a title, because any tool can have it: see [`OwnTools::cover`].
+pub fn is_title_of_own_tool(title: &str) -> bool {
+    let title = title.to_lowercase();
+    let words = title.split(|letter: char| !letter.is_alphanumeric());
+    let words = words.filter(|word| !word.is_empty());
+    let words = words.skip_while(|word| WORDS_BEFORE_SERVER.contains(word));
+    let words: Vec<&str> = words.collect();
+    TOOL_NAMES.iter().any(|tool| {
+        let name: Vec<&str> = tool.split('_').collect();
+        if let Some(after_server) = words.strip_prefix(&[SERVER]) {
+            return after_server.starts_with(&name);
+        }
+        let after_name = words.strip_prefix(name.as_slice());
+        title.trim() == *tool || after_name.is_some_and(|after| after.first() == Some(&SERVER))
+    })
 }
 
 #[cfg(test)]
@@ -158,6 +183,41 @@ mod tests {
     fn agent_without_tools_has_no_own_ones() {
         let own = own(&["matins: {tool}"], ToolAccess::None);
         assert!(!own.cover(&request("other", "matins: cron")));
+    }
+
+    #[test]
+    fn call_of_own_tool_is_known_by_server_and_name() {
+        for title in [
+            "mcp__matins__update_task",
+            "mcp_matins.cron",
+            "matins/remember (streaming: 25)",
+            "matins__list_tasks",
+            "matins_recall",
+            "Matins: Update Task",
+            "Tool: matins/get_artifact",
+            "mcp.matins.ask_person",
+            "cron (matins MCP Server)",
+            "update_task",
+            " recall ",
+        ] {
+            assert!(is_title_of_own_tool(title), "{title}");
+        }
+        for tool in TOOL_NAMES {
+            assert!(is_title_of_own_tool(&format!("mcp__matins__{tool}")));
+        }
+        for title in [
+            "",
+            "matins",
+            "Read src/update_task.rs",
+            "Read matins/cron",
+            "grep recall",
+            "Update task list",
+            "mcp__other__recall",
+            "recall (other MCP Server)",
+            "matins task list",
+        ] {
+            assert!(!is_title_of_own_tool(title), "{title}");
+        }
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod starts;
 mod step;
 mod stop;
 mod tick;
+mod tool_calls;
 mod turn_end;
 mod usage;
 mod view;

@@ -28,6 +28,7 @@ use crate::{
     Error,
     database::Tx,
     goals::{Goal, read_staged},
+    runs::goals::tool_calls::read_tool_calls,
     seat_message_rows::read_waiting,
     stored::{self, goals::StoredReport},
 };
@@ -68,7 +69,7 @@ pub(super) struct GoalTexts {
     answers: HashMap<TaskNo, Vec<StoredAnswer>>,
     /// The messages that the turn of a task carries to its seat.
     messages: HashMap<TaskNo, Vec<WaitingMessage>>,
-    /// The number of tool calls of the work on a task.
+    /// The number of tool calls of the work on a task, without those of the tools of Matins.
     tool_calls: HashMap<TaskNo, u32>,
     /// The end of the attempt before.
     last_errors: HashMap<TaskNo, String>,
@@ -121,7 +122,7 @@ impl GoalTexts {
                 findings.insert(no, found);
             }
             if turn.is_review {
-                tool_calls.insert(no, facts::read_tool_calls(tx, goal.tasks[no.0]).await?);
+                tool_calls.insert(no, read_tool_calls(tx, goal.tasks[no.0]).await?);
             }
             if turn.prompt == Prompt::Answer {
                 answers.insert(no, read_answers(tx, goal, turn).await?);

@@ -154,16 +154,6 @@ async fn read_artifacts(tx: &mut Tx, session: SessionId) -> Result<Vec<StoredArt
     Ok(artifacts)
 }
 
-/// Counts the tool calls of the turns that have worked on a task. The call that reports the result does not count, because an
-/// agent that has invented its result makes this call, too.
-pub(super) async fn read_tool_calls(tx: &mut Tx, task: TaskId) -> Result<u32, Error> {
-    let row = tx
-        .fetch_one(sql!("tasks/tool_calls"), params![task])
-        .await?;
-    let calls: i64 = row.get("calls")?;
-    Ok(u32::try_from(calls).unwrap_or(u32::MAX))
-}
-
 /// Returns the end of the last turn that worked on a task. Returns `None` if the task has no turn that is over.
 pub(super) async fn read_last_error(tx: &mut Tx, task: TaskId) -> Result<Option<String>, Error> {
     let row = tx

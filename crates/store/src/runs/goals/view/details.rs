@@ -13,7 +13,10 @@ use model::{
 };
 
 use super::{
-    super::check_rows::{TaskChecks, read_checks},
+    super::{
+        check_rows::{TaskChecks, read_checks},
+        tool_calls::read_tool_calls,
+    },
     GoalTask, GoalView,
     causes::LastTurns,
     read_view, task_view,
@@ -102,7 +105,7 @@ pub struct TaskDetails {
     pub evidence: Vec<String>,
     /// The last checks. `None` if the task had none.
     pub last_checks: Option<TaskChecks>,
-    /// The number of tool calls of the turns that have worked on the task, without the calls that report its result.
+    /// The number of tool calls of the last round of work on the task, without those of the tools of Matins.
     pub tool_calls: u32,
     /// The edits outside of `writes` that the agents of the work report.
     pub edits_outside_writes: EditsOutsideWrites,
@@ -314,14 +317,6 @@ fn findings_of_judge(body: &ReportBody) -> impl Iterator<Item = TaskFinding> {
         criterion: finding.criterion,
         check: None,
     })
-}
-
-async fn read_tool_calls(tx: &mut Tx, task: TaskId) -> Result<u32, Error> {
-    let row = tx
-        .fetch_one(sql!("tasks/tool_calls"), params![task])
-        .await?;
-    let calls: i64 = row.get("calls")?;
-    Ok(u32::try_from(calls).unwrap_or(u32::MAX))
 }
 
 /// Returns the newest runs of a task, the oldest of them first.
