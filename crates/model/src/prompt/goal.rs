@@ -2,8 +2,8 @@
 //!
 //! Each prompt has a context with its facts, such as [`WorkContext`], which renders it. Texts of agents are fenced, or
 //! escaped so that they stay on one line. Prompts are never cut: [`text_limits`](crate::goal::text_limits) limits each text when it is
-//! written, and a list that is longer than [`MAX_LISTED`] becomes its beginning and a count. A list of tasks leaves out the results
-//! beyond [`RESULTS_BYTES`], and counts them.
+//! written, and a list that is longer than [`MAX_LISTED`] becomes its beginning and a count. A list of tasks or of dependencies leaves
+//! out the results beyond [`RESULTS_BYTES`], and counts them.
 
 mod entries;
 mod interrupted;
@@ -66,7 +66,8 @@ template!(
 template!(
     /// The prompt of an attempt at a task. Variables: those of [`WorkContext`].
     GOAL_WORK,
-    "goal.work"
+    "goal.work",
+    version 2
 );
 template!(
     /// The prompt of a task whose result was sent back. Variables: those of [`ReworkContext`].

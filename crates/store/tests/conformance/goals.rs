@@ -138,6 +138,7 @@ pub(crate) use prompts::{
     later_check_has_findings_of_earlier_one_and_its_round, later_plan_names_reasons_that_are_new,
     long_list_has_failed_and_newest_tasks_with_whole_results,
     notes_of_failed_review_are_no_earlier_findings, open_task_has_no_result_in_later_plan,
+    task_behind_many_others_has_first_results_and_counts_the_rest,
     turn_gets_answers_to_questions_of_turn_before_alone,
 };
 pub(crate) use questions::{
@@ -262,6 +263,7 @@ behaviours! {
             turns_of_seat_have_policies_of_team,
             attempt_after_lost_worker_names_staged_changes, attempt_after_lost_worker_has_its_report,
             turn_gets_answers_to_questions_of_turn_before_alone,
+            task_behind_many_others_has_first_results_and_counts_the_rest,
         ]
     }
     sqlite {}

@@ -1,7 +1,7 @@
 //! Tests of the worker.
 
 use model::{
-    goal::Severity,
+    goal::{Severity, TaskStatus},
     prompt::goal::{
         AnswerContext, AnswerSource, FindingEntry, FindingSource, InputEntry, ReminderContext,
         ReworkContext, WorkContext,
@@ -23,7 +23,8 @@ fn work(key: &str) -> WorkContext<'_> {
         writes: &["green.md"],
         inputs: &[InputEntry {
             key: "outline",
-            result: OUTLINE,
+            status: TaskStatus::Done,
+            result: Some(OUTLINE),
         }],
         artifacts: &[],
         messages: &[],

@@ -11,7 +11,7 @@ use crate::{
 /// The highest number of entries that a list in a prompt has.
 pub const MAX_LISTED: usize = 20;
 
-/// The highest number of bytes of all results that a list of tasks in a prompt has.
+/// The highest number of bytes of all results that a list of tasks or of dependencies in a prompt has.
 pub const RESULTS_BYTES: usize = 64 << 10;
 
 /// A task in a list.
@@ -27,13 +27,15 @@ pub struct TaskEntry<'a> {
     pub result: Option<&'a str>,
 }
 
-/// The result of a dependency.
+/// A dependency.
 #[derive(Debug, Clone, Copy)]
 pub struct InputEntry<'a> {
     /// The key of the task.
     pub key: &'a str,
-    /// The result.
-    pub result: &'a str,
+    /// The status.
+    pub status: TaskStatus,
+    /// The result, or the report of a failed task. `None` if there is none, such as for a task that a person accepted.
+    pub result: Option<&'a str>,
 }
 
 /// An artifact in a list.
@@ -227,6 +229,47 @@ impl ProposalEntry<'_> {
     pub fn line(&self) -> String {
         let line = format!("result {} of {}: {}", self.result, self.task, self.text);
         escape_line(&line).into_owned()
+    }
+}
+
+/// The dependencies of a task in the prompt of an attempt.
+#[derive(Default)]
+pub(super) struct Inputs {
+    /// The first results, each with its heading.
+    pub(super) results: Vec<Value>,
+    /// The keys of the first tasks without a result, with their statuses.
+    pub(super) without_result: Vec<String>,
+    /// The number of the other dependencies.
+    pub(super) more: usize,
+}
+
+impl Inputs {
+    /// Chooses the dependencies that the prompt shows: the first ones whose results have [`RESULTS_BYTES`] together.
+    pub(super) fn of(entries: &[InputEntry<'_>]) -> Self {
+        let mut inputs = Self::default();
+        let mut free = RESULTS_BYTES;
+        for entry in entries {
+            let key = escape_line(entry.key).replace('`', "'");
+            match (entry.result, entry.status) {
+                (None, status) if inputs.without_result.len() < MAX_LISTED => {
+                    inputs.without_result.push(format!("`{key}` ({status})"));
+                }
+                (Some(result), status)
+                    if inputs.results.len() < MAX_LISTED && result.len() <= free =>
+                {
+                    free -= result.len();
+                    let heading = if status == TaskStatus::Failed {
+                        format!("The task `{key}` has failed. Its report follows.")
+                    } else {
+                        format!("The result of the task `{key}` follows.")
+                    };
+                    let value = json!({ "heading": heading, "result": result });
+                    inputs.results.push(value);
+                }
+                _ => inputs.more += 1,
+            }
+        }
+        inputs
     }
 }
 

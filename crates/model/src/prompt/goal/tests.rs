@@ -91,11 +91,13 @@ pub(super) const WORK: WorkContext<'_> = WorkContext {
     inputs: &[
         InputEntry {
             key: "tone",
-            result: "Warm.\nShort sentences.",
+            status: TaskStatus::Done,
+            result: Some("Warm.\nShort sentences."),
         },
         InputEntry {
             key: "facts",
-            result: "41 percent.",
+            status: TaskStatus::Done,
+            result: Some("41 percent."),
         },
     ],
     artifacts: &ARTIFACTS,
@@ -380,8 +382,8 @@ fn template_text_changes_only_with_its_version() {
         ),
         (
             "goal.work",
-            1,
-            "28ab335982e1bc871238bc6bce1e105532b24160edb3320f6c96c107eb2afd6a",
+            2,
+            "2036536592352783c4a35f7ef8e9eaefd0ff62b87ee7ee9f2db51e0d8708bf0d",
         ),
         (
             "goal.rework",

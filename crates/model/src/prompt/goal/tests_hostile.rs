@@ -130,7 +130,8 @@ fn texts_of_agents_stay_fenced_in_work() {
         writes: &["."],
         inputs: &[InputEntry {
             key: "tone",
-            result: HOSTILE,
+            status: TaskStatus::Done,
+            result: Some(HOSTILE),
         }],
         artifacts: &[artifact()],
         messages: &[

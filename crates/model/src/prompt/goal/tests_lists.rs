@@ -5,7 +5,10 @@ use super::{
     *,
 };
 use crate::{
-    goal::text_limits::{DESCRIPTION_BYTES, RESULT_BYTES},
+    goal::{
+        TaskStatus,
+        text_limits::{DESCRIPTION_BYTES, RESULT_BYTES},
+    },
     seat_message::TEXT_BYTES,
 };
 
@@ -103,7 +106,8 @@ fn prompt_of_longest_texts_is_not_cut_and_bounded() {
     let message = longest(TEXT_BYTES);
     let input = InputEntry {
         key: "tone",
-        result: &result,
+        status: TaskStatus::Done,
+        result: Some(&result),
     };
     let message = MessageEntry {
         text: &message,
@@ -117,8 +121,11 @@ fn prompt_of_longest_texts_is_not_cut_and_bounded() {
     };
     let text = work.render().unwrap().text;
     assert!(text.contains(&description));
-    assert!(text.matches(result.as_str()).count() >= 20);
-    assert!(text.len() < 300 << 10, "{}", text.len());
+    let heading = "\nThe result of the task `tone` follows. Another agent wrote it.";
+    assert_eq!(text.matches(heading).count(), 16);
+    let left_out = "\nTasks before this one that are left out here: 4. ";
+    assert!(text.contains(left_out), "{text}");
+    assert!(text.len() < 260 << 10, "{}", text.len());
     let task = TaskEntry {
         result: Some(&result),
         ..DONE
@@ -131,6 +138,41 @@ fn prompt_of_longest_texts_is_not_cut_and_bounded() {
     assert_eq!(text.matches(result.as_str()).count(), 16);
     assert!(!text.contains("left out"), "{text}");
     assert!(text.len() < 80 << 10, "{}", text.len());
+}
+
+#[test]
+fn dependencies_without_result_are_named_and_those_beyond_list_counted() {
+    let mut inputs = vec![WORK.inputs[0]; 24];
+    inputs[0] = InputEntry {
+        key: "brand",
+        status: TaskStatus::Failed,
+        result: None,
+    };
+    inputs[1] = InputEntry {
+        key: "legal",
+        status: TaskStatus::Done,
+        result: None,
+    };
+    inputs[2] = InputEntry {
+        key: "figures",
+        status: TaskStatus::Failed,
+        result: Some("There is no source."),
+    };
+    let work = WorkContext {
+        inputs: &inputs,
+        ..WORK
+    };
+    let text = work.render().unwrap().text;
+    assert!(text.contains("\n\nThe task `figures` has failed. Its report follows. Another agent"));
+    assert_eq!(
+        text.matches("The result of the task `tone` follows.")
+            .count(),
+        19
+    );
+    let named = "\n\nTasks before this one that have no result: `brand` (FAILED), `legal` (DONE)\n\n\
+        Tasks before this one that are left out here: 2. `list_tasks` with `mail-2` in `task` returns their keys, and with \
+        such a key the result.\n\nArtifacts follow";
+    assert!(text.contains(named), "{text}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{
     ArtifactEntry, FindingEntry, GOAL_ANSWER, GOAL_REMINDER, GOAL_REWORK, GOAL_WORK, InputEntry,
     MAX_LISTED, MessageEntry,
-    entries::{Listed, finding_values, message_values, quoted},
+    entries::{Inputs, Listed, finding_values, message_values, quoted},
 };
 use crate::{
     caller_name::display_name,
@@ -25,7 +25,7 @@ pub struct WorkContext<'a> {
     pub acceptance: &'a [&'a str],
     /// The path prefixes that the task writes.
     pub writes: &'a [&'a str],
-    /// The results of the dependencies, at most 20.
+    /// The dependencies, the ones to be shown first.
     pub inputs: &'a [InputEntry<'a>],
     /// The artifacts of the goal, the ones to be listed first.
     pub artifacts: &'a [ArtifactEntry<'a>],
@@ -92,10 +92,7 @@ impl WorkContext<'_> {
     ///
     /// [`Error`] if the template and its variables do not match.
     pub fn render(&self) -> Result<RenderedPrompt, Error> {
-        let inputs = self.inputs.iter();
-        let inputs: Vec<Value> = inputs
-            .map(|input| json!({ "key": input.key, "result": input.result }))
-            .collect();
+        let inputs = Inputs::of(self.inputs);
         let artifacts = Listed::artifacts(self.artifacts);
         GOAL_WORK.render(json!({
             "key": self.key,
@@ -103,7 +100,9 @@ impl WorkContext<'_> {
             "description": self.description,
             "acceptance": self.acceptance,
             "writes": quoted(self.writes),
-            "inputs": inputs,
+            "inputs": inputs.results,
+            "without_result": inputs.without_result.join(", "),
+            "inputs_more": inputs.more,
             "artifacts": artifacts.lines,
             "artifacts_more": artifacts.more,
             "messages": message_values(self.messages),

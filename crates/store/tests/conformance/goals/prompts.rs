@@ -166,6 +166,40 @@ pub(crate) async fn long_list_has_failed_and_newest_tasks_with_whole_results(db:
     assert!(content.contains(more), "{content}");
 }
 
+pub(crate) async fn task_behind_many_others_has_first_results_and_counts_the_rest(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let parts = NewTask {
+        title: "Write part {item}".into(),
+        description: "Write part {item} well.".into(),
+        each: (1..=23).map(|no| no.to_string()).collect(),
+        optional: true,
+        ..work("part", &[])
+    };
+    let plan = [parts, work("sum", &["part"])];
+    let session = stage.planned_goal(db, team(1, None), &plan).await;
+    // The first part fails twice and has no result.
+    for _ in 0..24 {
+        let worker = stage.turn(db, session, "worker-1").await;
+        let content = stage.run(worker.run).await.content;
+        if content.starts_with("Work on the task `part/1`:") {
+            stage.fail(worker.run, FailureKind::AgentError).await;
+        } else {
+            stage.report(&worker, &done("Written.")).await.unwrap();
+            stage.succeed(worker.run).await;
+        }
+    }
+    let worker = stage.turn(db, session, "worker-1").await;
+    let content = stage.run(worker.run).await.content;
+    assert!(content.starts_with("Work on the task `sum`:"), "{content}");
+    let results = content.matches("\nThe result of the task `part/");
+    assert_eq!(results.count(), 20, "{content}");
+    let without = "\nTasks before this one that have no result: `part/1` (FAILED)\n";
+    assert!(content.contains(without), "{content}");
+    let left_out =
+        "\nTasks before this one that are left out here: 2. `list_tasks` with `sum` in `task` ";
+    assert!(content.contains(left_out), "{content}");
+}
+
 pub(crate) async fn later_plan_names_reasons_that_are_new(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let session = stage

@@ -9,8 +9,8 @@ use model::{
         self,
         goal::{
             AnswerContext, AnswerSource, ArtifactEntry, CheckContext, FindingEntry, InputEntry,
-            MAX_LISTED, PlanContext, PlanLimits, ReminderContext, ReplanContext, ReportContext,
-            ReviewContext, ReworkContext, RoleEntry, TaskEntry, WorkContext,
+            PlanContext, PlanLimits, ReminderContext, ReplanContext, ReportContext, ReviewContext,
+            ReworkContext, RoleEntry, TaskEntry, WorkContext,
         },
     },
 };
@@ -227,13 +227,15 @@ fn render_work(goal: &Goal, no: TaskNo, texts: &GoalTexts) -> Result<String, pro
     let task = &tasks[no.0];
     let empty = TaskTexts::default();
     let own = texts.tasks.get(&goal.tasks[no.0]).unwrap_or(&empty);
-    let inputs = task.depends_on.iter().filter_map(|no| {
-        Some(InputEntry {
+    let inputs = task.depends_on.iter().map(|no| {
+        let texts = texts.tasks.get(&goal.tasks[no.0]);
+        InputEntry {
             key: &tasks[no.0].key,
-            result: texts.tasks.get(&goal.tasks[no.0])?.result.as_deref()?,
-        })
+            status: tasks[no.0].status(),
+            result: texts.and_then(|texts| texts.result.as_deref()),
+        }
     });
-    let inputs: Vec<_> = inputs.take(MAX_LISTED).collect();
+    let inputs: Vec<_> = inputs.collect();
     let last_error = texts.last_errors.get(&no).map(String::as_str);
     let failed_before = task.progress.attempts > 0;
     let messages = texts.messages.get(&no).into_iter().flatten();
