@@ -226,7 +226,7 @@ pub enum Event {
         seat: SeatNo,
         /// The end.
         end: TurnEnd,
-        /// `true` if the agent proposed further work.
+        /// `true` if the agent proposed further work, or if a plan ended and proposals are left that no plan has had.
         follow_up: bool,
         /// `true` if the agent saved a new artifact.
         new_artifact: bool,

@@ -55,13 +55,14 @@ template!(
 template!(
     /// The prompt of the first plan. Variables: those of [`PlanContext`].
     GOAL_PLAN,
-    "goal.plan"
+    "goal.plan",
+    version 2
 );
 template!(
     /// The prompt of a later plan. Variables: those of [`ReplanContext`].
     GOAL_REPLAN,
     "goal.replan",
-    version 2
+    version 3
 );
 template!(
     /// The prompt of an attempt at a task. Variables: those of [`WorkContext`].
@@ -95,13 +96,13 @@ template!(
     /// The prompt of the report. Variables: those of [`ReportContext`].
     GOAL_REPORT,
     "goal.report",
-    version 3
+    version 4
 );
 template!(
     /// The prompt after a turn that made no call of its tool. Variables: those of [`ReminderContext`].
     GOAL_REMINDER,
     "goal.reminder",
-    version 2
+    version 3
 );
 template!(
     /// The state in the prompt of an attempt that follows an interrupted one. Variables: `report`, and either `status` and `tool`,

@@ -45,7 +45,8 @@ pub use goals::{
     TaskFinding, TaskRunRow,
 };
 pub(crate) use goals::{
-    answer_task, check_has_no_open_goal, close_goal, read_task_counts, start_draft, task_views,
+    answer_task, check_has_no_open_goal, close_goal, read_last_findings, read_task_counts,
+    start_draft, task_views,
 };
 pub(crate) use read::read_page;
 pub use read::{CountedRun, RunFilter, RunNames};

@@ -20,8 +20,8 @@ use crate::{
     database::{FromColumn, Param, Row, Statement, Tx},
     locks::LockedRuns,
     rows,
-    runs::seat_policies::read_seat_policies,
     runs::interrupted::read_interrupted_states,
+    runs::seat_policies::read_seat_policies,
     seat_message_rows::{SeatMessage, read_carried},
     stored,
 };

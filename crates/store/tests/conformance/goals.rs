@@ -135,7 +135,8 @@ pub(crate) use presence::{
 pub(crate) use prompts::{
     failed_tasks_hide_no_newest_result,
     findings_of_resolved_check_are_in_no_later_prompt_and_report,
-    later_check_has_findings_of_earlier_one_and_its_round, later_plan_names_reasons_that_are_new,
+    later_check_has_findings_of_earlier_one_and_its_round,
+    later_plan_counts_findings_beyond_its_list, later_plan_names_reasons_that_are_new,
     long_list_has_failed_and_newest_tasks_with_whole_results,
     notes_of_failed_review_are_no_earlier_findings, open_task_has_no_result_in_later_plan,
     task_behind_many_others_has_first_results_and_counts_the_rest,
@@ -153,6 +154,9 @@ pub(crate) use reports::{
     reasons_of_refused_report_reach_later_reminder, report_in_answer_counts_as_call,
     report_in_answer_of_agent_with_tools_counts_after_reminder_alone,
     report_in_answer_over_limit_is_refused_whole,
+    proposal_of_worker_reaches_planner, proposals_beyond_room_of_plan_get_further_plan,
+    question_of_planner_hides_no_proposal, reasons_of_refused_report_reach_later_reminder,
+    report_in_answer_counts_as_call, report_in_answer_over_limit_is_refused_whole,
 };
 pub(crate) use rounds::{
     runs_of_judge_have_the_verdicts_that_count, verdict_of_run_is_as_the_task_moved,
@@ -264,6 +268,7 @@ behaviours! {
             attempt_after_lost_worker_names_staged_changes, attempt_after_lost_worker_has_its_report,
             turn_gets_answers_to_questions_of_turn_before_alone,
             task_behind_many_others_has_first_results_and_counts_the_rest,
+            proposals_beyond_room_of_plan_get_further_plan, later_plan_counts_findings_beyond_its_list,
         ]
     }
     sqlite {}

@@ -5,6 +5,7 @@ use model::{goal::TaskRole, tools::ToolAccess};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use service::{ListedTask, RunTools, TaskQuery, ToolOffer};
+use store::TaskFinding;
 
 use super::error::task_error;
 use crate::{
@@ -120,6 +121,26 @@ fn fields(task: &ListedTask) -> Value {
             "writes": content.writes,
             "checks": content.checks,
         })));
+        if !content.findings.is_empty() {
+            let findings: Vec<Value> = content.findings.iter().map(finding_fields).collect();
+            fields.insert("findings".into(), findings.into());
+        }
+    }
+    Value::Object(fields)
+}
+
+/// Returns the fields of a finding, without those that say nothing.
+fn finding_fields(finding: &TaskFinding) -> Value {
+    let mut fields = object(json!({
+        "id": finding.id,
+        "severity": finding.severity.as_str(),
+        "text": finding.text,
+    }));
+    if let Some(check) = &finding.check {
+        fields.insert("check".into(), check.clone().into());
+    }
+    if let Some(criterion) = finding.criterion {
+        fields.insert("criterion".into(), criterion.into());
     }
     Value::Object(fields)
 }

@@ -11,7 +11,7 @@ use crate::{
 /// The highest number of entries that a list in a prompt has.
 pub const MAX_LISTED: usize = 20;
 
-/// The highest number of bytes of all results that a list of tasks or of dependencies in a prompt has.
+/// The highest number of bytes of all results that a list of tasks or of dependencies in a prompt has, and of all proposals.
 pub const RESULTS_BYTES: usize = 64 << 10;
 
 /// A task in a list.
@@ -298,21 +298,31 @@ impl Listed {
         Self::of(artifacts, ArtifactEntry::line)
     }
 
-    /// Returns all findings: a review has at most 20.
-    pub(super) fn findings(findings: &[FindingEntry<'_>]) -> Option<String> {
-        Self::of(findings, FindingEntry::line).lines
+    pub(super) fn findings(findings: &[FindingEntry<'_>]) -> Self {
+        Self::of(findings, FindingEntry::line)
     }
 
-    pub(super) fn questions(questions: &[QuestionEntry<'_>]) -> Option<String> {
-        Self::of(questions, QuestionEntry::line).lines
+    pub(super) fn questions(questions: &[QuestionEntry<'_>]) -> Self {
+        Self::of(questions, QuestionEntry::line)
     }
 
-    pub(super) fn proposals(proposals: &[ProposalEntry<'_>]) -> Option<String> {
-        Self::of(proposals, ProposalEntry::line).lines
+    /// Lists the first proposals, which have [`RESULTS_BYTES`] together.
+    pub(super) fn proposals(proposals: &[ProposalEntry<'_>]) -> Self {
+        let mut bytes = 0;
+        let lines = proposals.iter().map(ProposalEntry::line);
+        let lines = lines.take_while(|line| {
+            bytes += line.len();
+            bytes <= RESULTS_BYTES
+        });
+        let lines: Vec<_> = lines.collect();
+        Self {
+            more: proposals.len() - lines.len(),
+            lines: (!lines.is_empty()).then(|| lines.join("\n")),
+        }
     }
 
-    pub(super) fn texts(texts: &[&str]) -> Option<String> {
-        Self::of(texts, |text| escape_line(text).into_owned()).lines
+    pub(super) fn texts(texts: &[&str]) -> Self {
+        Self::of(texts, |text| escape_line(text).into_owned())
     }
 }
 
@@ -341,9 +351,9 @@ pub(super) fn task_lines(tasks: &[TaskEntry<'_>]) -> Vec<String> {
     tasks.iter().take(MAX_LISTED).map(TaskEntry::line).collect()
 }
 
+/// Returns all findings for which a task goes back: at most 20 of the judge, and one of a check.
 pub(super) fn finding_values(findings: &[FindingEntry<'_>]) -> Vec<Value> {
-    let first = findings.iter().take(MAX_LISTED);
-    first.map(FindingEntry::value).collect()
+    findings.iter().map(FindingEntry::value).collect()
 }
 
 pub(super) fn message_values(messages: &[MessageEntry<'_>]) -> Vec<Value> {

@@ -55,7 +55,7 @@ pub struct ReportContext<'a> {
     pub tasks: &'a [TaskEntry<'a>],
     /// The number of tasks that `tasks` lacks.
     pub tasks_more: usize,
-    /// The findings for which results were not accepted, at most 20.
+    /// The findings for which results were not accepted, the ones to be listed first.
     pub rejected: &'a [FindingEntry<'a>],
     /// The questions of the seats, the ones to be listed first.
     pub questions: &'a [QuestionEntry<'a>],
@@ -80,7 +80,7 @@ impl ReviewContext<'_> {
             "artifacts_more": artifacts.more,
             "tool_calls": self.tool_calls,
             "round": self.round,
-            "earlier_findings": Listed::findings(self.earlier_findings),
+            "earlier_findings": Listed::findings(self.earlier_findings).lines,
         }))
     }
 }
@@ -103,7 +103,7 @@ impl CheckContext<'_> {
             "artifacts": artifacts.lines,
             "artifacts_more": artifacts.more,
             "round": self.round,
-            "earlier_findings": Listed::findings(self.earlier_findings),
+            "earlier_findings": Listed::findings(self.earlier_findings).lines,
         }))
     }
 }
@@ -117,13 +117,17 @@ impl ReportContext<'_> {
     pub fn render(&self) -> Result<RenderedPrompt, Error> {
         let (tasks, left_out) = bounded(self.tasks);
         let tasks = Listed::tasks(&tasks);
+        let rejected = Listed::findings(self.rejected);
+        let questions = Listed::questions(self.questions);
         GOAL_REPORT.render(json!({
             "goal": self.goal,
             "tasks": tasks.lines,
             "tasks_more": tasks.more + self.tasks_more,
             "results_left_out": left_out,
-            "rejected": Listed::findings(self.rejected),
-            "questions": Listed::questions(self.questions),
+            "rejected": rejected.lines,
+            "rejected_more": rejected.more,
+            "questions": questions.lines,
+            "questions_more": questions.more,
             "usage": self.usage,
         }))
     }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    FindingEntry, GOAL_PLAN, GOAL_REPLAN, ProposalEntry, TaskEntry,
+    FindingEntry, GOAL_PLAN, GOAL_REPLAN, MAX_LISTED, ProposalEntry, TaskEntry,
     entries::{Listed, bounded, quoted, task_lines},
 };
 use crate::prompt::{Error, RenderedPrompt};
@@ -45,7 +45,7 @@ pub struct PlanContext<'a> {
     pub checks: &'a [&'a str],
     /// The keys of the tasks that an earlier attempt has staged.
     pub staged: &'a [&'a str],
-    /// The keys of memory entries, at most 20.
+    /// The keys of memory entries, the ones to be listed first.
     pub memory_keys: &'a [&'a str],
 }
 
@@ -64,9 +64,9 @@ pub struct ReplanContext<'a> {
     pub open: &'a [TaskEntry<'a>],
     /// The number of tasks that `open` lacks.
     pub open_more: usize,
-    /// The findings of judges and checks, at most 20.
+    /// The findings of judges and checks, the ones to be listed first.
     pub findings: &'a [FindingEntry<'a>],
-    /// The proposals of workers, at most 20.
+    /// The proposals of workers, the ones to be listed first.
     pub follow_ups: &'a [ProposalEntry<'a>],
     /// The number of plans that are possible after this one.
     pub replans_left: u32,
@@ -89,6 +89,8 @@ impl PlanContext<'_> {
             parallel,
             replans,
         } = self.limits;
+        let listed = self.memory_keys.len().min(MAX_LISTED);
+        let memory_keys = &self.memory_keys[..listed];
         let roles = self.roles.iter();
         let roles: Vec<Value> = roles
             .map(|role| json!({ "name": role.name, "seats": role.seats }))
@@ -100,7 +102,8 @@ impl PlanContext<'_> {
             "budget_left": self.budget_left,
             "checks": quoted(self.checks),
             "staged": quoted(self.staged),
-            "memory_keys": quoted(self.memory_keys),
+            "memory_keys": quoted(memory_keys),
+            "memory_keys_more": self.memory_keys.len() - memory_keys.len(),
         }))
     }
 }
@@ -114,6 +117,8 @@ impl ReplanContext<'_> {
     pub fn render(&self) -> Result<RenderedPrompt, Error> {
         let (ended, left_out) = bounded(self.ended);
         let ended = Listed::tasks(&ended);
+        let findings = Listed::findings(self.findings);
+        let follow_ups = Listed::proposals(self.follow_ups);
         GOAL_REPLAN.render(json!({
             "goal": self.goal,
             "reason": self.reason,
@@ -122,8 +127,10 @@ impl ReplanContext<'_> {
             "results_left_out": left_out,
             "open": task_lines(self.open),
             "open_more": Listed::tasks(self.open).more + self.open_more,
-            "findings": Listed::findings(self.findings),
-            "follow_ups": Listed::proposals(self.follow_ups),
+            "findings": findings.lines,
+            "findings_more": findings.more,
+            "follow_ups": follow_ups.lines,
+            "follow_ups_more": follow_ups.more,
             "replans_left": self.replans_left,
             "staged": quoted(self.staged),
             "cancelled": quoted(self.cancelled),

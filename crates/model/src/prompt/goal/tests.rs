@@ -124,7 +124,7 @@ fn schema() -> Value {
     json!({ "required": ["status"], "type": "object" })
 }
 
-const PLAN: PlanContext<'_> = PlanContext {
+pub(super) const PLAN: PlanContext<'_> = PlanContext {
     goal: GOAL,
     roles: &[
         RoleEntry {
@@ -166,7 +166,7 @@ pub(super) const REPLAN: ReplanContext<'_> = ReplanContext {
     cancelled: &[],
 };
 
-const REWORK: ReworkContext<'_> = ReworkContext {
+pub(super) const REWORK: ReworkContext<'_> = ReworkContext {
     key: "mail-2",
     round: 2,
     rounds: 3,
@@ -372,13 +372,13 @@ fn template_text_changes_only_with_its_version() {
         ),
         (
             "goal.plan",
-            1,
-            "c2c4df0bc595bf20c7562e8aad511cfd7330a3e22b86653270688d661468d713",
+            2,
+            "6588e32c39d34b8f52b4771d576c0d4c2ac3099f206b3d8307b86206c252d565",
         ),
         (
             "goal.replan",
-            2,
-            "1eab064e61014cb779a8b77b61c0d97a9869e0ce68058efc056e4da4634037c1",
+            3,
+            "d6ba72c1f339a90e29e2434ed1e047e2feecba719616658291f1d28801ed78be",
         ),
         (
             "goal.work",
@@ -407,13 +407,13 @@ fn template_text_changes_only_with_its_version() {
         ),
         (
             "goal.report",
-            3,
-            "0fc5499c5a1f993a512b216067b291ad3f2ed2061370f52999105a73e61ffa65",
+            4,
+            "d54c7fcd3907fa386fff2c9abb0945396ee8e96fc1e4ed136e7d992b2f7374ca",
         ),
         (
             "goal.reminder",
-            2,
-            "47ee5a4f8f7105b37ae8f2766ff80eb8bc17ed4dc64512a121cb2d334d78adfc",
+            3,
+            "9770798c8ae72f5a4db3be7552b24409bd195dc8f3f158381b4b44ed116b6394",
         ),
         (
             "goal.interrupted",

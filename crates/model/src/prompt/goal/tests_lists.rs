@@ -1,13 +1,13 @@
 //! Tests of the lists in the prompts of a goal, and of their length.
 
 use super::{
-    tests::{ANSWER, ARTIFACTS, CHECK, DONE, FAILED, OPEN, REPLAN, REPORT, WORK},
+    tests::{ANSWER, ARTIFACTS, CHECK, DONE, FAILED, OPEN, PLAN, REPLAN, REPORT, REWORK, WORK},
     *,
 };
 use crate::{
     goal::{
         TaskStatus,
-        text_limits::{DESCRIPTION_BYTES, RESULT_BYTES},
+        text_limits::{DESCRIPTION_BYTES, FOLLOW_UP_BYTES, RESULT_BYTES},
     },
     seat_message::TEXT_BYTES,
 };
@@ -97,6 +97,74 @@ fn long_list_is_cut_and_counted() {
     assert!(text.contains("\n13 more have ended: call `list_tasks`."));
     assert!(text.contains("\n104 more are open: call `list_tasks`."));
     assert!(text.contains("0 further plans are possible"));
+}
+
+#[test]
+fn findings_proposals_and_questions_beyond_list_are_counted() {
+    let findings = [REPLAN.findings[0]; 23];
+    let text = "x".repeat(FOLLOW_UP_BYTES);
+    let proposals = [ProposalEntry {
+        text: &text,
+        ..REPLAN.follow_ups[0]
+    }; 40];
+    let more_findings = "\n3 more exist: `list_tasks` with the status `FAILED` names their tasks";
+    let replan = ReplanContext {
+        findings: &findings,
+        follow_ups: &proposals,
+        ..REPLAN
+    };
+    let text = replan.render().unwrap().text;
+    assert_eq!(text.matches("no-source of the judge").count(), MAX_LISTED);
+    assert!(text.contains(more_findings), "{text}");
+    let listed = text.matches("\nresult 1 of tone: x").count();
+    assert!(listed > MAX_LISTED, "{listed}");
+    let more = format!(
+        "\n{} more wait for the next plan.\n",
+        proposals.len() - listed
+    );
+    assert!(text.contains(&more), "{text}");
+    assert!(text.len() < 70 << 10, "{}", text.len());
+    let last = ReplanContext {
+        replans_left: 0,
+        ..replan
+    };
+    let text = last.render().unwrap().text;
+    let none = " more wait for the next plan, and the limit allows none.\n";
+    assert!(text.contains(none), "{text}");
+    let report = ReportContext {
+        rejected: &findings,
+        questions: &[REPORT.questions[0]; 22],
+        ..REPORT
+    };
+    let text = report.render().unwrap().text;
+    assert!(text.contains(more_findings), "{text}");
+    assert!(text.contains("\n2 earlier ones are in the table of Matins."));
+    let keys = ["audience"; 24];
+    let plan = PlanContext {
+        memory_keys: &keys,
+        ..PLAN
+    };
+    let text = plan.render().unwrap().text;
+    assert_eq!(text.matches("`audience`").count(), MAX_LISTED);
+    assert!(text.contains("\n4 more exist: call `recall`."), "{text}");
+    let reminder = ReminderContext {
+        missing: "create_task",
+        schema: &serde_json::json!({ "type": "object" }),
+        refusals: &["`title` of `a` is empty"; 21],
+    };
+    let text = reminder.render().unwrap().text;
+    assert!(text.contains("\n1 more are not listed.\n"), "{text}");
+}
+
+#[test]
+fn all_findings_of_check_and_judge_are_in_rework() {
+    let rework = ReworkContext {
+        findings: &[REPLAN.findings[0]; MAX_LISTED + 1],
+        ..REWORK
+    };
+    let text = rework.render().unwrap().text;
+    let headings = text.matches("A finding of the judge (blocker) follows.");
+    assert_eq!(headings.count(), MAX_LISTED + 1);
 }
 
 #[test]

@@ -46,7 +46,7 @@ pub struct ReworkContext<'a> {
     pub round: u32,
     /// The highest number of rounds.
     pub rounds: u32,
-    /// The findings that count, at most 20.
+    /// The findings that count.
     pub findings: &'a [FindingEntry<'a>],
 }
 
@@ -81,7 +81,7 @@ pub struct ReminderContext<'a> {
     pub missing: &'a str,
     /// The schema of its input.
     pub schema: &'a Value,
-    /// The reasons for which the plan was refused, at most 20. Empty if none was refused.
+    /// The reasons for which the plan was refused, the ones to be listed first. Empty if none was refused.
     pub refusals: &'a [&'a str],
 }
 
@@ -158,10 +158,12 @@ impl ReminderContext<'_> {
     ///
     /// [`Error`] if the template and its variables do not match.
     pub fn render(&self) -> Result<RenderedPrompt, Error> {
+        let refusals = Listed::texts(self.refusals);
         GOAL_REMINDER.render(json!({
             "missing": self.missing,
             "schema": self.schema.to_string(),
-            "refusals": Listed::texts(self.refusals),
+            "refusals": refusals.lines,
+            "refusals_more": refusals.more,
         }))
     }
 }

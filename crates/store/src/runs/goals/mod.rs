@@ -37,4 +37,4 @@ pub use view::{
     GoalFilter, GoalItem, GoalReportRows, GoalSeat, GoalTask, GoalUsage, GoalView,
     ReportedArtifact, ReportedTask, RunVerdict, TaskCount, TaskDetails, TaskFinding, TaskRunRow,
 };
-pub(crate) use view::{read_task_counts, task_views};
+pub(crate) use view::{read_last_findings, read_task_counts, task_views};

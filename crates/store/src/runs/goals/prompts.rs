@@ -4,6 +4,7 @@ mod contexts;
 mod facts;
 mod lists;
 mod planned;
+mod proposals;
 mod turn;
 
 use std::collections::{BTreeSet, HashMap};
@@ -22,6 +23,7 @@ use self::{
 };
 
 pub(super) use contexts::goal_input;
+pub(super) use proposals::has_unplanned;
 pub(super) use turn::{Turn, TurnMemory};
 
 use crate::{

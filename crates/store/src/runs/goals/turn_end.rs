@@ -15,7 +15,10 @@ use model::{
     turn::TurnResult,
 };
 
-use super::step::{lock_goal, move_goal};
+use super::{
+    prompts::has_unplanned,
+    step::{lock_goal, move_goal},
+};
 use crate::{
     Error,
     database::Tx,
@@ -51,6 +54,11 @@ impl<'a> EndedTurn<'a> {
             prompt: task.prompt,
             finished,
         })
+    }
+
+    fn is_plan(&self, goal: &Goal) -> bool {
+        let no = goal.task_no(self.task);
+        no.is_some_and(|no| goal.graph.tasks()[no.0].kind == TaskKind::Plan)
     }
 
     fn has_succeeded(&self) -> bool {
@@ -92,7 +100,7 @@ pub(in crate::runs) async fn end_turns(
     }
     lock_sessions(tx, by_session.keys().copied()).await?;
     let mut reports = read_reports(tx, turns).await?;
-    for (session, turns) in by_session {
+    for (session, mut turns) in by_session {
         let Some(mut goal) = lock_goal(tx, session).await? else {
             continue;
         };
@@ -102,6 +110,9 @@ pub(in crate::runs) async fn end_turns(
         if is_closed && !goal.graph.goal().is_over() {
             events.push(Event::Cancel);
         }
+        // A plan ends last, so that one further plan gets the proposals of the other turns and those that its prompt had no
+        // room for.
+        turns.sort_by_key(|turn| turn.is_plan(&goal));
         for turn in turns {
             let Some((seat, task)) = turn_of(&goal, &turn) else {
                 continue;
@@ -117,14 +128,18 @@ pub(in crate::runs) async fn end_turns(
             let (end, answered) =
                 decide_end(tx, &goal, &turn, task, (report.as_ref(), refused)).await?;
             store_result(tx, &goal, &turn, task, (report.as_ref(), &end)).await?;
-            let has_follow_up = report.is_some_and(|report| report.body.follow_up.is_some());
+            let has_proposal = report.is_some_and(|report| report.body.follow_up.is_some());
+            let follow_up = match &end {
+                TurnEnd::Planned(_) => has_unplanned(tx, &goal, turn.task).await?,
+                _ => has_proposal && turn.has_succeeded(),
+            };
             let artifact = tx
                 .fetch_optional(sql!("artifacts/of_input"), params![turn.input])
                 .await?;
             events.push(Event::TurnEnded {
                 seat,
                 end,
-                follow_up: has_follow_up && turn.has_succeeded(),
+                follow_up,
                 new_artifact: artifact.is_some(),
             });
             // These answers came before the turn had ended.

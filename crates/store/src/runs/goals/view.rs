@@ -17,8 +17,8 @@ use model::{
     team::TeamDefinition,
 };
 
-pub(crate) use self::list::read_task_counts;
 use self::{causes::LastTurns, list::read_count, usage::SeatUsage};
+pub(crate) use self::{details::read_last_findings, list::read_task_counts};
 pub use self::{
     details::{
         GoalReportRows, ReportedArtifact, ReportedTask, RunVerdict, TaskDetails, TaskFinding,

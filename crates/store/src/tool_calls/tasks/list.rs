@@ -10,7 +10,7 @@ use super::read_task;
 use crate::{
     Error, Scope, boxed,
     goals::{read_goal, read_staged},
-    runs::{GoalTask, task_views},
+    runs::{GoalTask, TaskFinding, read_last_findings, task_views},
     store::Store,
     tool_caller::ToolCaller,
     tool_calls::{CallingTurn, read_turn},
@@ -42,6 +42,8 @@ pub struct TaskContent {
     pub writes: Vec<String>,
     /// The names of the checks that Matins runs after the work.
     pub checks: Vec<String>,
+    /// The findings of the last round.
+    pub findings: Vec<TaskFinding>,
 }
 
 fn not_in_goal(turn: &CallingTurn) -> Error {
@@ -122,6 +124,7 @@ impl Store {
             depends_on: depends_on.collect(),
             writes: row.writes.clone(),
             checks: row.checks.clone(),
+            findings: read_last_findings(&mut tx, row, task).await?,
         })
     }
 }

@@ -281,6 +281,56 @@ pub(crate) async fn findings_of_resolved_check_are_in_no_later_prompt_and_report
     assert_eq!(findings().await, None);
 }
 
+pub(crate) async fn later_plan_counts_findings_beyond_its_list(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let mut plan = [work("a", &[]), work("b", &[]), work("c", &["a", "b"])];
+    for task in &mut plan[..2] {
+        task.optional = true;
+    }
+    let session = stage
+        .planned_goal(db, team(1, Some(Reviews::All)), &plan)
+        .await;
+    let mut faults = sent_back("f01", "It is missing.");
+    let first = faults.body.findings[0].clone();
+    faults.body.findings = (1..=20)
+        .map(|no| ReportedFinding {
+            id: format!("f{no:02}"),
+            ..first.clone()
+        })
+        .collect();
+    // Both tasks fail after three rounds.
+    for _ in 0..6 {
+        stage.do_work(db, session, "Written.").await;
+        let judge = stage.turn(db, session, "judge").await;
+        stage.report(&judge, &faults).await.unwrap();
+        stage.succeed(judge.run).await;
+    }
+    stage.change(session, GoalChange::Replan).await.unwrap();
+    let planner = stage.turn(db, session, "planner").await;
+    let content = stage.run(planner.run).await.content;
+    let findings = |content: &str| -> Vec<String> {
+        let lines = content.lines().filter(|line| line.starts_with("blocker "));
+        lines.map(str::to_owned).collect()
+    };
+    let first = findings(&content);
+    assert_eq!(first.len(), 20, "{content}");
+    let more = "\n20 more exist: `list_tasks` with the status `FAILED` names their tasks, and with the key of one in \
+        `task` returns its findings.\n";
+    assert!(content.contains(more), "{content}");
+    let task = stage.task_id(session, "a").await;
+    let read = stage.store.task_content(&planner, task, stage.now()).await;
+    assert_eq!(read.unwrap().findings.len(), 20);
+    // The next plan has those that are new to it.
+    stage.list_tools(&planner).await;
+    stage.succeed(planner.run).await;
+    stage.change(session, GoalChange::Replan).await.unwrap();
+    let planner = stage.turn(db, session, "planner").await;
+    let content = stage.run(planner.run).await.content;
+    let second = findings(&content);
+    assert_eq!(second.len(), 20, "{content}");
+    assert!(!second.iter().any(|line| first.contains(line)), "{content}");
+}
+
 pub(crate) async fn open_task_has_no_result_in_later_plan(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let session = stage

@@ -3,7 +3,7 @@
 use model::{
     MessageId,
     artifact::ArtifactContent,
-    goal::{GoalState, Prompt, Reviews, StuckCause, TaskStatus},
+    goal::{GoalState, NewTask, Prompt, Reviews, StuckCause, TaskStatus},
     turn::{Entry, EntryKind, Role, WriteOutcome},
 };
 use serde_json::{Value, json};
@@ -342,6 +342,42 @@ pub(crate) async fn equal_proposal_of_other_task_or_result_reaches_planner(db: &
     stage.report(&again, &report).await.unwrap();
     stage.succeed(again.run).await;
     replan("result 2 of a: Translate it.").await;
+}
+
+pub(crate) async fn proposals_beyond_room_of_plan_get_further_plan(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let parts = NewTask {
+        title: "Write part {item}".into(),
+        description: "Write part {item} well.".into(),
+        each: (1..=40).map(|no| no.to_string()).collect(),
+        ..work("part", &[])
+    };
+    let session = stage.planned_goal(db, team(1, None), &[parts]).await;
+    for _ in 0..40 {
+        let worker = stage.turn(db, session, "worker-1").await;
+        let report = proposing(&"x".repeat(2000));
+        stage.report(&worker, &report).await.unwrap();
+        stage.succeed(worker.run).await;
+    }
+    // The turn of the first plan starts with the first proposal, and the others have to wait for it. They have more than 64 KiB.
+    let mut had = Vec::new();
+    for more in [0, 7, 0] {
+        let planner = stage.turn(db, session, "planner").await;
+        let content = stage.run(planner.run).await.content;
+        let proposals = content.lines();
+        let proposals = proposals.filter(|line| line.starts_with("result 1 of part/"));
+        had.push(proposals.count());
+        let left = format!("\n{more} more wait for the next plan.\n");
+        assert_eq!(content.contains(&left), more > 0, "{content}");
+        stage.list_tools(&planner).await;
+        stage.succeed(planner.run).await;
+    }
+    assert_eq!(had, [1, 32, 7]);
+    let tasks = stage.tasks(session).await;
+    assert!(
+        !tasks.iter().any(|it| it.starts_with("plan#5")),
+        "{tasks:?}"
+    );
 }
 
 pub(crate) async fn question_of_planner_hides_no_proposal(db: &TestStore) {

@@ -2,8 +2,8 @@
 
 use model::{
     goal::{
-        Graph, PLANNER, Prompt, ReportKind, Task, TaskKind, TaskNo, TaskRole, TaskState,
-        TaskStatus, report_schema,
+        Graph, PLANNER, Prompt, ReportKind, TaskKind, TaskNo, TaskRole, TaskState, TaskStatus,
+        report_schema,
     },
     prompt::{
         self,
@@ -17,8 +17,9 @@ use model::{
 
 use super::{
     GoalTexts, TaskTexts,
-    facts::{StoredArtifact, StoredProposal, StoredQuestion},
+    facts::{StoredArtifact, StoredQuestion},
     lists::{Listed, TaskList},
+    proposals::StoredProposal,
     turn::{StoredFinding, Turn, TurnMemory, WaitingMessage, put_messages_before},
 };
 use crate::{
@@ -185,7 +186,7 @@ fn replan_reason(goal: &Goal, texts: &GoalTexts) -> String {
         reasons.push("the goal has changed");
     }
     let mut rejected = texts.facts.rejected.iter();
-    if rejected.any(|it| is_of_check(tasks, it) && !planned.has_line(&it.entry().line())) {
+    if rejected.any(|it| it.is_of_goal(tasks) && !planned.has_line(&it.entry().line())) {
         reasons.push("the judge has sent the whole goal back");
     }
     let mut ended = TaskList::Ended.of(&goal.graph).tasks.into_iter();
@@ -206,15 +207,6 @@ fn replan_reason(goal: &Goal, texts: &GoalTexts) -> String {
         reasons.push("a person has requested it, or tasks have changed");
     }
     reasons.join("; ")
-}
-
-/// Returns `true` if a finding is one of a check of the whole goal. Its ID begins with the key of its task.
-fn is_of_check(tasks: &[Task], finding: &StoredFinding) -> bool {
-    let mut checks = tasks.iter().filter(|task| task.kind == TaskKind::Check);
-    checks.any(|task| {
-        let rest = finding.id.strip_prefix(task.key.as_str());
-        rest.is_some_and(|rest| rest.starts_with('/'))
-    })
 }
 
 fn replans_left(graph: &Graph) -> u32 {

@@ -6,13 +6,14 @@ use model::{
     SessionId, TaskId, Timestamp,
     budget::RunUsage,
     goal::{Prompt, ReportBody, ReportStatus, Severity, TaskNo, TaskStatus},
-    prompt::goal::{ArtifactEntry, MAX_LISTED, ProposalEntry, QuestionEntry},
+    prompt::goal::{ArtifactEntry, QuestionEntry},
     run::RunStatus,
 };
 use serde_json::Value;
 
 use super::{
     planned::PlannedPrompts,
+    proposals::{StoredProposal, read_unplanned},
     turn::{StoredFinding, Turn, has_prompt},
 };
 use crate::{
@@ -23,10 +24,9 @@ use crate::{
     stored::{self, goals::StoredReport},
 };
 
-/// The highest number of artifacts of which a prompt counts those that it does not list.
+/// The highest number of artifacts, of verdicts, of questions and of memory keys of which a prompt counts those that it does not
+/// list.
 const MAX_COUNTED: u32 = 1000;
-/// The highest number of rows from which a prompt takes its 20 findings and proposals.
-const MAX_REPORTS: u32 = 100;
 
 /// The prompts that list artifacts.
 const LISTING_ARTIFACTS: &[Prompt] = &[Prompt::Work, Prompt::Review, Prompt::Check];
@@ -67,24 +67,6 @@ impl StoredQuestion {
     }
 }
 
-/// A proposal of further work, which a worker reported with a result.
-pub(super) struct StoredProposal {
-    task: String,
-    /// The number of the result among the results of the task.
-    result: i64,
-    text: String,
-}
-
-impl StoredProposal {
-    pub(super) fn entry(&self) -> ProposalEntry<'_> {
-        ProposalEntry {
-            task: &self.task,
-            result: self.result,
-            text: &self.text,
-        }
-    }
-}
-
 /// The facts of a whole goal. Those that no prompt needs are empty.
 #[derive(Default)]
 pub(super) struct GoalFacts {
@@ -115,12 +97,12 @@ impl GoalFacts {
         if has_prompt(graph, turns, LISTING_ARTIFACTS) {
             facts.artifacts = read_artifacts(tx, session).await?;
         }
-        if has_prompt(graph, turns, &[Prompt::Replan, Prompt::Report]) {
-            facts.rejected = read_rejected(tx, goal).await?;
-        }
         if has_prompt(graph, turns, &[Prompt::Replan]) {
-            facts.planned = PlannedPrompts::read(tx, goal).await?;
-            facts.follow_ups = read_follow_ups(tx, session, &facts.planned).await?;
+            facts.planned = PlannedPrompts::read(tx, goal, None).await?;
+            facts.follow_ups = read_unplanned(tx, session, &facts.planned).await?;
+        }
+        if has_prompt(graph, turns, &[Prompt::Replan, Prompt::Report]) {
+            facts.rejected = read_rejected(tx, goal, &facts.planned).await?;
         }
         if has_prompt(graph, turns, &[Prompt::Report]) {
             facts.questions = read_questions(tx, session).await?;
@@ -175,15 +157,20 @@ pub(super) async fn read_last_error(tx: &mut Tx, task: TaskId) -> Result<Option<
     })
 }
 
-/// Returns the findings for which tasks have failed, those of the newest verdicts first. The findings of a check of the goal are
-/// resolved once a later check was accepted.
-async fn read_rejected(tx: &mut Tx, goal: &Goal) -> Result<Vec<StoredFinding>, Error> {
-    let mut findings = Vec::new();
-    for task in goal.graph.tasks() {
+/// Returns the findings for which tasks have failed: those of checks of the goal, then those of the newest verdicts and tasks, and
+/// behind them those that a complete plan has had in its prompt. The findings of a check of the goal are resolved once a later
+/// check was accepted.
+async fn read_rejected(
+    tx: &mut Tx,
+    goal: &Goal,
+    planned: &PlannedPrompts,
+) -> Result<Vec<StoredFinding>, Error> {
+    let mut of_checks = Vec::new();
+    for task in goal.graph.tasks().iter().rev() {
         if let (TaskStatus::Failed, Some((check, lines))) =
             (task.status(), &task.progress.failed_check)
         {
-            findings.push(StoredFinding {
+            of_checks.push(StoredFinding {
                 check: Some(check.clone()),
                 id: task.key.clone(),
                 severity: Severity::Blocker,
@@ -199,19 +186,20 @@ async fn read_rejected(tx: &mut Tx, goal: &Goal) -> Result<Vec<StoredFinding>, E
                 goal.session,
                 ReportStatus::SendBack.as_str(),
                 TaskStatus::Failed.as_str(),
-                MAX_REPORTS
+                MAX_COUNTED
             ],
         )
         .await?;
     let numbers = (0..goal.tasks.len()).map(TaskNo);
     let resolved = numbers.filter(|no| goal.graph.is_resolved_check(*no));
-    let mut tasks: BTreeSet<String> = resolved
-        .map(|no| goal.graph.tasks()[no.0].key.clone())
+    let resolved: BTreeSet<&str> = resolved
+        .map(|no| goal.graph.tasks()[no.0].key.as_str())
         .collect();
+    let mut findings = Vec::new();
     for row in &rows {
         // The newest verdict of a task has the findings that are still open.
         let task: String = row.get("key")?;
-        if !tasks.insert(task.clone()) {
+        if resolved.contains(task.as_str()) {
             continue;
         }
         let body: ReportBody = stored::read::<StoredReport>(row, "body")?;
@@ -224,44 +212,18 @@ async fn read_rejected(tx: &mut Tx, goal: &Goal) -> Result<Vec<StoredFinding>, E
         });
         findings.extend(found);
     }
-    findings.truncate(MAX_LISTED);
+    findings.extend(of_checks);
+    findings.sort_by_cached_key(|finding| {
+        let is_planned = planned.has_line(&finding.entry().line());
+        (is_planned, !finding.is_of_goal(goal.graph.tasks()))
+    });
     Ok(findings)
-}
-
-/// Returns the proposals of workers that no complete plan has had in its prompt, the newest first. The whole line decides, with
-/// the task and the number of its result, because two workers can propose the same in the same words.
-async fn read_follow_ups(
-    tx: &mut Tx,
-    session: SessionId,
-    planned: &PlannedPrompts,
-) -> Result<Vec<StoredProposal>, Error> {
-    let rows = tx
-        .fetch_all(
-            sql!("task_reports/succeeded"),
-            params![session, MAX_REPORTS],
-        )
-        .await?;
-    let mut follow_ups = Vec::new();
-    for row in &rows {
-        let body: ReportBody = stored::read::<StoredReport>(row, "body")?;
-        if let Some(text) = body.follow_up {
-            follow_ups.push(StoredProposal {
-                task: row.get("key")?,
-                result: row.get("result_number")?,
-                text,
-            });
-        }
-    }
-    follow_ups.retain(|proposal| !planned.has_line(&proposal.entry().line()));
-    follow_ups.truncate(MAX_LISTED);
-    Ok(follow_ups)
 }
 
 /// Returns the newest questions of a session.
 async fn read_questions(tx: &mut Tx, session: SessionId) -> Result<Vec<StoredQuestion>, Error> {
-    let limit = u32::try_from(MAX_LISTED).unwrap_or(u32::MAX);
     let rows = tx
-        .fetch_all(sql!("tasks/questions"), params![session, limit])
+        .fetch_all(sql!("tasks/questions"), params![session, MAX_COUNTED])
         .await?;
     let mut questions = Vec::with_capacity(rows.len());
     for row in &rows {
@@ -285,9 +247,11 @@ async fn read_memory_keys(
     session: SessionId,
     now: Timestamp,
 ) -> Result<Vec<String>, Error> {
-    let limit = u32::try_from(MAX_LISTED).unwrap_or(u32::MAX);
     let rows = tx
-        .fetch_all(sql!("tasks/memory_keys"), params![session, now, limit])
+        .fetch_all(
+            sql!("tasks/memory_keys"),
+            params![session, now, MAX_COUNTED],
+        )
         .await?;
     let mut keys = Vec::with_capacity(rows.len());
     for row in &rows {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use model::TaskId;
+
 use crate::{Error, database::Tx, goals::Goal};
 
 /// The prompts of the plans that are complete.
@@ -16,10 +18,14 @@ pub(super) struct PlannedPrompts {
 }
 
 impl PlannedPrompts {
-    /// Reads the prompts of a goal.
-    pub(super) async fn read(tx: &mut Tx, goal: &Goal) -> Result<Self, Error> {
+    /// Reads the prompts of a goal, with those of a plan that is about to be complete.
+    pub(super) async fn read(
+        tx: &mut Tx,
+        goal: &Goal,
+        ending: Option<TaskId>,
+    ) -> Result<Self, Error> {
         let rows = tx
-            .fetch_all(sql!("tasks/plan_prompts"), params![goal.session])
+            .fetch_all(sql!("tasks/plan_prompts"), params![goal.session, ending])
             .await?;
         let text = format!("The goal:\n\n{}\n", goal.text);
         let mut lines = BTreeSet::new();

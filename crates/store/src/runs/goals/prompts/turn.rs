@@ -2,7 +2,7 @@
 
 use model::{
     MessageId, SeatId,
-    goal::{Graph, Prompt, Severity, TaskKind, TaskNo},
+    goal::{Graph, Prompt, Severity, Task, TaskKind, TaskNo},
     prompt::{
         self, CarriedMessage,
         goal::{FindingEntry, FindingSource, MessageEntry, MessageSender},
@@ -76,6 +76,15 @@ pub(super) struct StoredFinding {
 }
 
 impl StoredFinding {
+    /// Returns `true` if the finding is one of a check of the whole goal. Its ID begins with the key of its task.
+    pub(super) fn is_of_goal(&self, tasks: &[Task]) -> bool {
+        let mut checks = tasks.iter().filter(|task| task.kind == TaskKind::Check);
+        checks.any(|task| {
+            let rest = self.id.strip_prefix(task.key.as_str());
+            rest.is_some_and(|rest| rest.starts_with('/'))
+        })
+    }
+
     pub(super) fn entry(&self) -> FindingEntry<'_> {
         let check = self.check.as_deref();
         FindingEntry {

@@ -288,6 +288,16 @@ async fn read_newest(
     rows.first().map(read).transpose()
 }
 
+/// Returns the findings of the last round of a task, those of the failed check first.
+pub(crate) async fn read_last_findings(
+    tx: &mut Tx,
+    task: &Task,
+    id: TaskId,
+) -> Result<Vec<TaskFinding>, Error> {
+    let verdict = read_newest(tx, id, "verdict").await?;
+    Ok(reported_task(task, verdict.as_ref()).findings)
+}
+
 /// Returns the findings of the last round, those of the failed check first.
 fn reported_task(task: &Task, verdict: Option<&(ReportStatus, ReportBody)>) -> ReportedTask {
     let mut reported = ReportedTask::default();
