@@ -150,13 +150,11 @@ pub(crate) use reports::{
     agent_without_tools_fails_as_unavailable,
     equal_proposal_of_other_task_or_result_reaches_planner,
     judge_learns_tool_calls_and_artifacts_of_work, proposal_during_plan_reaches_next_plan,
-    proposal_of_worker_reaches_planner, question_of_planner_hides_no_proposal,
-    reasons_of_refused_report_reach_later_reminder, report_in_answer_counts_as_call,
-    report_in_answer_of_agent_with_tools_counts_after_reminder_alone,
-    report_in_answer_over_limit_is_refused_whole,
     proposal_of_worker_reaches_planner, proposals_beyond_room_of_plan_get_further_plan,
     question_of_planner_hides_no_proposal, reasons_of_refused_report_reach_later_reminder,
-    report_in_answer_counts_as_call, report_in_answer_over_limit_is_refused_whole,
+    report_in_answer_counts_as_call,
+    report_in_answer_of_agent_with_tools_counts_after_reminder_alone,
+    report_in_answer_over_limit_is_refused_whole,
 };
 pub(crate) use rounds::{
     runs_of_judge_have_the_verdicts_that_count, verdict_of_run_is_as_the_task_moved,
