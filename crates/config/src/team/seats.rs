@@ -168,7 +168,7 @@ impl Reader<'_> {
                 } else {
                     Verdict::Deny
                 };
-                let rules = self.rules(field, key, value, verdict);
+                let rules = self.rules(&field, key, value, verdict);
                 policies.permissions.0.extend(rules);
             }
         }

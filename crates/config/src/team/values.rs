@@ -268,7 +268,7 @@ impl<'t> Reader<'t> {
     /// Reads rules for permission requests, which all have one verdict. Leaves out the invalid ones.
     pub(super) fn rules(
         &mut self,
-        field: TeamField,
+        field: &TeamField,
         key: &Key<'_>,
         value: &Value<'_>,
         verdict: Verdict,

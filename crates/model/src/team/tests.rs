@@ -145,9 +145,11 @@ fn seat_gives_its_work_to_role_and_its_mode_to_settings() {
     assert_eq!(graph_team.seats[2].directory, Directory::Own);
 }
 
+type Change = fn(&mut SeatPolicies);
+
 #[test]
 fn period_of_zero_is_refused() {
-    let set: [(&str, fn(&mut SeatPolicies)); 3] = [
+    let set: [(&str, Change); 3] = [
         ("timeout", |policies| policies.timeout_seconds = 0),
         ("inactivity", |policies| policies.inactivity_seconds = 0),
         ("ask_timeout", |policies| policies.ask_seconds = 0),

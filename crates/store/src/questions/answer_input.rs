@@ -46,12 +46,15 @@ impl Asker {
     /// Returns the length of the chain of message turns that the default continues. Returns `None` if the default is an
     /// input of its own.
     fn chain_of_default(&self, question: &Question) -> Option<i64> {
-        match (question.automation_id, self.origin) {
-            (Some(_), _) => None,
+        if question.automation_id.is_some() {
+            None
+        } else if self.is_of_goal {
             // The limits of the goal take the place of the longest chain.
-            (None, _) if self.is_of_goal => Some(1),
-            (None, Origin::Message) => Some(self.chain_length.unwrap_or(0) + 1),
-            (None, _) => None,
+            Some(1)
+        } else if self.origin == Origin::Message {
+            Some(self.chain_length.unwrap_or(0) + 1)
+        } else {
+            None
         }
     }
 }
