@@ -71,6 +71,19 @@ test("task_shows_what_it_asked_for_its_rounds_and_its_runs", async ({ page, stac
   // The judge sent it back once.
   await expect(runs.getByRole("link", { name: "work", exact: true })).toBeVisible();
   await expect(runs.getByRole("link", { name: "rework" })).toBeVisible();
+  const artifact = panel.getByRole("list", { name: "Artifacts" }).getByRole("link").first();
+  const name = (await artifact.textContent()) ?? "";
+  await artifact.click();
+  await expect(page).toHaveURL(new RegExp(`/conversations/${id}/artifacts\\?name=`));
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText(name);
+  const downloads = page.getByRole("button", { name: /^Download/ });
+  await expect(downloads).toHaveCount(1);
+  await expect(downloads).toHaveAccessibleName(`Download ${name}, version 2`);
+  await page.getByRole("navigation", { name: "Path" }).getByRole("link", { name: "Artifacts" }).click();
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Artifacts");
+  await expect.poll(() => downloads.count()).toBeGreaterThan(1);
+  await page.goBack();
+  await page.goBack();
   await expect(page).toHaveURL(/task=summary/);
   await runs.getByRole("link", { name: "rework" }).click();
   await expect(page).toHaveURL(/\/runs\/run_/);

@@ -6,7 +6,9 @@ export const addressOfAutomation = (name: string): string => `/automations/${enc
 
 export const addressOfSession = (id: string): string => `/conversations/${id}`;
 
-export const addressOfArtifacts = (session: string): string => `/conversations/${session}/artifacts`;
+/** The list of the artifacts of a session, or with a name the versions of that one. */
+export const addressOfArtifacts = (session: string, name?: string): string =>
+  `/conversations/${session}/artifacts${name === undefined ? "" : `?name=${encodeURIComponent(name)}`}`;
 
 export const addressOfApproval = (id: string): string => `/approvals/${id}`;
 

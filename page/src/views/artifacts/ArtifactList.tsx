@@ -8,23 +8,27 @@ import type { SessionView } from "../../api/types";
 import { ErrorState } from "../../kit/ErrorState";
 import { MorePages } from "../../kit/List";
 import { EmptyState, Panel, Skeleton } from "../../kit/layout";
-import { addressOfSession } from "../addresses";
+import { visible } from "../../kit/visible";
+import { addressOfArtifacts, addressOfSession } from "../addresses";
 import { titleOf } from "../conversations/names";
+import { useFilter } from "../filter";
 import { NOTHING_YET, Rows } from "./Artifacts";
 import css from "./artifacts.module.css";
 import { artifactsOf } from "./pages";
 import { versionsOf } from "./versions";
 
-/** The route `/conversations/:id/artifacts`: all artifacts of one session. */
+/** The route `/conversations/:id/artifacts`: all artifacts of one session, or with `?name=` the versions of one. */
 export default function ArtifactList({ params }: { params: { id: string } }) {
   const { id } = params;
   const session = useQuery({
     queryKey: keys.session(id),
     queryFn: ({ signal }) => get<SessionView>(`/sessions/${id}`, {}, signal),
   });
-  const pages = artifactsOf(id);
+  const [name] = useFilter("name");
+  const pages = artifactsOf(id, name);
   const list = useInfiniteQuery(pages);
-  const groups = versionsOf(list.data?.pages.flatMap((page) => page.items) ?? []);
+  // The API knows the beginning of names alone.
+  const groups = versionsOf(list.data?.pages.flatMap((page) => page.items) ?? [], name);
   if (hasStatus(session.error, 404)) {
     return (
       <div className={css.view}>
@@ -45,14 +49,27 @@ export default function ArtifactList({ params }: { params: { id: string } }) {
           {session.data ? titleOf(session.data) : "Conversation"}
         </Link>
         <ChevronRight size={16} aria-hidden />
-        <h1>Artifacts</h1>
+        {name === "" ? (
+          <h1>Artifacts</h1>
+        ) : (
+          <>
+            <Link href={addressOfArtifacts(id)}>Artifacts</Link>
+            <ChevronRight size={16} aria-hidden />
+            <h1 className={`truncate ${css.name}`}>
+              <bdi>{visible(name)}</bdi>
+            </h1>
+          </>
+        )}
       </nav>
       {list.error ? (
         <ErrorState error={list.error} onRetry={() => list.refetch()} />
       ) : list.data === undefined ? (
         <Skeleton rows={4} />
-      ) : groups.length === 0 ? (
-        <EmptyState text={NOTHING_YET} command={`matins artifact list ${id}`} />
+      ) : groups.length === 0 && !list.hasNextPage ? (
+        <EmptyState
+          text={name === "" ? NOTHING_YET : `No artifact is called “${visible(name)}”.`}
+          command={`matins artifact list ${id}`}
+        />
       ) : (
         <Panel
           title="Artifacts"

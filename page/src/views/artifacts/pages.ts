@@ -6,13 +6,19 @@ import type { Artifact, Page } from "../../api/types";
 
 export const PAGE = 50;
 
-export const readArtifacts = (session: string, after: string | null, limit: number, signal: AbortSignal) =>
-  get<Page<Artifact>>(`/sessions/${session}/artifacts`, { after, limit }, signal);
+export const readArtifacts = (
+  session: string,
+  after: string | null,
+  limit: number,
+  signal: AbortSignal,
+  name = "",
+) => get<Page<Artifact>>(`/sessions/${session}/artifacts`, { name, after, limit }, signal);
 
-export const artifactsOf = (session: string) =>
+/** `name` is the beginning of the names. An empty one is that of all. */
+export const artifactsOf = (session: string, name = "") =>
   infiniteQueryOptions({
-    queryKey: [...keys.artifacts(session), "list"],
-    queryFn: ({ signal, pageParam }) => readArtifacts(session, pageParam, PAGE, signal),
+    queryKey: [...keys.artifacts(session), "list", name],
+    queryFn: ({ signal, pageParam }) => readArtifacts(session, pageParam, PAGE, signal, name),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
   });

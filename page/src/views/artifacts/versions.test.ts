@@ -36,6 +36,14 @@ describe("versionsOf", () => {
     expect(versionsOf([artifact("a", 1, 0), artifact("a", 2, 0)])[0]?.newest.version).toBe(2);
   });
 
+  it("name_chooses_the_versions_of_one_artifact", () => {
+    const all = [artifact("a.md", 1, 0), artifact("a.md.bak", 1, 1), artifact("a.md", 2, 2)];
+    const groups = versionsOf(all, "a.md");
+    expect(groups.map(({ newest, older }) => [newest.version, older.length])).toEqual([[2, 1]]);
+    expect(groups[0]?.newest.name).toBe("a.md");
+    expect(versionsOf(all, "a")).toEqual([]);
+  });
+
   it("one_name_in_two_sessions_is_two_artifacts", () => {
     expect(versionsOf([artifact("a", 1, 0, "ses_1"), artifact("a", 1, 1, "ses_2")])).toHaveLength(2);
   });

@@ -8,9 +8,13 @@ export interface ArtifactVersions {
   older: Artifact[];
 }
 
-/** Folds the versions of each name of a session under the newest one. The name with the newest version comes first. */
-export function versionsOf(artifacts: readonly Artifact[]): ArtifactVersions[] {
-  const newestFirst = [...artifacts].sort(
+/**
+ * Folds the versions of each name of a session under the newest one. The name with the newest version comes first. `only` is
+ * the name of one of them; an empty one stands for all.
+ */
+export function versionsOf(artifacts: readonly Artifact[], only = ""): ArtifactVersions[] {
+  const named = artifacts.filter(({ name }) => only === "" || name === only);
+  const newestFirst = named.sort(
     (a, b) => b.created_at.localeCompare(a.created_at) || b.version - a.version || b.id.localeCompare(a.id),
   );
   const groups = new Map<string, ArtifactVersions>();

@@ -196,7 +196,7 @@ function Details({ goal, task }: { goal: Goal; task: TaskDetails }) {
         </p>
       )}
       <Lines title="Artifacts" lines={task.artifacts}>
-        {(name) => <Link href={addressOfArtifacts(goal.id)}>{visible(name)}</Link>}
+        {(name) => <Link href={addressOfArtifacts(goal.id, name)}>{visible(name)}</Link>}
       </Lines>
       <Lines title="Writes" lines={task.writes}>
         {(path) => <code>{visible(path)}</code>}
