@@ -149,6 +149,11 @@ test("question_of_a_worker_is_answered_here", async ({ page, stack, signIn }) =>
   await page.goto(`/goals/${id}`);
   const question = page.getByRole("region", { name: /^Question of worker/ });
   await expect(question).toContainText("Who shall read it?", { timeout: DONE_MS });
+  // The line is not cut, and the node has room for it.
+  const line = page.getByRole("group", { name: "Graph of the tasks" }).getByText(/^asks you, worker-\d$/);
+  await expect(line).toBeVisible();
+  const width = (element: SVGElement | HTMLElement) => (element as SVGTextElement).getComputedTextLength();
+  expect(await line.evaluate(width)).toBeLessThanOrEqual(142);
   await question.getByRole("textbox").fill("My aunt");
   await question.getByRole("button", { name: "Answer" }).click();
   await expect(question).toHaveCount(0);

@@ -78,18 +78,17 @@ describe("node", () => {
 
   it.each<[Partial<Task>, string]>([
     [{ status: "PENDING", waits_for: "mail-1, images (FAILED)" }, "waits for mail-1, images (FAILED)"],
-    [{ status: "READY", waits_for: "a seat with the role worker" }, "waits for a seat with the role worker"],
+    [{ status: "READY", waits_for: "a seat with the role worker" }, "waits for any worker"],
+    [{ status: "READY", waits_for: "the seat worker-2, which is offline" }, "waits for worker-2"],
+    [{ status: "READY", waits_for: "mail-1, which writes the same paths" }, "waits for mail-1"],
     [{ status: "READY" }, "ready"],
     [{ ...begun, status: "RUNNING", step: "work" }, "worker-2, 6 min"],
     [{ ...begun, status: "RUNNING", step: "work", round: 1 }, "worker-2, round 2 of 3"],
-    [
-      { ...begun, status: "RUNNING", step: "work", waits_for: "the seat worker-2" },
-      "waits for the seat worker-2",
-    ],
-    [{ ...begun, status: "RUNNING", step: "review", seat: "judge" }, "in review, judge, 6 min"],
+    [{ ...begun, status: "RUNNING", step: "work", waits_for: "the seat worker-2" }, "waits for worker-2"],
+    [{ ...begun, status: "RUNNING", step: "review", seat: "judge", round: 1 }, "in review, judge"],
     [
       { ...begun, status: "RUNNING", step: "question", waits_for: "the answer to a question" },
-      "asks you, worker-2, 6 min",
+      "asks you, worker-2",
     ],
     [
       {
@@ -99,7 +98,7 @@ describe("node", () => {
         seat: null,
         waits_for: "a person, because it cannot run",
       },
-      "waits for you, 6 min",
+      "waits for you",
     ],
     [done, "worker-2, 4 min 30 s"],
     [{ ...done, status: "FAILED", round: 3 }, "worker-2, round 3 of 3"],
@@ -110,8 +109,8 @@ describe("node", () => {
 
   it("name_has_the_state_and_all_that_the_line_leaves_out", () => {
     expect(nodeName(node({ ...done, round: 1 }))).toBe("mail-2, done, worker-2, round 2 of 3, 4 min 30 s");
-    expect(nodeName(node({ status: "PENDING", waits_for: "mail-1" }))).toBe(
-      "mail-2, pending, waits for mail-1",
+    expect(nodeName(node({ status: "READY", waits_for: "the seat worker-2, which is offline" }))).toBe(
+      "mail-2, ready, waits for the seat worker-2, which is offline",
     );
     expect(nodeName(node({ ...begun, status: "RUNNING", step: "work" }))).toBe("mail-2, running, worker-2");
   });

@@ -55,16 +55,26 @@ function timeText({ started_at: start, ended_at: end }: Pick<Task, "started_at" 
 }
 
 /**
- * Returns the line of the graph below the key of a task: the thing for which it waits, else its seat with its time or, from
- * the second round on, with its round.
+ * Returns the line of the graph below the key of a task: the thing for which it waits, else its step with its seat. While it
+ * works and once it is over, its seat with its time or, from the second round on, with its round.
  */
 export function nodeText(task: Task, now: number): string {
   const { look, word } = stateOfTask(task);
-  if (task.waits_for && look !== "waits") return `waits for ${visible(task.waits_for)}`;
-  const step = task.status === "RUNNING" && task.step !== "work" ? word : null;
-  const progress = roundText(task.round, task.round_limit) ?? timeText(task, now);
-  return [step, task.seat, progress].filter(Boolean).join(", ") || word;
+  if (task.waits_for && look !== "waits") return `waits for ${briefWait(visible(task.waits_for))}`;
+  // The line has room for two of them.
+  const parts =
+    task.status === "RUNNING" && task.step !== "work"
+      ? [word, task.seat]
+      : [task.seat, roundText(task.round, task.round_limit) ?? timeText(task, now)];
+  return parts.filter(Boolean).join(", ") || word;
 }
+
+/** Leaves out what the name of the task says as well. */
+const briefWait = (text: string): string =>
+  text
+    .replace(/(, which |, all of |: ).*/, "")
+    .replace(/^the seat /, "")
+    .replace(/^a seat with the role /, "any ");
 
 /** Returns all that the graph tells of a task, as the name for screen readers and as the tooltip. */
 export function nodeName(task: Task): string {
