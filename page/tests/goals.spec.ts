@@ -71,6 +71,10 @@ test("task_shows_what_it_asked_for_its_rounds_and_its_runs", async ({ page, stac
   // The judge sent it back once.
   await expect(runs.getByRole("link", { name: "work", exact: true })).toBeVisible();
   await expect(runs.getByRole("link", { name: "rework" })).toBeVisible();
+  await expect(runs).toContainText("review, sent back");
+  await expect(runs).toContainText("review, accepted");
+  await runs.getByText(/^\d findings?$/).click();
+  await expect(runs.getByRole("list", { name: /finding/ })).toContainText("the number of its words");
   const artifact = panel.getByRole("list", { name: "Artifacts" }).getByRole("link").first();
   const name = (await artifact.textContent()) ?? "";
   await artifact.click();

@@ -20,7 +20,7 @@ import { useRefusal } from "../refusal";
 import { moveTask } from "./actions";
 import { type Check, checksOf } from "./checks";
 import css from "./goals.module.css";
-import { acceptanceOf, doneText } from "./task-text";
+import { acceptanceOf, doneText, reviewOf } from "./task-text";
 import {
   kindText,
   mayBeInvented,
@@ -166,17 +166,7 @@ function Details({ goal, task }: { goal: Goal; task: TaskDetails }) {
         {(check) => <CheckLine check={check} command={goal.checks[check.name] ?? ""} />}
       </Lines>
       <Lines title="Findings" lines={findings}>
-        {(finding) => (
-          <>
-            <StatusGlyph look={finding.severity === "blocker" ? "failed" : "skipped"} />
-            <span>
-              {visibleLines(finding.text)}
-              <small>
-                {finding.severity}, from {callerName(finding.from)}
-              </small>
-            </span>
-          </>
-        )}
+        {(finding) => <FindingLine finding={finding} />}
       </Lines>
       <Lines title="Evidence" lines={task.evidence}>
         {(line) => <span>{visibleLines(line)}</span>}
@@ -202,7 +192,7 @@ function Details({ goal, task }: { goal: Goal; task: TaskDetails }) {
         {(path) => <code>{visible(path)}</code>}
       </Lines>
       <Lines title="Runs" lines={task.runs}>
-        {(run) => <RunLine run={run} />}
+        {(run) => <RunLine run={run} task={task} />}
       </Lines>
     </>
   );
@@ -228,12 +218,28 @@ function CheckLine({ check: { name, look, end, lastLines }, command }: { check: 
   );
 }
 
-function RunLine({ run }: { run: TaskRun }) {
+function FindingLine({ finding: { severity, text, from } }: { finding: TaskDetails["findings"][number] }) {
+  return (
+    <>
+      <StatusGlyph look={severity === "blocker" ? "failed" : "skipped"} />
+      <span>
+        {visibleLines(text)}
+        <small>
+          {severity}, from {callerName(from)}
+        </small>
+      </span>
+    </>
+  );
+}
+
+function RunLine({ run, task }: { run: TaskRun; task: TaskDetails }) {
+  const { word, findings, evidence } = reviewOf(run, task);
   return (
     <>
       <Status look={lookOfRun({ status: run.status, worker_id: null })} />
       <span>
         <Link href={addressOfRun(run.id)}>{run.prompt?.replaceAll("_", " ") ?? "turn"}</Link>
+        {word && `, ${word}`}
         <small>
           {run.seat}
           {run.started_at && (
@@ -242,23 +248,51 @@ function RunLine({ run }: { run: TaskRun }) {
             </>
           )}
         </small>
+        <Folded title={plural(findings.length, "finding")} lines={findings}>
+          {(finding) => <FindingLine finding={finding} />}
+        </Folded>
+        <Folded title={`${plural(evidence.length, "line")} of evidence`} lines={evidence}>
+          {(line) => <span>{visibleLines(line)}</span>}
+        </Folded>
       </span>
     </>
   );
 }
 
-function Lines<T>(props: { title: string; lines: readonly T[]; children(line: T): ReactNode }) {
+interface LinesProps<T> {
+  title: string;
+  lines: readonly T[];
+  children(line: T): ReactNode;
+}
+
+function Lines<T>(props: LinesProps<T>) {
   if (props.lines.length === 0) return null;
   return (
     <>
       <h3>{props.title}</h3>
-      <ul className={css.lines} aria-label={props.title}>
-        {props.lines.map((line, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: the lines have no identity but their place.
-          <li key={index}>{props.children(line)}</li>
-        ))}
-      </ul>
+      <Items {...props} />
     </>
+  );
+}
+
+function Folded<T>(props: LinesProps<T>) {
+  if (props.lines.length === 0) return null;
+  return (
+    <details>
+      <summary>{props.title}</summary>
+      <Items {...props} />
+    </details>
+  );
+}
+
+function Items<T>({ title, lines, children }: LinesProps<T>) {
+  return (
+    <ul className={css.lines} aria-label={title}>
+      {lines.map((line, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the lines have no identity but their place.
+        <li key={index}>{children(line)}</li>
+      ))}
+    </ul>
   );
 }
 

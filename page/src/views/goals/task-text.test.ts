@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
-import type { Task, TaskDetails } from "../../api/types";
-import { acceptanceOf, doneText, nodeName, nodeText } from "./task-text";
+import type { Task, TaskDetails, TaskRun } from "../../api/types";
+import { acceptanceOf, doneText, nodeName, nodeText, reviewOf } from "./task-text";
 
 test("done_task_says_who_accepted_it_or_that_no_report_came", () => {
   const done = (reason: string) => doneText({ kind: "work", status: "DONE", reason });
@@ -66,6 +66,58 @@ describe("acceptance", () => {
       about: [[], []],
       others: ["source"],
     });
+  });
+});
+
+describe("verdict of a run", () => {
+  type Finding = TaskDetails["findings"][number];
+  const finding = (id: string, text = `${id}.`): Finding => ({
+    id,
+    text,
+    severity: "blocker",
+    criterion: null,
+    from: "judge",
+  });
+  const run = (id: string, more: Partial<TaskRun> = {}): TaskRun =>
+    ({ id, prompt: "review", verdict: null, findings: [], evidence: [], ...more }) as TaskRun;
+  const review = (task: Partial<TaskDetails>, id: string) => {
+    const whole = { findings: [], evidence: [], runs: [], ...task };
+    const found = whole.runs.find((each) => each.id === id);
+    const { word, findings, evidence } = reviewOf(found as TaskRun, whole);
+    return [word, findings.map(({ text }) => text), evidence];
+  };
+
+  const first = run("1", { verdict: "send_back", findings: [finding("source")] });
+  const sentBack = run("2", { verdict: "send_back", findings: [finding("source"), finding("tone")] });
+  const accepted = run("2", { verdict: "accept", findings: [finding("tone")], evidence: ["Read it."] });
+
+  it("each_review_says_its_verdict_and_the_work_has_none", () => {
+    expect(review({ runs: [run("0"), first, sentBack] }, "0")).toEqual([null, [], []]);
+    expect(review({ runs: [first, accepted] }, "1")).toEqual(["sent back", ["source."], []]);
+    expect(review({ runs: [first, accepted] }, "2")).toEqual(["accepted", ["tone."], ["Read it."]]);
+  });
+
+  it("what_the_last_round_shows_is_not_shown_twice", () => {
+    const runs = [first, sentBack, run("3")];
+    const findings = [finding("source"), finding("tone")];
+    expect(review({ runs, findings }, "2")).toEqual(["sent back", [], []]);
+    // That of an earlier round stays, also if the judge repeats it.
+    expect(review({ runs, findings }, "1")).toEqual(["sent back", ["source."], []]);
+    const evidence = ["Read it."];
+    expect(review({ runs: [first, accepted], findings: [finding("tone")], evidence }, "2")).toEqual([
+      "accepted",
+      [],
+      [],
+    ]);
+  });
+
+  it("findings_stay_once_the_last_round_has_others", () => {
+    const findings = [{ ...finding("verify"), from: "verify" }, finding("source", "Another text.")];
+    expect(review({ runs: [first], findings }, "1")).toEqual(["sent back", ["source."], []]);
+  });
+
+  it("run_of_an_earlier_server_has_no_verdict", () => {
+    expect(review({ runs: [{ id: "1", prompt: "review" } as TaskRun] }, "1")).toEqual([null, [], []]);
   });
 });
 

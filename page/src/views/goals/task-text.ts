@@ -1,5 +1,5 @@
 /** Texts about tasks: who accepted them, which lines they miss, and what the graph tells of them. */
-import type { Task, TaskDetails } from "../../api/types";
+import type { Task, TaskDetails, TaskRun } from "../../api/types";
 import { duration } from "../../kit/format";
 import type { Look } from "../../kit/Status";
 import { visible } from "../../kit/visible";
@@ -47,6 +47,30 @@ export function acceptanceOf(
     return { text, look, findings: own };
   });
   return { lines, others: [...others] };
+}
+
+const VERDICTS = { accept: "accepted", send_back: "sent back" } as const;
+
+interface Review {
+  /** Null without a verdict. */
+  word: string | null;
+  findings: Finding[];
+  evidence: string[];
+}
+
+/** Returns the verdict of a run. That of the last review leaves out what the panel shows of the last round. */
+export function reviewOf(run: TaskRun, task: Pick<TaskDetails, "runs" | "findings" | "evidence">): Review {
+  // A server of the version before sends neither.
+  const { verdict = null, findings = [], evidence = [] } = run as Partial<TaskRun>;
+  const word = verdict && VERDICTS[verdict];
+  if (task.runs.findLast((each) => each.verdict)?.id !== run.id) return { word, findings, evidence };
+  return {
+    word,
+    findings: findings.filter(
+      (own) => !task.findings.some(({ id, text }) => id === own.id && text === own.text),
+    ),
+    evidence: evidence.filter((own) => !task.evidence.includes(own)),
+  };
 }
 
 /** The time that a task has taken until its end, or until now. Null if it has not begun. */
