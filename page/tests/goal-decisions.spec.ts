@@ -1,4 +1,5 @@
 /** Goals that a person moves: a task that the judge never accepts, a pause, and a question. */
+import { expectNoBarrier } from "./barriers";
 import { expect, test } from "./fixtures";
 import { DONE_MS, reached, start, TEXT, taskPanel, tasks } from "./goals";
 
@@ -52,6 +53,77 @@ test("task_that_the_judge_sends_back_is_retried_and_accepted_by_a_person", async
   await expect(row).toContainText("accepted by a person");
   const head = page.getByRole("main").locator("header").first();
   await expect(head.getByText("done", { exact: true })).toBeVisible({ timeout: DONE_MS });
+  await reached(stack, id, "done");
+});
+
+test("failed_task_is_edited_and_retried_until_the_judge_accepts_it", async ({ page, stack, signIn }) => {
+  test.setTimeout(240_000);
+  const { id } = await start(stack, {
+    goal: "Write a line about tea. Let me accept it.",
+    title: "A line to edit",
+    limits: { plan: 1, rounds: 1 },
+  });
+  await signIn(page);
+  await page.goto(`/goals/${id}?view=list&task=summary`);
+  const panel = taskPanel(page, "summary");
+  await expect(page.getByText("It is stuck: nothing can run.")).toBeVisible({ timeout: DONE_MS });
+  await expect(panel.getByRole("list", { name: "Findings" })).toContainText("No person has accepted");
+  // What the last round shows is not repeated at its run.
+  const runs = panel.getByRole("list", { name: "Runs" });
+  await expect(runs).toContainText("review, sent back");
+  await expect(runs.getByText(/^\d findings?$/)).toHaveCount(0);
+  // The key edits the chosen task rather than the goal.
+  await page.keyboard.press("e");
+  const dialog = page.getByRole("dialog", { name: "Edit “summary”" });
+  await expect(dialog).toContainText("It stays failed until you retry it.");
+  await expect(dialog.getByRole("button", { name: "Save and retry" })).toBeDisabled();
+  const title = dialog.getByLabel("Title", { exact: true });
+  const acceptance = dialog.getByLabel("Must hold", { exact: true });
+  await expect(acceptance).toHaveValue(/\nA person has accepted it\.$/);
+  await acceptance.fill("It is about tea.");
+  await title.fill("");
+  await dialog.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(title).toBeFocused();
+  await expect(title).toHaveAttribute("aria-invalid", "true");
+  await title.fill("Mine");
+  await title.press("Escape");
+  await page
+    .getByRole("dialog", { name: "Discard your changes?" })
+    .getByRole("button", { name: "Keep editing" })
+    .click();
+  // Another person is faster.
+  const { tasks: listed } = await stack.api<{ tasks: { id: string; key: string }[] }>(
+    "GET",
+    `/sessions/${id}/tasks`,
+  );
+  const task = `/tasks/${listed.find(({ key }) => key === "summary")?.id}`;
+  await stack.api("PATCH", task, { title: "Theirs", priority: 1 });
+  await dialog.getByRole("button", { name: "Save and retry" }).click();
+  const stored = dialog.getByRole("alert", { name: "Changed meanwhile" });
+  await expect(stored).toContainText("It has changed since you opened it.");
+  await expect(stored).toContainText("Theirs");
+  await expect(title).toHaveValue("Mine");
+  await expect(dialog.getByLabel("Priority", { exact: true })).toHaveValue("1");
+  await expectNoBarrier(page, "edit of a task");
+  await page.setViewportSize({ width: 320, height: 640 });
+  expect(await dialog.evaluate((element) => element.scrollWidth - element.clientWidth)).toBe(0);
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await stored.getByRole("button", { name: "Take the stored title" }).click();
+  await expect(title).toHaveValue("Theirs");
+  await dialog.getByRole("button", { name: "Save mine and retry" }).click();
+  await expect(page.getByText("summary is saved and retried")).toBeVisible();
+  await expect(dialog).toHaveCount(0);
+  await expect(panel).toContainText("Accepted by the judge.", { timeout: DONE_MS });
+  await expect(panel.getByRole("list", { name: "Must hold" })).toHaveText(/It is about tea\.$/);
+  await expect(panel.getByRole("button", { name: "Edit…" })).toHaveCount(0);
+  await expect(runs).toContainText("review, accepted");
+  await runs.getByText(/^\d findings?$/).click();
+  await expect(runs.getByRole("list", { name: /^\d findings?$/ })).toContainText("No person has accepted");
+  expect(await stack.api("GET", task)).toMatchObject({
+    title: "Theirs",
+    priority: 1,
+    acceptance: ["It is about tea."],
+  });
   await reached(stack, id, "done");
 });
 

@@ -19,15 +19,16 @@ function dialogIsOpen(): boolean {
 /** `true` if the keys of a person go to a text field or to a dialog, so that a view that loads late must not take the focus. */
 export const isTyping = (): boolean => inTextField(document.activeElement) || dialogIsOpen();
 
-/** Calls the handler when the key is pressed outside text fields. */
-export function useKey(key: string, handler: () => void): void {
+/** Calls the handler when the key is pressed outside text fields. Without a handler, the key is left to others. */
+export function useKey(key: string, handler: (() => void) | null): void {
   const latest = useRef(handler);
   latest.current = handler;
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
       if (event.key !== key || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented)
         return;
-      if (inTextField(event.target) || dialogIsOpen() || chordBeganAt !== 0) return;
+      if (latest.current === null || inTextField(event.target) || dialogIsOpen() || chordBeganAt !== 0)
+        return;
       event.preventDefault();
       latest.current();
     };

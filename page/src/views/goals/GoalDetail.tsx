@@ -22,7 +22,7 @@ import css from "./goals.module.css";
 import { Kept } from "./Kept";
 import { TaskPanel } from "./TaskPanel";
 import { TasksPanel } from "./TasksPanel";
-import { isOver, titleOfGoal } from "./words";
+import { isEditable, isOver, titleOfGoal } from "./words";
 
 interface Stored {
   goal: Goal;
@@ -82,7 +82,7 @@ function Detail({ goal, etag }: { goal: Goal; etag: string | null }) {
   };
   return (
     <div className={css.detail}>
-      <Head goal={goal} etag={etag} />
+      <Head goal={goal} etag={etag} editsTask={chosen !== null && isEditable(goal, chosen)} />
       <Notices goal={goal} tasks={list.data?.tasks ?? null} onChoose={choose} />
       <Facts goal={goal} />
       <div ref={work} className={css.work}>

@@ -36,7 +36,13 @@ import {
   toggleOf,
 } from "./words";
 
-export function Head({ goal, etag }: { goal: Goal; etag: string | null }) {
+export function Head(props: {
+  goal: Goal;
+  etag: string | null;
+  /** `true` if the key of "Edit" edits a task. */
+  editsTask: boolean;
+}) {
+  const { goal, etag, editsTask } = props;
   const refusal = useRefusal()("sessions:write");
   const [dialog, setDialog] = useState<"cancel" | "replan" | "edit" | "raise" | null>(null);
   const onClose = () => setDialog(null);
@@ -47,7 +53,7 @@ export function Head({ goal, etag }: { goal: Goal; etag: string | null }) {
   const over = isOver(goal);
   const toggle = toggleOf(goal);
   useKey("p", () => refusal === null && toggle !== null && moveGoal(goal, toggle));
-  useKey("e", () => refusal === null && !over && setDialog("edit"));
+  useKey("e", editsTask ? null : () => refusal === null && !over && setDialog("edit"));
   return (
     <header className={css.head}>
       <nav aria-label="Path" className={css.path}>
@@ -180,8 +186,9 @@ export function Notices(props: {
     <>
       {goal.state === "paused" && goal.reason === "approve_plan" && (
         <Callout kind="waits" title="The plan waits for you.">
-          {plural(goal.tasks.total, "task")} so far. No work begins until you approve it. Cancel the tasks
-          that you do not want. Messages to the planner, and “Plan again…”, wait until you approve it, too.
+          {plural(goal.tasks.total, "task")} so far. No work begins until you approve it. Edit the tasks, or
+          cancel those that you do not want. Messages to the planner, and “Plan again…”, wait until you
+          approve it, too.
         </Callout>
       )}
       {goal.state === "paused" && goal.reason === "stuck" && (

@@ -2,7 +2,6 @@ import { useQuery } from "@tanstack/react-query";
 import { X } from "lucide-react";
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
-import { get } from "../../api/client";
 import { keys } from "../../api/queries";
 import type { Goal, Task, TaskDetails, TaskRun } from "../../api/types";
 import { ActionDialog } from "../../kit/ActionDialog";
@@ -19,9 +18,11 @@ import { addressOfArtifacts, addressOfRun, addressOfSession } from "../addresses
 import { useRefusal } from "../refusal";
 import { moveTask } from "./actions";
 import { type Check, checksOf } from "./checks";
+import { EditTask, readTask } from "./EditTask";
 import css from "./goals.module.css";
 import { acceptanceOf, doneText, reviewOf } from "./task-text";
 import {
+  isEditable,
   kindText,
   mayBeInvented,
   movesOfTask,
@@ -45,9 +46,10 @@ export interface TaskPanelProps {
 export function TaskPanel({ goal, task, onChoose, onClose }: TaskPanelProps) {
   const refusal = useRefusal()("sessions:write");
   const [confirming, setConfirming] = useState<TaskMove | null>(null);
+  const [editing, setEditing] = useState(false);
   const details = useQuery({
     queryKey: [...keys.goal(goal.id), "task", task.id],
-    queryFn: ({ signal }) => get<TaskDetails>(`/tasks/${task.id}`, {}, signal),
+    queryFn: ({ signal }) => readTask(task.id, signal),
   });
   const panel = useRef<HTMLElement>(null);
   useEffect(() => {
@@ -55,9 +57,12 @@ export function TaskPanel({ goal, task, onChoose, onClose }: TaskPanelProps) {
     if (matchMedia("(max-width: 1100px)").matches) panel.current?.scrollIntoView({ block: "start" });
   }, []);
   useKey("Escape", onClose);
+  const editable = isEditable(goal, task);
+  const mayEdit = refusal === null && details.data !== undefined;
+  useKey("e", editable ? () => mayEdit && setEditing(true) : null);
   const state = stateOfTask(task);
   const reason = task.status === "DONE" ? doneText(task) : reasonText(task);
-  const lastRun = details.data?.runs.at(-1);
+  const lastRun = details.data?.task.runs.at(-1);
   const moves = movesOfTask(goal, task);
   return (
     <section ref={panel} className={css.taskPanel} aria-label={`Task ${visible(task.key)}`}>
@@ -98,13 +103,18 @@ export function TaskPanel({ goal, task, onChoose, onClose }: TaskPanelProps) {
         ) : details.data === undefined ? (
           <Skeleton rows={5} />
         ) : (
-          <Details goal={goal} task={details.data} />
+          <Details goal={goal} task={details.data.task} />
         )}
       </div>
-      {(moves.length > 0 || lastRun !== undefined) && (
+      {(moves.length > 0 || editable || lastRun !== undefined) && (
         <footer>
           {lastRun && (
             <ButtonLink href={`${addressOfSession(goal.id)}?run=${lastRun.id}`}>Conversation</ButtonLink>
+          )}
+          {editable && (
+            <Button refusal={refusal} disabled={!mayEdit} onClick={() => setEditing(true)}>
+              Edit…
+            </Button>
           )}
           {moves.map((move) => (
             <Button key={move} refusal={refusal} onClick={() => setConfirming(move)}>
@@ -113,6 +123,7 @@ export function TaskPanel({ goal, task, onChoose, onClose }: TaskPanelProps) {
           ))}
         </footer>
       )}
+      {editing && details.data && <EditTask stored={details.data} onClose={() => setEditing(false)} />}
       {confirming && (
         <Confirm key={confirming} task={task} move={confirming} onClose={() => setConfirming(null)} />
       )}

@@ -6,6 +6,7 @@ import {
   costText,
   directMoveOf,
   givenKey,
+  isEditable,
   lookOfPhase,
   mayBeInvented,
   movesOf,
@@ -199,6 +200,22 @@ describe("moves", () => {
     const failed = { kind: "work", status: "FAILED", optional: false } as Task;
     for (const state of ["done", "failed"] as const)
       expect(movesOfTask({ state, seats: SEATS }, failed)).toEqual([]);
+  });
+
+  it.each<[Pick<Task, "kind" | "status">, boolean]>([
+    [{ kind: "work", status: "PENDING" }, true],
+    [{ kind: "work", status: "READY" }, true],
+    [{ kind: "work", status: "RUNNING" }, false],
+    [{ kind: "work", status: "DONE" }, false],
+    [{ kind: "work", status: "FAILED" }, true],
+    [{ kind: "work", status: "CANCELLED" }, false],
+    [{ kind: "plan", status: "FAILED" }, false],
+    [{ kind: "check", status: "PENDING" }, false],
+    [{ kind: "report", status: "READY" }, false],
+  ])("edit_of_%j_is_offered_%s_while_the_goal_is_not_over", (task, isOffered) => {
+    for (const state of ["draft", "active", "paused"] as const)
+      expect(isEditable({ state }, task)).toBe(isOffered);
+    for (const state of ["done", "failed"] as const) expect(isEditable({ state }, task)).toBe(false);
   });
 
   it("paused_goal_is_resumed_and_draft_started", () => {

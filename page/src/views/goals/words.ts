@@ -271,6 +271,13 @@ export function movesOfTask(goal: Pick<Goal, "state" | "seats">, task: MovedTask
   return moves;
 }
 
+/** `true` if the server accepts an edit of a task: one of the plan that has not begun, or has failed. */
+export const isEditable = (
+  goal: Pick<Goal, "state">,
+  { kind, status }: Pick<Task, "kind" | "status">,
+): boolean =>
+  !isOver(goal) && kind === "work" && (status === "PENDING" || status === "READY" || status === "FAILED");
+
 /** `true` if the judge has the task, also while the judge waits for an answer. */
 function isJudged(goal: Pick<Goal, "seats">, { status, step, seat }: MovedTask): boolean {
   if (status !== "RUNNING") return false;

@@ -6,6 +6,7 @@ import { Dialog } from "../../kit/Dialog";
 import { errorText, FailureLine, sentence } from "../../kit/ErrorState";
 import { dayAndTime, readerZone } from "../../kit/format";
 import { Field, TextField } from "../../kit/layout";
+import { StoredVersion } from "../../kit/StoredVersion";
 import { toast } from "../../kit/Toast";
 import { unreadField } from "../../kit/unread-field";
 import { EntryChanged, writeEntry } from "./actions";
@@ -181,14 +182,8 @@ function Stored(props: {
   onTake(field: FormField): void;
 }) {
   const { isNew, form, stored, onTake } = props;
-  if (stored === null) {
-    return (
-      <section className={css.stored} role="alert" aria-label="Changed meanwhile">
-        <h3>It was deleted since you opened it.</h3>
-      </section>
-    );
-  }
-  const texts: Record<FormField, ReactNode> = {
+  if (stored === null) return <StoredVersion title="It was deleted since you opened it." />;
+  const values: Record<FormField, ReactNode> = {
     key: stored.key,
     value: <pre>{stored.value}</pre>,
     confidence: stored.confidence,
@@ -196,23 +191,11 @@ function Stored(props: {
   };
   const fields = differingFields(form, stored);
   return (
-    <section className={css.stored} role="alert" aria-label="Changed meanwhile">
-      <h3>{isNew ? "There is an entry with this key." : "It has changed since you opened it."}</h3>
-      <p>
-        Stored by {stored.author}, {dayAndTime(stored.updated_at)}. Your version is below.
-        {fields.length === 0 && " Both are the same now."}
-      </p>
-      <dl>
-        {fields.map((field) => (
-          <div key={field}>
-            <dt>{LABELS[field]}</dt>
-            <Button size="small" aria-label={`Take the stored ${field}`} onClick={() => onTake(field)}>
-              Take it
-            </Button>
-            <dd>{texts[field]}</dd>
-          </div>
-        ))}
-      </dl>
-    </section>
+    <StoredVersion
+      title={isNew ? "There is an entry with this key." : "It has changed since you opened it."}
+      note={`Stored by ${stored.author}, ${dayAndTime(stored.updated_at)}. Your version is below.${fields.length === 0 ? " Both are the same now." : ""}`}
+      fields={fields.map((name) => ({ name, label: LABELS[name], value: values[name] }))}
+      onTake={onTake}
+    />
   );
 }
