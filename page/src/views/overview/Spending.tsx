@@ -1,6 +1,8 @@
+import { Link } from "wouter";
 import type { Budget, Money, Overview } from "../../api/types";
 import { count, money, plural } from "../../kit/format";
 import { visible } from "../../kit/visible";
+import { addressOfGoal } from "../addresses";
 import css from "./overview.module.css";
 
 const text = ({ amount, currency }: Money): string => money(Number(amount), currency);
@@ -15,6 +17,20 @@ function costText(cost: Money[], turns: number): string {
 export function silentText(reported: Overview["reported_in_month"]): string {
   const silent = reported.runs - reported.with_cost;
   return silent === 0 ? "" : `; ${plural(silent, "run")} not reported`;
+}
+
+type Spender = Overview["spenders"][number];
+
+/** Returns the key of a line, which is one for each currency, its text, and the address of a goal. */
+export function lineOf(spender: Spender): { key: string; label: string; href: string | null } {
+  const { automation_id, automation_name, cost } = spender;
+  // A server of the version before sends neither, and counts goals as conversations.
+  const { goal_id = null, goal_title = null } = spender as Partial<Spender>;
+  return {
+    key: [automation_id, goal_id, cost?.currency].join(" "),
+    label: visible(automation_name ?? goal_title ?? "conversations"),
+    href: goal_id === null ? null : addressOfGoal(goal_id),
+  };
 }
 
 /** What today and this month cost, against the budget; the days are those of UTC, as for budgets. */
@@ -57,18 +73,27 @@ export function Spending({ overview }: { overview: Overview }) {
         <small>Most today</small>
         {spenders.length === 0 && <small>nothing yet</small>}
         <ul>
-          {spenders.map((spender) => (
-            <li key={`${spender.automation_id} ${spender.cost?.currency}`}>
-              <span className="truncate">{visible(spender.automation_name ?? "conversations")}</span>
-              <span>
-                {spender.cost
-                  ? text(spender.cost)
-                  : spender.tokens > 0
-                    ? `${count(spender.tokens)} tokens`
-                    : plural(spender.turns, "turn")}
-              </span>
-            </li>
-          ))}
+          {spenders.map((spender) => {
+            const { key, label, href } = lineOf(spender);
+            return (
+              <li key={key}>
+                {href === null ? (
+                  <span className="truncate">{label}</span>
+                ) : (
+                  <Link className="truncate" href={href} title={label}>
+                    {label}
+                  </Link>
+                )}
+                <span>
+                  {spender.cost
+                    ? text(spender.cost)
+                    : spender.tokens > 0
+                      ? `${count(spender.tokens)} tokens`
+                      : plural(spender.turns, "turn")}
+                </span>
+              </li>
+            );
+          })}
         </ul>
       </div>
     </section>
