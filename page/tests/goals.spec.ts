@@ -61,6 +61,8 @@ test("task_shows_what_it_asked_for_its_rounds_and_its_runs", async ({ page, stac
   const id = await doneGoal(stack);
   await signIn(page);
   await page.goto(`/goals/${id}?view=list`);
+  const seats = page.getByRole("list", { name: "Seats" }).getByRole("listitem");
+  await expect(seats.filter({ hasText: "planner" })).toContainText(/\d+ turns?/);
   await expect(tasks(page).filter({ hasText: "summary" })).toContainText("done");
   await tasks(page).filter({ hasText: "summary" }).getByRole("button").click();
   const panel = taskPanel(page, "summary");

@@ -7,7 +7,7 @@ import { visible, visibleLines } from "../../kit/visible";
 import { addressOfSession } from "../addresses";
 import { limitLabel } from "./form";
 import css from "./goals.module.css";
-import { givenKey, isOver, stateOfSeat } from "./words";
+import { givenKey, isOver, seatUsageText, stateOfSeat } from "./words";
 
 /** The goal itself, while no task is chosen. */
 export function About({ goal }: { goal: Goal }) {
@@ -78,6 +78,7 @@ export function Team({ goal, onChoose }: { goal: Goal; onChoose(key: string): vo
       <ul className={css.seats} aria-label="Seats">
         {goal.seats.map((seat) => {
           const { look, word } = stateOfSeat(seat);
+          const used = seatUsageText(seat, goal);
           return (
             <li key={seat.id}>
               <StatusGlyph look={look} />
@@ -104,6 +105,7 @@ export function Team({ goal, onChoose }: { goal: Goal; onChoose(key: string): vo
                   Message
                 </Link>
               )}
+              {used && <small>{used}</small>}
             </li>
           );
         })}

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from "vitest";
-import type { Goal, GoalSummary, Task, TaskDetails } from "../../api/types";
+import type { Goal, GoalSummary, GoalUsage, Task, TaskDetails } from "../../api/types";
 import {
   costLimit,
   costShare,
@@ -16,6 +16,7 @@ import {
   replanRefusal,
   resultOf,
   seatAndRound,
+  seatUsageText,
   shareOf,
   stateOfGoal,
   stateOfSeat,
@@ -311,6 +312,33 @@ describe("cost", () => {
     expect(unreportedText({ usage: silent, budget: money })).toBe("3 turns reported no cost");
     expect(unreportedText({ usage: silent, budget: null })).toBe("1 turn reported no usage");
     expect(unreportedText({ usage, budget: money })).toBeNull();
+  });
+
+  it.each<[{ turns?: number; usage?: Partial<GoalUsage> }, GoalSummary["budget"], string | null]>([
+    [{}, null, null],
+    [{ turns: 0, usage: {} }, null, "no turn"],
+    // The first turn is under way.
+    [{ turns: 1, usage: {} }, null, "1 turn"],
+    [
+      { turns: 3, usage: { cost: [{ amount: "0.42", currency: "USD" }], tokens: 1200 } },
+      null,
+      "3 turns, $0.42",
+    ],
+    [{ turns: 3, usage: { tokens: 1200 } }, null, "3 turns, 1.2k tokens"],
+    [
+      { turns: 3, usage: { tokens: 1200, unreported_runs: 1 } },
+      null,
+      "3 turns, 1.2k tokens, 1 turn reported no usage",
+    ],
+    [
+      { turns: 3, usage: { tokens: 1200, runs_without_cost: 3 } },
+      { tokens: null, cost: { amount: "6", currency: "USD" } },
+      "3 turns, 1.2k tokens, 3 turns reported no cost",
+    ],
+    [{ turns: 2, usage: { unreported_runs: 2 } }, null, "2 turns, usage not reported"],
+  ])("usage_of_seat_%j_with_budget_%j_is_%s", ({ turns, usage: own }, budget, text) => {
+    const seat = own === undefined ? {} : { turns: turns ?? 0, usage: { ...usage, cost: [], ...own } };
+    expect(seatUsageText(seat, { budget })).toBe(text);
   });
 
   it("reached_limits_are_named", () => {

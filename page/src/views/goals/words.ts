@@ -1,6 +1,6 @@
 /** Goals, tasks and seats as people see them: a shape and words for each state. */
 import type { Goal, GoalSeat, GoalSummary, GoalUsage, Money, Task, TaskDetails } from "../../api/types";
-import { money, plural } from "../../kit/format";
+import { count, money, plural } from "../../kit/format";
 import type { Look } from "../../kit/Status";
 import { visible } from "../../kit/visible";
 import { titleFrom } from "../conversations/names";
@@ -188,6 +188,23 @@ export function unreportedText({ usage, budget }: Pick<GoalSummary, "usage" | "b
   if (withoutCost > 0) return `${plural(withoutCost, "turn")} reported no cost`;
   const silent = usage.unreported_runs;
   return silent === 0 ? null : `${plural(silent, "turn")} reported no usage`;
+}
+
+/** The turns of a seat and their cost, or their tokens without one, such as `3 turns, $0.42`. */
+export function seatUsageText(
+  seat: Partial<Pick<GoalSeat, "turns" | "usage">>,
+  goal: Pick<GoalSummary, "budget">,
+): string | null {
+  const { turns, usage } = seat;
+  // A server of the version before sends neither.
+  if (turns === undefined || usage === undefined) return null;
+  if (turns === 0) return "no turn";
+  const cost = costText(usage) ?? (usage.tokens === null ? null : `${count(usage.tokens)} tokens`);
+  const lacks =
+    cost === null && usage.unreported_runs > 0
+      ? "usage not reported"
+      : unreportedText({ usage, budget: goal.budget });
+  return [plural(turns, "turn"), cost, lacks].filter(Boolean).join(", ");
 }
 
 /** The limits that a goal has reached, such as `tokens: 1180 of 700, used up`. */
