@@ -127,6 +127,117 @@ test("failed_task_is_edited_and_retried_until_the_judge_accepts_it", async ({ pa
   await reached(stack, id, "done");
 });
 
+test("task_is_added_to_a_plan_that_another_person_changes_meanwhile", async ({ page, stack, signIn }) => {
+  test.setTimeout(180_000);
+  const { id } = await start(stack, { title: "A plan to add to", approve_plan: true });
+  await reached(stack, id, "paused");
+  await signIn(page);
+  await page.goto(`/goals/${id}?view=list`);
+  await expect(page.getByRole("button", { name: "Add a task…" })).toBeEnabled();
+  await page.keyboard.press("n");
+  const dialog = page.getByRole("dialog", { name: "Add a task" });
+  const key = dialog.getByLabel("Key", { exact: true });
+  const add = dialog.getByRole("button", { name: "Add", exact: true });
+  await expect(key).toBeFocused();
+  await key.fill("outline");
+  await dialog.getByLabel("Title", { exact: true }).fill("Write the closing words");
+  await add.click();
+  await expect(key).toBeFocused();
+  await expect(key).toHaveAttribute("aria-invalid", "true");
+  await expect(dialog).toContainText("use another key");
+  await key.fill("closing");
+  const role = dialog.getByLabel("Role", { exact: true });
+  await expect(role).toHaveValue("worker");
+  await expect(role).toContainText("judge");
+  await expect(role).not.toContainText("planner");
+  const before = dialog.getByRole("group", { name: "Waits for" });
+  await before.getByRole("checkbox", { name: /summary/ }).check();
+  await dialog.getByLabel("Must hold", { exact: true }).fill("It is about tea.");
+  await dialog.getByLabel("Priority", { exact: true }).selectOption("0");
+  await dialog.getByLabel(/^Optional/).check();
+  const writes = dialog.getByLabel("Writes", { exact: true });
+  const more = dialog.getByText("More", { exact: true });
+  await expect(writes).toBeHidden();
+  await more.click();
+  await writes.fill("../closing.md");
+  await more.click();
+  await expect(writes).toBeHidden();
+  // Escape asks first.
+  await key.press("Escape");
+  await page
+    .getByRole("dialog", { name: "Discard the task?" })
+    .getByRole("button", { name: "Keep editing" })
+    .click();
+  // Another person is faster.
+  const path = `/sessions/${id}/tasks`;
+  const list = () => stack.api<{ plan_version: number; tasks: { key: string }[] }>("GET", path);
+  const preface = { key: "preface", title: "Write the preface", role: "worker" };
+  await stack.api("POST", path, { plan_version: (await list()).plan_version, tasks: [preface] });
+  await add.click();
+  const changed = dialog.getByRole("alert", { name: "Changed meanwhile" });
+  await expect(changed).toContainText("The plan has changed since you opened this form.");
+  await expect(changed).toContainText("New: preface.");
+  await expect(key).toHaveValue("closing");
+  await expect(before.getByRole("checkbox", { name: /preface/ })).not.toBeChecked();
+  await expect(before.getByRole("checkbox", { name: /summary/ })).toBeChecked();
+  // A refusal unfolds its field.
+  await add.click();
+  await expect(writes).toBeFocused();
+  await expect(writes).toHaveAttribute("aria-invalid", "true");
+  await expectNoBarrier(page, "a new task");
+  await page.setViewportSize({ width: 320, height: 640 });
+  expect(await dialog.evaluate((element) => element.scrollWidth - element.clientWidth)).toBe(0);
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await writes.fill("closing.md");
+  await add.click();
+  await expect(page.getByText("closing is added")).toBeVisible();
+  await expect(dialog).toHaveCount(0);
+  const panel = taskPanel(page, "closing");
+  await expect(panel).toContainText("After summary");
+  await expect(panel).toContainText("optional");
+  await expect(page).toHaveURL(/task=closing/);
+  expect((await list()).tasks.find((task) => task.key === "closing")).toMatchObject({
+    role: "worker",
+    depends_on: ["summary"],
+    priority: 0,
+    optional: true,
+  });
+  await page.setViewportSize({ width: 320, height: 640 });
+  const seats = page.getByRole("list", { name: "Seats" });
+  expect(await seats.evaluate((element) => element.scrollWidth - element.clientWidth)).toBe(0);
+});
+
+test("failed_task_is_replaced_by_another_one_that_the_judge_accepts", async ({ page, stack, signIn }) => {
+  test.setTimeout(240_000);
+  const { id } = await start(stack, {
+    goal: "Write a line about tea. Let me accept it.",
+    title: "A line to replace",
+    limits: { plan: 1, rounds: 1 },
+  });
+  await signIn(page);
+  await page.goto(`/goals/${id}?view=list&task=summary`);
+  await expect(page.getByText("It is stuck: nothing can run.")).toBeVisible({ timeout: DONE_MS });
+  await taskPanel(page, "summary").getByRole("button", { name: "Replace…" }).click();
+  const dialog = page.getByRole("dialog", { name: "Replace “summary”" });
+  await expect(dialog.getByLabel("Key", { exact: true })).toHaveValue("summary-again");
+  await expect(dialog.getByLabel("Title", { exact: true })).toHaveValue("Write the text");
+  const replaces = dialog.getByRole("group", { name: "Replaces" });
+  await expect(replaces.getByRole("checkbox", { name: /summary/ })).toBeChecked();
+  const acceptance = dialog.getByLabel("Must hold", { exact: true });
+  await expect(acceptance).toHaveValue(/\nA person has accepted it\.$/);
+  await acceptance.fill("It is about tea.");
+  await dialog.getByRole("button", { name: "Replace", exact: true }).click();
+  await expect(page.getByText("summary-again replaces summary")).toBeVisible();
+  await expect(page.locator('[data-task="summary-again"]')).toBeFocused();
+  await expect(taskPanel(page, "summary-again")).toContainText("Accepted by the judge.", {
+    timeout: DONE_MS,
+  });
+  const { tasks: stored } = await stack.api<{ tasks: { key: string }[] }>("GET", `/sessions/${id}/tasks`);
+  expect(stored.find((task) => task.key === "summary")).toMatchObject({ status: "CANCELLED" });
+  await reached(stack, id, "done");
+  await expect(page.getByRole("button", { name: "Add a task…" })).toHaveCount(0);
+});
+
 test("pause_is_undone_and_a_paused_goal_goes_on", async ({ page, stack, signIn }) => {
   test.setTimeout(180_000);
   // It waits for the answer meanwhile.

@@ -380,6 +380,7 @@ test("viewer_sees_a_goal_and_cannot_move_it", async ({ page, stack, signIn }) =>
   await expect(begin).toBeDisabled();
   await expect(begin).toHaveAttribute("title", /needs sessions:write/);
   await expect(page.getByRole("button", { name: "Cancel…" })).toBeDisabled();
+  await expect(page.getByRole("button", { name: "Add a task…" })).toBeDisabled();
   await page.goto("/goals/new");
   await expect(page.getByText("You cannot start a goal.")).toBeVisible();
   await expect(page.getByRole("button", { name: "Start" })).toBeDisabled();

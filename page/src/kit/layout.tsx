@@ -132,6 +132,49 @@ export function SelectField({ label, note, error, className, ...rest }: SelectFi
   );
 }
 
+/** Several choices at a time. */
+export function ChoiceField(
+  props: FrameProps & {
+    name: string;
+    options: readonly { value: string; label: ReactNode }[];
+    value: readonly string[];
+    onChange(value: string[]): void;
+  },
+) {
+  const { label, note, error, name, options, value, onChange } = props;
+  const noteId = useId();
+  return (
+    <fieldset className={css.choice}>
+      <legend>{label}</legend>
+      <div>
+        {options.map((option) => (
+          <label key={option.value}>
+            <input
+              type="checkbox"
+              name={name}
+              value={option.value}
+              checked={value.includes(option.value)}
+              aria-invalid={error ? true : undefined}
+              aria-describedby={error || note ? noteId : undefined}
+              onChange={({ target }) =>
+                onChange(
+                  target.checked ? [...value, option.value] : value.filter((each) => each !== option.value),
+                )
+              }
+            />
+            {option.label}
+          </label>
+        ))}
+      </div>
+      {(error || note) && (
+        <span id={noteId} className={error ? css.fieldError : css.fieldNote}>
+          {error ? <TextWithCode text={error} /> : note}
+        </span>
+      )}
+    </fieldset>
+  );
+}
+
 /** Tabs. Keep `value` in the URL. */
 export function Tabs(props: {
   value: string;

@@ -6,13 +6,14 @@ import { ActionDialog } from "../../kit/ActionDialog";
 import { Button } from "../../kit/Button";
 import { Dialog } from "../../kit/Dialog";
 import { errorText, FailureLine } from "../../kit/ErrorState";
-import { Field, SelectField, TextField } from "../../kit/layout";
+import { Field, TextField } from "../../kit/layout";
 import { StoredVersion } from "../../kit/StoredVersion";
 import { toast } from "../../kit/Toast";
 import { visibleLines } from "../../kit/visible";
 import { moveTask, refetchGoal } from "./actions";
 import css from "./goals.module.css";
 import { type Failure, useFailureFocus } from "./LimitFields";
+import { PriorityField } from "./PriorityField";
 import {
   differingFields,
   fieldOfProblem,
@@ -29,8 +30,6 @@ const LABELS: Record<TaskField, string> = {
   acceptance: "Must hold",
   priority: "Priority",
 };
-
-const PRIORITIES = ["0, starts first", "1", "2", "3", "4", "5", "6", "7", "8", "9, starts last"];
 
 /** A task as a person has seen it. */
 interface StoredTask {
@@ -179,13 +178,7 @@ export function EditTask(props: { stored: StoredTask; onClose(): void }) {
         <Field {...control("title")} />
         <TextField rows={8} {...control("description")} />
         <TextField rows={4} note="One line for each condition" {...control("acceptance")} />
-        <SelectField {...control("priority")}>
-          {PRIORITIES.map((text, priority) => (
-            <option key={text} value={priority}>
-              {text}
-            </option>
-          ))}
-        </SelectField>
+        <PriorityField {...control("priority")} />
         {failure?.field === null && <FailureLine>{failure.text}</FailureLine>}
         <button type="submit" className="visually-hidden" tabIndex={-1} aria-hidden="true">
           Save

@@ -1,25 +1,28 @@
 import { useQuery } from "@tanstack/react-query";
-import { useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { Link, Redirect } from "wouter";
 import { get, request } from "../../api/client";
 import { hasStatus } from "../../api/problem";
 import { keys } from "../../api/queries";
-import type { Goal, GoalReport, Task, TaskList as Tasks } from "../../api/types";
+import type { Goal, GoalReport, Task, TaskDetails, TaskList as Tasks } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { Copy } from "../../kit/Copy";
 import { ErrorState, sentence } from "../../kit/ErrorState";
 import { NoLines } from "../../kit/List";
 import { EmptyState, Panel, Skeleton } from "../../kit/layout";
 import { visibleLines } from "../../kit/visible";
+import { useKey } from "../../shell/keys";
 import { addressOfGoal } from "../addresses";
 import { Markdown } from "../conversations/Markdown";
 import { useFilter } from "../filter";
+import { useRefusal } from "../refusal";
 import { fileName, saveText } from "../save";
 import { About, Team } from "./GoalAbout";
 import { Facts } from "./GoalFacts";
 import { Head, Notices } from "./GoalHead";
 import css from "./goals.module.css";
 import { Kept } from "./Kept";
+import { NewTask } from "./NewTask";
 import { TaskPanel } from "./TaskPanel";
 import { TasksPanel } from "./TasksPanel";
 import { isEditable, isOver, titleOfGoal } from "./words";
@@ -75,18 +78,51 @@ function Detail({ goal, etag }: { goal: Goal; etag: string | null }) {
   const chosen = tasks.find((task) => task.key === chosenKey) ?? null;
   const onChoose = (key: string) => choose(key === chosenKey ? "" : key);
   const work = useRef<HTMLDivElement>(null);
+  const focusTask = (key: string) =>
+    work.current?.querySelector<HTMLElement | SVGElement>(`[data-task="${CSS.escape(key)}"]`)?.focus();
   const closeTask = (key: string) => {
     // The panel takes its button away, which has the focus.
-    work.current?.querySelector<HTMLElement | SVGElement>(`[data-task="${CSS.escape(key)}"]`)?.focus();
+    focusTask(key);
     choose("");
   };
+  const refusal = useRefusal()("sessions:write");
+  const over = isOver(goal);
+  const [adding, setAdding] = useState<{ replaced: TaskDetails | null } | null>(null);
+  const [added, setAdded] = useState<{ key: string; takesFocus: boolean } | null>(null);
+  const mayAdd = refusal === null && list.data !== undefined;
+  useKey("n", over ? null : () => mayAdd && setAdding({ replaced: null }));
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once the list has the task.
+  useEffect(() => {
+    if (added === null || tasks.every(({ key }) => key !== added.key)) return;
+    choose(added.key);
+    setAdded(null);
+    // The panel of a replaced task takes its button away, which had the focus.
+    if (added.takesFocus) focusTask(added.key);
+  }, [added, tasks]);
   return (
     <div className={css.detail}>
       <Head goal={goal} etag={etag} editsTask={chosen !== null && isEditable(goal, chosen)} />
       <Notices goal={goal} tasks={list.data?.tasks ?? null} onChoose={choose} />
       <Facts goal={goal} />
       <div ref={work} className={css.work}>
-        <TasksPanel goal={goal} tasks={tasks} chosen={chosen?.key ?? null} onChoose={onChoose}>
+        <TasksPanel
+          goal={goal}
+          tasks={tasks}
+          chosen={chosen?.key ?? null}
+          onChoose={onChoose}
+          action={
+            !over && (
+              <Button
+                size="small"
+                refusal={refusal}
+                disabled={!mayAdd}
+                onClick={() => setAdding({ replaced: null })}
+              >
+                Add a task…
+              </Button>
+            )
+          }
+        >
           {list.error && <ErrorState error={list.error} onRetry={() => list.refetch()} />}
           {list.data === undefined && !list.error && <Skeleton rows={6} />}
           {list.data !== undefined && tasks.length === 0 && (
@@ -102,6 +138,7 @@ function Detail({ goal, etag }: { goal: Goal; etag: string | null }) {
               goal={goal}
               task={chosen}
               onChoose={choose}
+              onReplace={(replaced) => setAdding({ replaced })}
               onClose={() => closeTask(chosen.key)}
             />
           )}
@@ -112,6 +149,15 @@ function Detail({ goal, etag }: { goal: Goal; etag: string | null }) {
         </div>
       </div>
       <Report goal={goal} />
+      {adding !== null && list.data !== undefined && (
+        <NewTask
+          goal={goal}
+          list={list.data}
+          replaced={adding.replaced}
+          onAdded={(key) => setAdded({ key, takesFocus: adding.replaced !== null })}
+          onClose={() => setAdding(null)}
+        />
+      )}
     </div>
   );
 }

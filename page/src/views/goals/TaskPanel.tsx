@@ -23,6 +23,7 @@ import css from "./goals.module.css";
 import { acceptanceOf, doneText, reviewOf } from "./task-text";
 import {
   isEditable,
+  isReplaceable,
   kindText,
   mayBeInvented,
   movesOfTask,
@@ -39,11 +40,12 @@ export interface TaskPanelProps {
   goal: Goal;
   task: Task;
   onChoose(key: string): void;
+  onReplace(task: TaskDetails): void;
   onClose(): void;
 }
 
 /** A task: what it asks for, why it waits, what the judge found, and its runs. */
-export function TaskPanel({ goal, task, onChoose, onClose }: TaskPanelProps) {
+export function TaskPanel({ goal, task, onChoose, onReplace, onClose }: TaskPanelProps) {
   const refusal = useRefusal()("sessions:write");
   const [confirming, setConfirming] = useState<TaskMove | null>(null);
   const [editing, setEditing] = useState(false);
@@ -114,6 +116,15 @@ export function TaskPanel({ goal, task, onChoose, onClose }: TaskPanelProps) {
           {editable && (
             <Button refusal={refusal} disabled={!mayEdit} onClick={() => setEditing(true)}>
               Edit…
+            </Button>
+          )}
+          {isReplaceable(goal, task) && (
+            <Button
+              refusal={refusal}
+              disabled={!mayEdit}
+              onClick={() => details.data && onReplace(details.data.task)}
+            >
+              Replace…
             </Button>
           )}
           {moves.map((move) => (

@@ -32,9 +32,11 @@ export function TasksPanel(props: {
   tasks: readonly Task[];
   chosen: string | null;
   onChoose(key: string): void;
+  /** A button beside the choice of the form. */
+  action: ReactNode;
   children: ReactNode;
 }) {
-  const { goal, tasks, chosen, onChoose, children } = props;
+  const { goal, tasks, chosen, onChoose, action, children } = props;
   const [form, setForm] = useFilter("view");
   const narrow = useNarrow();
   const shown = FORMS.find((each) => each.value === form)?.value ?? (narrow ? "list" : "graph");
@@ -45,6 +47,7 @@ export function TasksPanel(props: {
         <>
           <Phases goal={goal} tasks={tasks} chosen={chosen} onChoose={onChoose} />
           <span className={css.space} />
+          {action}
           <Chips label="Form of the tasks" value={shown} options={FORMS} onChange={setForm} />
         </>
       }

@@ -16,6 +16,16 @@ export interface TaskForm {
 
 export type TaskField = keyof TaskForm;
 
+/** The priority of a task for which nobody has chosen one. */
+export const DEFAULT_PRIORITY = 5;
+
+/** Returns the lines of a field that takes one entry a line. */
+export const linesOf = (text: string): string[] =>
+  text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+
 const FIELDS: readonly TaskField[] = ["title", "description", "acceptance", "priority"];
 
 export const formOfTask = ({ title, description, acceptance, priority }: Content): TaskForm => ({
@@ -31,11 +41,10 @@ export const differingFields = (form: TaskForm, other: TaskForm): TaskField[] =>
 
 /** Returns the edit that a form makes of the version of a task that the person has seen. */
 export function patchOfForm(form: TaskForm, seen: Content): TaskPatch {
-  const lines = form.acceptance.split("\n").map((line) => line.trim());
   const content: Content = {
     title: form.title.trim(),
     description: form.description.trim(),
-    acceptance: lines.filter((line) => line !== ""),
+    acceptance: linesOf(form.acceptance),
     priority: Number(form.priority),
   };
   const changed = differingFields(form, formOfTask(seen));

@@ -7,6 +7,7 @@ import {
   directMoveOf,
   givenKey,
   isEditable,
+  isReplaceable,
   lookOfPhase,
   mayBeInvented,
   movesOf,
@@ -217,6 +218,13 @@ describe("moves", () => {
     for (const state of ["draft", "active", "paused"] as const)
       expect(isEditable({ state }, task)).toBe(isOffered);
     for (const state of ["done", "failed"] as const) expect(isEditable({ state }, task)).toBe(false);
+  });
+
+  it("failed_task_of_the_plan_is_replaced_until_the_goal_is_over", () => {
+    expect(isReplaceable({ state: "paused" }, { kind: "work", status: "FAILED" })).toBe(true);
+    expect(isReplaceable({ state: "done" }, { kind: "work", status: "FAILED" })).toBe(false);
+    expect(isReplaceable({ state: "paused" }, { kind: "work", status: "RUNNING" })).toBe(false);
+    expect(isReplaceable({ state: "paused" }, { kind: "check", status: "FAILED" })).toBe(false);
   });
 
   it("paused_goal_is_resumed_and_draft_started", () => {

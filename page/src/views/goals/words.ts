@@ -295,6 +295,10 @@ export const isEditable = (
 ): boolean =>
   !isOver(goal) && kind === "work" && (status === "PENDING" || status === "READY" || status === "FAILED");
 
+/** `true` for a failed task of the plan, which its panel offers to replace. The form replaces open ones, too. */
+export const isReplaceable = (goal: Pick<Goal, "state">, { kind, status }: Pick<Task, "kind" | "status">) =>
+  !isOver(goal) && kind === "work" && status === "FAILED";
+
 /** `true` if the judge has the task, also while the judge waits for an answer. */
 function isJudged(goal: Pick<Goal, "seats">, { status, step, seat }: MovedTask): boolean {
   if (status !== "RUNNING") return false;
@@ -302,4 +306,4 @@ function isJudged(goal: Pick<Goal, "seats">, { status, step, seat }: MovedTask):
   return goal.seats.some(({ name, role }) => name === seat && role === JUDGE);
 }
 
-const JUDGE = "judge";
+export const JUDGE = "judge";
