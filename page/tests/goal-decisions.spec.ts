@@ -23,7 +23,9 @@ test("task_that_the_judge_sends_back_is_retried_and_accepted_by_a_person", async
   const stuck = page.getByText("It is stuck: nothing can run.");
   // Nobody reloads: the events of the tasks bring the failure.
   await expect(stuck).toBeVisible({ timeout: DONE_MS });
-  await expect(page.getByText("The task has failed. Retry, accept or cancel it")).toBeVisible();
+  await expect(
+    page.getByText("The task has failed. Retry, edit, replace, accept or cancel it"),
+  ).toBeVisible();
   const row = tasks(page).filter({ hasText: "summary" });
   await expect(row).toContainText("not accepted");
   await page.getByRole("button", { name: "summary", exact: true }).click();
@@ -194,7 +196,7 @@ test("task_is_added_to_a_plan_that_another_person_changes_meanwhile", async ({ p
   await expect(dialog).toHaveCount(0);
   const panel = taskPanel(page, "closing");
   await expect(panel).toContainText("After summary");
-  await expect(panel).toContainText("optional");
+  await expect(panel).toContainText("worker, priority 0, optional");
   await expect(page).toHaveURL(/task=closing/);
   expect((await list()).tasks.find((task) => task.key === "closing")).toMatchObject({
     role: "worker",

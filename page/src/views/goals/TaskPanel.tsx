@@ -20,16 +20,14 @@ import { moveTask } from "./actions";
 import { type Check, checksOf } from "./checks";
 import { EditTask, readTask } from "./EditTask";
 import css from "./goals.module.css";
-import { acceptanceOf, doneText, reviewOf } from "./task-text";
+import { acceptanceOf, doneText, factsOf, reviewOf } from "./task-text";
 import {
   isEditable,
   isReplaceable,
-  kindText,
   mayBeInvented,
   movesOfTask,
   reasonText,
   resultOf,
-  seatAndRound,
   stateOfTask,
   type TaskMove,
 } from "./words";
@@ -78,7 +76,7 @@ export function TaskPanel({ goal, task, onChoose, onReplace, onClose }: TaskPane
       </header>
       <div className={css.taskBody}>
         <p className={css.taskTitle}>{visible(task.title)}</p>
-        <p className={css.note}>{factsOf(task).join(", ")}</p>
+        <p className={css.note}>{factsOf(task)}</p>
         {task.waits_for && <p>Waits for {visible(task.waits_for)}.</p>}
         {task.depends_on.length > 0 && (
           <p className={css.note}>
@@ -140,17 +138,6 @@ export function TaskPanel({ goal, task, onChoose, onReplace, onClose }: TaskPane
       )}
     </section>
   );
-}
-
-function factsOf(task: Task): string[] {
-  return [
-    kindText(task),
-    task.kind === "work" ? task.role : null,
-    seatAndRound(task),
-    task.attempts > 0 ? plural(task.attempts, "failed attempt") : null,
-    task.optional ? "optional" : null,
-    task.review ? "reviewed by the judge" : null,
-  ].filter((each) => each !== null && each !== "") as string[];
 }
 
 const ACCEPTANCE_WORDS: Partial<Record<Look, string>> = {

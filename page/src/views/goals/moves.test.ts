@@ -106,11 +106,11 @@ describe("adviceOf", () => {
     ];
     expect(advice("nothing can run", tasks)).toEqual({
       keys: ["rye"],
-      text: "The task has failed. Retry, accept or cancel it, or let the planner plan again.",
+      text: "The task has failed. Retry, edit, replace, accept or cancel it, or let the planner plan again.",
     });
     expect(advice("nothing can run", [...tasks, task("wheat")], { replans: 5 })).toEqual({
       keys: ["rye", "wheat"],
-      text: "The tasks have failed. Retry, accept or cancel each of them.",
+      text: "The tasks have failed. Retry, edit, replace, accept or cancel each of them.",
     });
   });
 
@@ -153,7 +153,7 @@ describe("adviceOf", () => {
   it("no_progress_permits_a_resume", () => {
     const { keys, text } = advice("no progress", [task("rye")]);
     expect(keys).toEqual(["rye"]);
-    expect(text).toContain("Message a seat, then resume.");
+    expect(text).toContain("Message a seat, then resume. Or add a task, or retry, edit, replace,");
     expect(text).toContain("“Resume” permits as many turns again.");
   });
 });

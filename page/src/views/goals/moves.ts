@@ -92,7 +92,7 @@ export function adviceOf(goal: StuckGoal, tasks: readonly Task[]): Advice {
     case "no progress":
       return {
         tasks: work,
-        text: `Its last turns, as many as its limits permit, brought no finished task, no new artifact and no new plan. Message a seat, then resume. Or retry, accept or cancel a task${planAgain}. “Resume” permits as many turns again.`,
+        text: `Its last turns, as many as its limits permit, brought no finished task, no new artifact and no new plan. Message a seat, then resume. Or add a task, or retry, edit, replace, accept or cancel one${planAgain}. “Resume” permits as many turns again.`,
       };
   }
   const offline = goal.seats.filter(({ state }) => state === "offline").map(({ name }) => name);
@@ -103,5 +103,5 @@ export function adviceOf(goal: StuckGoal, tasks: readonly Task[]): Advice {
     };
   if (work.length === 0) return { tasks: [], text: `Resume it${planAgain}.` };
   const [what, it] = work.length === 1 ? ["The task has", "it"] : ["The tasks have", "each of them"];
-  return { tasks: work, text: `${what} failed. Retry, accept or cancel ${it}${planAgain}.` };
+  return { tasks: work, text: `${what} failed. Retry, edit, replace, accept or cancel ${it}${planAgain}.` };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
 import type { Task, TaskDetails, TaskRun } from "../../api/types";
-import { acceptanceOf, doneText, nodeName, nodeText, reviewOf } from "./task-text";
+import { acceptanceOf, doneText, factsOf, nodeName, nodeText, reviewOf } from "./task-text";
 
 test("done_task_says_who_accepted_it_or_that_no_report_came", () => {
   const done = (reason: string) => doneText({ kind: "work", status: "DONE", reason });
@@ -12,6 +12,20 @@ test("done_task_says_who_accepted_it_or_that_no_report_came", () => {
   expect(doneText({ kind: "check", status: "DONE", reason: "judge" })).toBe("accepted by the judge");
   expect(doneText({ kind: "work", status: "FAILED", reason: "no result reported" })).toBeNull();
   expect(doneText({ kind: "work", status: "RUNNING", reason: null })).toBeNull();
+});
+
+it.each<[Partial<Task>, string]>([
+  [{}, "worker"],
+  [{ priority: 0 }, "worker, priority 0"],
+  [
+    { seat: "worker-1", attempts: 1, priority: 9, optional: true, review: true },
+    "worker, worker-1, 1 failed attempt, priority 9, optional, reviewed by the judge",
+  ],
+  // The place of these follows from the phase.
+  [{ kind: "report", role: "planner", priority: 0 }, "the report"],
+])("panel_of_a_task_with_%j_says_%s", (more, text) => {
+  const task = { kind: "work", role: "worker", seat: null, round: 0, attempts: 0, priority: 5, ...more };
+  expect(factsOf(task as Task)).toBe(text);
 });
 
 describe("acceptance", () => {

@@ -1,9 +1,25 @@
 /** Texts about tasks: who accepted them, which lines they miss, and what the graph tells of them. */
 import type { Task, TaskDetails, TaskRun } from "../../api/types";
-import { duration } from "../../kit/format";
+import { duration, plural } from "../../kit/format";
 import type { Look } from "../../kit/Status";
 import { visible } from "../../kit/visible";
-import { roundText, seatAndRound, stateOfTask } from "./words";
+import { DEFAULT_PRIORITY } from "./task-form";
+import { kindText, roundText, seatAndRound, stateOfTask } from "./words";
+
+/** Returns what the panel of a task says below its title, such as `worker, worker-1, round 2 of 3, optional`. */
+export function factsOf(task: Task): string {
+  const { kind, role, attempts, priority, optional, review } = task;
+  const facts = [
+    kindText(task),
+    kind === "work" && role,
+    seatAndRound(task),
+    attempts > 0 && plural(attempts, "failed attempt"),
+    kind === "work" && priority !== DEFAULT_PRIORITY && `priority ${priority}`,
+    optional && "optional",
+    review && "reviewed by the judge",
+  ];
+  return visible(facts.filter(Boolean).join(", "));
+}
 
 /** The words of the report. */
 const DONE_BY: Partial<Record<string, string>> = {
