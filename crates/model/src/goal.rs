@@ -30,6 +30,7 @@ mod event;
 mod graph;
 mod limit_usage;
 mod limits;
+mod message_delay;
 mod mover;
 mod new_task;
 mod numbers;
@@ -66,6 +67,8 @@ mod tests_naive;
 #[cfg(test)]
 mod tests_naive_events;
 #[cfg(test)]
+mod tests_naive_messages;
+#[cfg(test)]
 mod tests_naive_plan;
 #[cfg(test)]
 mod tests_naive_settle;
@@ -100,12 +103,13 @@ pub use advance::advance;
 pub use budget::GoalBudget;
 pub use checks::{ChecksEnd, ChecksJob, EVIDENCE_LINES, NamedCheck, last_lines};
 pub use event::{
-    BudgetLevel, Deadline, Effect, Event, Finding, GoalEvent, GoalState, GoalStatus, MessageDelay,
-    PauseReason, Refusal, Severity, StuckCause, TurnEnd, Verdict,
+    BudgetLevel, Deadline, Effect, Event, Finding, GoalEvent, GoalState, GoalStatus, PauseReason,
+    Refusal, Severity, StuckCause, TurnEnd, Verdict,
 };
 pub use graph::{Alternation, Graph, SeatsWait, Stop};
 pub use limit_usage::{GoalLimit, LimitUsage, LimitedGoal, short_time};
 pub use limits::{Limits, MAX_TASKS};
+pub use message_delay::MessageDelay;
 pub use new_task::{NewTask, Plan, names_task};
 pub use outside_edits::EditsOutsideWrites;
 pub use parts::{GoalProgress, PartsError, SeatProgress};

@@ -40,6 +40,7 @@ impl Mover<'_> {
                 | Event::ChecksPassed(_)
                 | Event::CheckFailed { .. }
                 | Event::CheckBroken { .. }
+                | Event::OtherTurns(_)
                 | Event::MessageTurnBegan(_)
                 | Event::MessageTurnDropped(_)
                 | Event::SeatPresence(..)
@@ -80,7 +81,10 @@ impl Mover<'_> {
                 Ok(())
             }
             Event::Answered(task) => self.on_task(task, Self::answer),
-            Event::PersonInput(seat) => self.add_person_input(seat),
+            Event::OtherTurns(seats) => {
+                self.graph.note_other_turns(&seats);
+                Ok(())
+            }
             Event::MessageSent(seat) => self.add_message(seat),
             Event::MessageTurn { seat, input } => self.request_message_turn(seat, input),
             Event::MessageTurnBegan(input) => {

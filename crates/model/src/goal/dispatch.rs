@@ -1,38 +1,50 @@
 //! The choice of the next turns.
 //!
-//! A free seat takes up, in this order: a message of a person, a turn of a started task, and the READY task with the lowest
-//! priority number, the oldest of these first. Across seats the order is the same.
+//! A free seat takes up, in this order: an input without a task, such as a message of a person, messages of other seats, a turn
+//! of a started task, and the READY task with the lowest priority number, the oldest of these first. Across seats the order is
+//! the same.
 
 use crate::goal::{
     event::{BudgetLevel, Effect, GoalState},
     graph::{Alternation, Graph, Stop},
     mover::Mover,
-    seat::{Input, Memory, Prompt, SeatNo},
+    seat::{Input, Memory, Presence, Prompt, Seat, SeatNo},
     task::{Activity, TaskKind, TaskNo, TaskState},
 };
 
 impl Graph {
-    /// Returns the next turn that starts, with its seat. Returns `None` if none can start.
-    fn next_start(&self) -> Option<(SeatNo, Input)> {
-        let seats = || (0..self.seats.len()).map(SeatNo);
-        let free = || seats().filter(|no| self.seats[no.0].is_free());
-        // 1. Messages of people, which no limit of the goal delays.
-        if let Some(seat) = free().find(|no| self.seats[no.0].person_inputs > 0) {
-            return Some((seat, Input::Person));
-        }
-        if self.stop.is_some() || self.parallel_turns() >= self.limits.parallel as usize {
+    /// Returns the next turn of a task that starts, with its seat. Returns `None` if none can start.
+    fn next_start(&self) -> Option<(SeatNo, TaskNo, Prompt)> {
+        if self.stop.is_some() || self.is_full() {
             return None;
         }
-        // 2. Turns of started tasks.
+        self.next_on(Seat::is_free)
+    }
+
+    /// Returns `true` if a turn of a task starts as soon as turns without a task end. Only online seats count.
+    pub(super) fn waits_for_other_turn(&self) -> bool {
+        let turns = self.seats.iter().filter(|seat| seat.has_task()).count();
+        let is_online = |seat: &Seat| seat.presence == Presence::Online && !seat.has_task();
+        self.stop.is_none()
+            && turns < self.limits.parallel as usize
+            && self.next_on(is_online).is_some()
+    }
+
+    /// Returns the next turn of a task that can start on a seat for which `is_free` returns `true`, with that seat.
+    fn next_on(&self, is_free: impl Fn(&Seat) -> bool) -> Option<(SeatNo, TaskNo, Prompt)> {
+        let is_free = &is_free;
+        let seats = || (0..self.seats.len()).map(SeatNo);
+        let free = || seats().filter(move |no| is_free(&self.seats[no.0]));
+        // 1. Turns of started tasks.
         let started = free().filter_map(|seat| {
             let mut queue = self.seats[seat.0].queue.iter();
             let (task, prompt) = queue.find(|(task, _)| self.occupant(*task, seat).is_none())?;
             Some((*task, *prompt, seat))
         });
         if let Some((task, prompt, seat)) = started.min_by_key(|(task, ..)| *task) {
-            return Some((seat, Input::Task { task, prompt }));
+            return Some((seat, task, prompt));
         }
-        // 3. READY tasks.
+        // 2. READY tasks.
         let roles = self.ready.iter().enumerate();
         let ready = roles.filter_map(|(role, tasks)| {
             let seats: Vec<_> = free().filter(|no| self.seats[no.0].role == role).collect();
@@ -45,8 +57,15 @@ impl Graph {
             })
         });
         let (_, task, seat) = ready.min()?;
-        let prompt = self.first_prompt(task);
-        Some((seat, Input::Task { task, prompt }))
+        Some((seat, task, self.first_prompt(task)))
+    }
+
+    /// Returns the place of the first message turn that has waited for the end of another turn and can start.
+    fn next_message(&self) -> Option<usize> {
+        let mut waiting = self.waiting_messages.iter();
+        waiting.position(|(seat, _)| {
+            self.message_delay(*seat).is_none() && !self.must_messages_wait(*seat)
+        })
     }
 
     /// Returns the first of `seats`, which are free, on which a READY task can start.
@@ -70,12 +89,20 @@ impl Mover<'_> {
     /// Starts turns until none can start.
     pub(super) fn dispatch(&mut self) {
         while self.graph.goal == GoalState::Active {
+            self.graph.let_other_inputs_begin();
             // A turn that has just started can use up the number of turns.
             self.note_budget();
-            let Some((seat, input)) = self.graph.next_start() else {
+            if let Some(at) = self.graph.next_message() {
+                let (seat, input) = self.graph.waiting_messages.remove(at);
+                self.graph.add_message_input(seat, input);
+                self.effects
+                    .push(Effect::MessageTurnStarted { seat, input });
+                continue;
+            }
+            let Some((seat, task, prompt)) = self.graph.next_start() else {
                 break;
             };
-            self.start(seat, input);
+            self.start(seat, task, prompt);
         }
     }
 
@@ -86,21 +113,16 @@ impl Mover<'_> {
         }
     }
 
-    /// Starts a turn on a free seat.
-    pub(super) fn start(&mut self, seat: SeatNo, input: Input) {
+    /// Starts a turn of a task on a seat.
+    pub(super) fn start(&mut self, seat: SeatNo, task: TaskNo, prompt: Prompt) {
+        let input = Input::Task { task, prompt };
         self.end_wait(seat);
         let row = &mut self.graph.seats[seat.0];
         row.turn = Some(input);
-        let mut memory = Memory::Resumed;
-        match input {
-            Input::Person => row.person_inputs -= 1,
-            Input::Task { task, .. } => {
-                row.queue.retain(|(it, _)| *it != task);
-                self.graph.turns += 1;
-                self.graph.alternation = Alternation::default();
-                memory = self.start_task(seat, task);
-            }
-        }
+        row.queue.retain(|(it, _)| *it != task);
+        self.graph.turns += 1;
+        self.graph.alternation = Alternation::default();
+        let memory = self.start_task(seat, task);
         self.effects.push(Effect::Started {
             seat,
             input,

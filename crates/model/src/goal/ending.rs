@@ -4,7 +4,7 @@ use crate::goal::{
     event::{BudgetLevel, Deadline, Effect, GoalState, StuckCause},
     graph::{SeatsWait, Stop},
     mover::Mover,
-    seat::{Input, Prompt, SeatNo},
+    seat::{Presence, Prompt, SeatNo},
     task::{Activity, Progress, Task, TaskKind, TaskNo, TaskState},
     team::PLANNER,
 };
@@ -20,10 +20,10 @@ impl Mover<'_> {
             // 1. Start turns.
             self.open_plan();
             self.dispatch();
-            if self.graph.is_under_way() {
+            if self.graph.is_under_way() || self.graph.waits_for_other_turn() {
                 return;
             }
-            // 2. Nothing is under way, apart from what waits for servers that are away. Find out why.
+            // 2. No turn of a task and no check is under way, apart from what waits for servers that are away. Find out why.
             if self.graph.has_turn_or_check() && self.may_wait_for_seats() {
                 return;
             }
@@ -152,7 +152,9 @@ impl Mover<'_> {
     fn open_report(&mut self) -> bool {
         let planner = self.graph.team.role(PLANNER);
         let seat = planner.and_then(|role| self.graph.seats_of(role).next());
-        let Some(seat) = seat.filter(|seat: &SeatNo| self.graph.seats[seat.0].is_free()) else {
+        // A turn without a task does not prevent the report, which follows it on the seat.
+        let is_online = |seat: &SeatNo| self.graph.seats[seat.0].presence == Presence::Online;
+        let Some(seat) = seat.filter(is_online) else {
             return false;
         };
         if self.graph.reported || self.graph.budget_level() == BudgetLevel::UsedUp {
@@ -168,7 +170,7 @@ impl Mover<'_> {
             task: no,
             prompt,
         });
-        self.start(seat, Input::Task { task: no, prompt });
+        self.start(seat, no, prompt);
         true
     }
 }

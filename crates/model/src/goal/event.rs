@@ -1,9 +1,12 @@
 //! The events that move a goal, and the effects that the caller has to carry out.
 
+use std::collections::BTreeSet;
+
 use crate::{
     InputId,
     goal::{
         limits::Limits,
+        message_delay::MessageDelay,
         new_task::Plan,
         plan_error::PlanError,
         report_fault::ReportFault,
@@ -251,12 +254,12 @@ pub enum Event {
     },
     /// A person or the deadline answered one question of a task.
     Answered(TaskNo),
-    /// A person sent a message to a seat.
-    PersonInput(SeatNo),
+    /// Turns that no task has caused have begun or ended. They hold these seats now, or take them before the next turn of a
+    /// task.
+    OtherTurns(BTreeSet<SeatNo>),
     /// Another seat sent a message to a seat.
     MessageSent(SeatNo),
-    /// A seat has messages of other seats, and no turn ahead that brings them. The caller starts such turns itself, so that
-    /// they occupy no seat of the graph.
+    /// A seat has messages of other seats, and no turn ahead that brings them.
     MessageTurn {
         /// The seat.
         seat: SeatNo,
@@ -298,18 +301,6 @@ pub enum Event {
     Resume,
     /// A person cancels the goal.
     Cancel,
-}
-
-text_enum! {
-    /// The reason for which messages between seats start no turn.
-    MessageDelay, "a reason of messages that wait" {
-        /// The goal starts no turn now: it is paused, or out of budget or time.
-        NotActive = "not_active",
-        /// Two seats took too many message turns alternately.
-        AlternatingTurns = "alternating_turns",
-        /// The goal has had too many message turns.
-        MessageTurns = "message_turns",
-    }
 }
 
 /// An effect that the caller carries out, in the transaction that stores the moved graph.
@@ -375,6 +366,16 @@ pub enum Effect {
         /// The reason for which the turn does not start.
         delayed_by: Option<MessageDelay>,
     },
+    /// A requested turn for messages waits for the end of another turn, because the goal has as many turns at a time as
+    /// `parallel` allows.
+    MessageTurnWaits(SeatNo),
+    /// A turn for messages that waited for the end of another turn starts.
+    MessageTurnStarted {
+        /// The seat.
+        seat: SeatNo,
+        /// The input of the turn.
+        input: InputId,
+    },
     /// The turn under way on the seat is cancelled. Its end is an event, as every end is.
     StopTurn(SeatNo),
     /// The turn under way on the seat, which was removed, is cancelled, and its task goes on elsewhere. Its end is no event.
@@ -415,7 +416,7 @@ pub enum Refusal {
     /// The seat was removed.
     #[error("the seat `{0}` is removed; other seats are accepted")]
     SeatRemoved(String),
-    /// No turn is under way on the seat.
+    /// No turn of a task is under way on the seat.
     #[error("the seat `{0}` has no turn under way, so none can end")]
     NoTurn(String),
     /// The end does not belong to the turn.

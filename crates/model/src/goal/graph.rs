@@ -6,8 +6,9 @@ use crate::{
     InputId,
     goal::{
         budget::level_of,
-        event::{BudgetLevel, GoalState, MessageDelay, StuckCause},
+        event::{BudgetLevel, GoalState, StuckCause},
         limits::{Limits, MAX_TASKS},
+        message_delay::MessageDelay,
         seat::{Directory, Input, Presence, Seat, SeatNo},
         task::{Progress, Step, Task, TaskKind, TaskNo, TaskStatus},
         team::{JUDGE, SeatSpec, Team, TeamError},
@@ -116,6 +117,8 @@ pub struct Graph {
     pub(super) message_turns: u32,
     /// The message turns that were requested and have not begun, in the order of the requests, each with its input.
     pub(super) message_inputs: Vec<(SeatNo, InputId)>,
+    /// The message turns that wait for the end of another turn, one for each seat, in the order of the requests.
+    pub(super) waiting_messages: Vec<(SeatNo, InputId)>,
     pub(super) alternation: Alternation,
 }
 
@@ -135,7 +138,7 @@ impl Graph {
             presence: Presence::Online,
             turn: None,
             queue: VecDeque::new(),
-            person_inputs: 0,
+            other_inputs: 0,
             waited_for: false,
         };
         Ok(Self {
@@ -169,6 +172,7 @@ impl Graph {
             messages: 0,
             message_turns: 0,
             message_inputs: Vec::new(),
+            waiting_messages: Vec::new(),
             alternation: Alternation::default(),
         })
     }
@@ -213,15 +217,37 @@ impl Graph {
         self.keys.get(key).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns `true` if a turn or a check is under way.
-    pub fn has_turn_or_check(&self) -> bool {
-        !self.checking.is_empty() || self.seats.iter().any(|seat| seat.turn.is_some())
+    /// Notes the turns that no task has caused: they hold these seats, or take them before the next turn of a task. The caller
+    /// has to note them before each event, because they are no part of the goal.
+    pub fn note_other_turns(&mut self, seats: &BTreeSet<SeatNo>) {
+        for (no, seat) in self.seats.iter_mut().enumerate() {
+            let is_held = seats.contains(&SeatNo(no)) && seat.presence != Presence::Removed;
+            if !seat.has_task() {
+                seat.turn = is_held.then_some(Input::Other);
+            }
+            seat.other_inputs = u32::from(is_held && seat.has_task());
+        }
     }
 
-    /// Returns `true` if a turn or a check is under way, apart from those that wait for a seat which is offline.
+    /// Lets inputs without a task have the seats on which no turn is under way.
+    pub(super) fn let_other_inputs_begin(&mut self) {
+        for seat in &mut self.seats {
+            if seat.turn.is_none() && seat.other_inputs > 0 {
+                seat.other_inputs -= 1;
+                seat.turn = Some(Input::Other);
+            }
+        }
+    }
+
+    /// Returns `true` if a turn of a task or a check is under way.
+    pub fn has_turn_or_check(&self) -> bool {
+        !self.checking.is_empty() || self.seats.iter().any(Seat::has_task)
+    }
+
+    /// Returns `true` if a turn of a task or a check is under way, apart from those that wait for a seat which is offline.
     pub(super) fn is_under_way(&self) -> bool {
         let is_here = |seat: &Seat| seat.presence != Presence::Offline;
-        let mut turns = self.seats.iter().filter(|seat| seat.turn.is_some());
+        let mut turns = self.seats.iter().filter(|seat| seat.has_task());
         // Checks run in the directory of the seat that did the work. Those of a removed seat end by themselves.
         let homes = self
             .checking
@@ -231,12 +257,12 @@ impl Graph {
         turns.any(is_here) || homes.any(|home| home.is_none_or(is_here))
     }
 
-    /// Returns `true` if a turn or a check waits for a seat or is under way there, or if the seat is offline and a READY task
-    /// of its role waits.
+    /// Returns `true` if a turn of a task or a check waits for a seat or is under way there, or if the seat is offline and a READY
+    /// task of its role waits.
     pub(super) fn is_needed(&self, no: SeatNo) -> bool {
         let seat = &self.seats[no.0];
         let mut checks = self.checking.iter();
-        seat.turn.is_some()
+        seat.has_task()
             || !seat.queue.is_empty()
             || checks.any(|task| self.tasks[task.0].progress.home == Some(no))
             || (seat.presence == Presence::Offline && !self.ready[seat.role].is_empty())
@@ -258,11 +284,12 @@ impl Graph {
     }
 
     /// Returns `true` if the goal is not active, or has an open turn, check, question or deadline. Turns and checks that wait
-    /// for seats which are offline do not count. A sweep counts `false` as a fault, because nothing would ever move such a
-    /// goal.
+    /// for seats which are offline do not count, and turns without a task only if a task waits for their end. A sweep counts
+    /// `false` as a fault, because nothing would ever move such a goal.
     pub fn is_alive(&self) -> bool {
         self.goal != GoalState::Active
             || self.is_under_way()
+            || self.waits_for_other_turn()
             || self.has_question()
             || self.seats_wait == SeatsWait::UntilDeadline
     }
@@ -308,7 +335,19 @@ impl Graph {
         &self.message_inputs
     }
 
-    /// Returns the number of these turns. They count towards the limits, so that requests together exceed none.
+    /// Returns the message turns that wait for the end of another turn, one for each seat, in the order of the requests, each
+    /// with its input.
+    pub fn waiting_messages(&self) -> &[(SeatNo, InputId)] {
+        &self.waiting_messages
+    }
+
+    /// Adds a message turn that starts. It takes its seat before the next turn of a task.
+    pub(super) fn add_message_input(&mut self, seat: SeatNo, input: InputId) {
+        self.message_inputs.push((seat, input));
+        self.seats[seat.0].other_inputs += 1;
+    }
+
+    /// Returns the number of requested message turns. They count towards the limits, so that requests together exceed none.
     fn requested_turns(&self) -> u32 {
         u32::try_from(self.message_inputs.len()).unwrap_or(u32::MAX)
     }
@@ -335,10 +374,18 @@ impl Graph {
         }
     }
 
-    /// Returns the number of turns under way that count towards `parallel`.
-    pub(super) fn parallel_turns(&self) -> usize {
-        let turns = self.seats.iter().filter_map(|seat| seat.turn);
-        turns.filter(|turn| !matches!(turn, Input::Person)).count()
+    /// Returns `true` if as many turns are under way as `parallel` allows. Each seat takes one turn at a time. A seat that is
+    /// offline counts only for the turn of a task, so that messages that wait there hold up no other seat.
+    pub(super) fn is_full(&self) -> bool {
+        let is_taking =
+            |seat: &&Seat| seat.has_task() || seat.presence != Presence::Offline && seat.is_busy();
+        self.seats.iter().filter(is_taking).count() >= self.limits.parallel as usize
+    }
+
+    /// Returns `true` if messages to a seat wait for the end of another turn. On a busy seat they do not, because their turn
+    /// follows the present one there.
+    pub(super) fn must_messages_wait(&self, seat: SeatNo) -> bool {
+        !self.seats[seat.0].is_busy() && self.is_full()
     }
 
     /// Returns the level of the budget, of which the number of turns is one. Requested message turns count, so that none of

@@ -26,8 +26,8 @@ pub struct SeatProgress {
     pub turn: Option<Input>,
     /// The turns of started tasks that wait for the seat, oldest first.
     pub queue: Vec<(TaskNo, Prompt)>,
-    /// The number of waiting messages of people.
-    pub person_inputs: u32,
+    /// The number of waiting inputs without a task.
+    pub other_inputs: u32,
     /// `true` if the goal has waited for the seat, and nothing has got on there since.
     pub waited_for: bool,
 }
@@ -66,6 +66,8 @@ pub struct GoalProgress {
     pub message_turns: u32,
     /// The message turns that were requested and have not begun, in the order of the requests, each with its input.
     pub message_inputs: Vec<(SeatNo, InputId)>,
+    /// The message turns that wait for the end of another turn, one for each seat, in the order of the requests.
+    pub waiting_messages: Vec<(SeatNo, InputId)>,
     /// The message turns that two seats take alternately.
     pub alternation: Alternation,
     /// The seats, in the order of the team.
@@ -117,13 +119,14 @@ impl GoalProgress {
 }
 
 impl Graph {
-    /// Returns the counters and the queues, beside the tasks.
+    /// Returns the counters and the queues, beside the tasks. They are without the turns that no task has caused, which
+    /// [`Graph::note_other_turns`] notes.
     pub fn progress(&self) -> GoalProgress {
         let seats = self.seats.iter().map(|seat| SeatProgress {
             presence: seat.presence,
-            turn: seat.turn,
+            turn: seat.turn.filter(|_| seat.has_task()),
             queue: seat.queue.iter().copied().collect(),
-            person_inputs: seat.person_inputs,
+            other_inputs: 0,
             waited_for: seat.waited_for,
         });
         GoalProgress {
@@ -142,6 +145,7 @@ impl Graph {
             messages: self.messages,
             message_turns: self.message_turns,
             message_inputs: self.message_inputs.clone(),
+            waiting_messages: self.waiting_messages.clone(),
             alternation: self.alternation,
             seats: seats.collect(),
             checking: self.checking.clone(),
@@ -190,13 +194,14 @@ impl Graph {
         self.messages = progress.messages;
         self.message_turns = progress.message_turns;
         self.message_inputs = progress.message_inputs;
+        self.waiting_messages = progress.waiting_messages;
         self.alternation = progress.alternation;
         self.checking = progress.checking;
         for (seat, stored) in self.seats.iter_mut().zip(progress.seats) {
             seat.presence = stored.presence;
             seat.turn = stored.turn;
             seat.queue = stored.queue.into();
-            seat.person_inputs = stored.person_inputs;
+            seat.other_inputs = stored.other_inputs;
             seat.waited_for = stored.waited_for;
         }
         for (no, directory) in progress.occupied {
@@ -280,7 +285,8 @@ fn check_references(
             return Err(PartsError::Reference("seat", no));
         }
     }
-    let mut requested = progress.message_inputs.iter();
+    let waiting = progress.waiting_messages.iter();
+    let mut requested = progress.message_inputs.iter().chain(waiting);
     if let Some(at) = requested.position(|(seat, _)| !has_seat(Some(*seat))) {
         return Err(PartsError::Reference("message turn", at));
     }

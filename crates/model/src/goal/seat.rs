@@ -54,8 +54,9 @@ text_enum! {
 /// An input of a seat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
-    /// The oldest waiting message of a person to the seat.
-    Person,
+    /// A turn that no task has caused, such as that of a person's message or of messages between seats. The caller starts and
+    /// ends such turns.
+    Other,
     /// A turn of a task.
     Task {
         /// The task.
@@ -70,7 +71,7 @@ impl Input {
     pub const fn task(self) -> Option<TaskNo> {
         match self {
             Self::Task { task, .. } => Some(task),
-            Self::Person => None,
+            Self::Other => None,
         }
     }
 }
@@ -90,8 +91,8 @@ pub struct Seat {
     pub turn: Option<Input>,
     /// The turns of started tasks that wait for the seat, oldest first.
     pub queue: VecDeque<(TaskNo, Prompt)>,
-    /// The number of waiting messages of people.
-    pub person_inputs: u32,
+    /// The number of inputs without a task that take the seat before the next turn of a task.
+    pub other_inputs: u32,
     /// `true` if the goal has waited for the seat while it was offline, and no turn has begun or ended there since, nor any
     /// check ended.
     pub waited_for: bool,
@@ -103,7 +104,17 @@ impl Seat {
         self.presence == Presence::Online && self.turn.is_none()
     }
 
-    /// Returns the number of turns of tasks that are under way or wait.
+    /// Returns `true` if a turn of a task is under way.
+    pub const fn has_task(&self) -> bool {
+        matches!(self.turn, Some(Input::Task { .. }))
+    }
+
+    /// Returns `true` if a turn is under way, or comes before the next one of a task.
+    pub const fn is_busy(&self) -> bool {
+        self.turn.is_some() || self.other_inputs > 0
+    }
+
+    /// Returns the number of turns that are under way, and of turns of tasks that wait.
     pub fn load(&self) -> usize {
         self.queue.len() + usize::from(self.turn.is_some())
     }

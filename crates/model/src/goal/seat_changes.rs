@@ -59,7 +59,8 @@ impl Mover<'_> {
         let row = &mut self.graph.seats[seat.0];
         let turn = row.turn.take();
         let queue = std::mem::take(&mut row.queue);
-        row.person_inputs = 0;
+        row.other_inputs = 0;
+        self.graph.waiting_messages.retain(|(it, _)| *it != seat);
         let inputs = &mut self.graph.message_inputs;
         let requested = inputs.len();
         inputs.retain(|(it, _)| *it != seat);
@@ -172,17 +173,6 @@ impl Mover<'_> {
         Ok(())
     }
 
-    /// Notes a message of a person.
-    ///
-    /// # Errors
-    ///
-    /// Refuses a seat that is unknown or removed.
-    pub(super) fn add_person_input(&mut self, seat: SeatNo) -> Result<(), Refusal> {
-        self.check_seat(seat)?;
-        self.graph.seats[seat.0].person_inputs += 1;
-        Ok(())
-    }
-
     /// Counts a message of another seat.
     ///
     /// # Errors
@@ -214,10 +204,20 @@ impl Mover<'_> {
     ) -> Result<(), Refusal> {
         self.check_seat(seat)?;
         let delayed_by = self.graph.message_delay(seat);
-        self.effects.push(Effect::MessageTurn { seat, delayed_by });
-        if delayed_by.is_none() {
-            self.graph.message_inputs.push((seat, input));
+        if delayed_by.is_none() && self.graph.must_messages_wait(seat) {
+            let mut waiting = self.graph.waiting_messages.iter();
+            if waiting.all(|(it, _)| *it != seat) {
+                self.graph.waiting_messages.push((seat, input));
+            }
+            self.effects.push(Effect::MessageTurnWaits(seat));
+            return Ok(());
         }
+        if delayed_by.is_none() {
+            // The turn brings all messages of the seat.
+            self.graph.waiting_messages.retain(|(it, _)| *it != seat);
+            self.graph.add_message_input(seat, input);
+        }
+        self.effects.push(Effect::MessageTurn { seat, delayed_by });
         Ok(())
     }
 
@@ -239,6 +239,8 @@ impl Mover<'_> {
     pub(super) fn drop_message_turn(&mut self, input: InputId) {
         if self.remove_message_input(input).is_some() {
             self.leave_budget();
+        } else {
+            self.graph.waiting_messages.retain(|(_, it)| *it != input);
         }
     }
 

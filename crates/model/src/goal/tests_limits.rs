@@ -98,10 +98,11 @@ fn turns_without_progress_are_stuck() {
         game.end_with("worker-1", TurnEnd::Questions(1), false, artifact);
         game.go(Event::Answered(game.no("a")));
     }
-    game.go(Event::PersonInput(worker));
+    // A turn without a task counts nowhere.
+    game.go(Event::OtherTurns(seats(&[worker])));
     game.end("worker-1", TurnEnd::Questions(1));
-    assert_eq!(game.turn("worker-1"), "person");
-    game.end("worker-1", SILENT);
+    assert_eq!(game.turn("worker-1"), "other");
+    game.go(Event::OtherTurns(seats(&[])));
     game.end("planner-1", SILENT);
     assert_eq!(game.graph.goal(), GoalState::Stuck(StuckCause::NoProgress));
 }
@@ -348,11 +349,11 @@ fn task_of_removed_seat_goes_on_at_another_one_with_new_memory() {
     assert_eq!(game.reason("a"), "no seat ");
     let seat = game.seat_no("worker-2");
     assert_eq!(
-        game.refused(Event::PersonInput(seat)),
+        game.refused(Event::MessageSent(seat)),
         "the seat `worker-2` is removed; other seats are accepted"
     );
     assert_eq!(
-        game.refused(Event::PersonInput(SeatNo(9))),
+        game.refused(Event::MessageSent(SeatNo(9))),
         "`seat` 9 is unknown; seats 0 to 2 are accepted"
     );
     let last = game.graph.tasks().len() - 1;

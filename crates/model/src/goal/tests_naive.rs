@@ -59,7 +59,7 @@ pub(super) struct NaiveSeat {
     pub(super) presence: Presence,
     pub(super) turn: Option<Input>,
     pub(super) queue: Vec<(usize, Prompt)>,
-    pub(super) people: u32,
+    pub(super) others: u32,
 }
 
 pub(super) struct Naive {
@@ -88,6 +88,8 @@ pub(super) struct Naive {
     pub(super) mail_turns: u32,
     /// The message turns ahead, in the order of their requests.
     pub(super) ahead: Vec<(usize, InputId)>,
+    /// The message turns that wait for the end of another turn, in the order of their requests.
+    pub(super) waiting: Vec<(usize, InputId)>,
     /// The seats of the message turns since the last turn of a task.
     pub(super) talk: Vec<usize>,
 }
@@ -117,7 +119,7 @@ impl Naive {
             presence: Presence::Online,
             turn: None,
             queue: Vec::new(),
-            people: 0,
+            others: 0,
         };
         Self {
             seats: team.seats.iter().map(seat).collect(),
@@ -141,6 +143,7 @@ impl Naive {
             mails: 0,
             mail_turns: 0,
             ahead: Vec::new(),
+            waiting: Vec::new(),
             talk: Vec::new(),
         }
     }
@@ -149,13 +152,13 @@ impl Naive {
         let wait = self.seat_deadline;
         let mut lines = vec![format!("{:?} {} {wait:?}", self.goal, self.turns)];
         let alternating = Self::alternating(&self.talk);
-        let ahead: Vec<_> = self
-            .ahead
-            .iter()
-            .map(|(seat, it)| (SeatNo(*seat), *it))
-            .collect();
+        let numbered = |inputs: &[(usize, InputId)]| -> Vec<_> {
+            let inputs = inputs.iter();
+            inputs.map(|(seat, it)| (SeatNo(*seat), *it)).collect()
+        };
+        let (ahead, waiting) = (numbered(&self.ahead), numbered(&self.waiting));
         lines.push(format!(
-            "{} {} {ahead:?} {alternating}",
+            "{} {} {ahead:?} {waiting:?} {alternating}",
             self.mails, self.mail_turns
         ));
         for task in &self.tasks {
@@ -175,8 +178,8 @@ impl Naive {
                 .map(|(no, it)| (TaskNo(*no), *it))
                 .collect();
             let (turn, name) = (&seat.turn, &seat.spec.name);
-            let people = seat.people;
-            lines.push(format!("{name} {turn:?} {queue:?} {people} {waited_for}"));
+            let others = seat.others;
+            lines.push(format!("{name} {turn:?} {queue:?} {others} {waited_for}"));
         }
         lines
     }

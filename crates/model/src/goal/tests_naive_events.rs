@@ -5,7 +5,6 @@ use super::{
     tests_naive_plan::NaivePlan,
     *,
 };
-use crate::InputId;
 
 impl Naive {
     /// Follows an event. Returns `false` if the event is refused.
@@ -55,9 +54,7 @@ impl Naive {
         match event {
             Event::Start => self.goal == GoalState::Draft,
             Event::TurnEnded { seat, end, .. } => {
-                self.present(*seat)
-                    && self.seats[seat.0].turn.is_some()
-                    && self.end_fits(seat.0, end)
+                self.present(*seat) && self.has_task(seat.0) && self.end_fits(seat.0, end)
             }
             Event::ChecksPassed(no)
             | Event::CheckFailed { task: no, .. }
@@ -65,14 +62,13 @@ impl Naive {
             Event::Answered(no) => {
                 !over && matches!(self.activity(no.0), Some(Activity::Question { .. }))
             }
-            Event::PersonInput(seat) | Event::MessageTurn { seat, .. } => {
-                !over && self.present(*seat)
-            }
+            Event::MessageTurn { seat, .. } => !over && self.present(*seat),
             Event::MessageSent(seat) => {
                 !over && self.present(*seat) && self.mails < self.limits.messages
             }
             Event::SeatPresence(changes) => changes.iter().all(|(seat, _)| self.present(*seat)),
-            Event::MessageTurnBegan(_)
+            Event::OtherTurns(_)
+            | Event::MessageTurnBegan(_)
             | Event::MessageTurnDropped(_)
             | Event::Budget(_)
             | Event::DeadlinePassed(_) => true,
@@ -163,13 +159,25 @@ impl Naive {
                 }
             }
             Event::Answered(no) => self.answer(no.0),
-            Event::PersonInput(seat) => self.seats[seat.0].people += 1,
+            Event::OtherTurns(seats) => {
+                for no in 0..self.seats.len() {
+                    let held = seats.contains(&SeatNo(no)) && self.present(SeatNo(no));
+                    let (has_task, seat) = (self.has_task(no), &mut self.seats[no]);
+                    seat.others = u32::from(held);
+                    if !has_task {
+                        seat.turn = None;
+                    }
+                }
+                self.begin_others();
+            }
             Event::MessageSent(_) => self.mails += 1,
             Event::MessageTurn { seat, input } => self.request_message_turn(seat.0, *input),
             Event::MessageTurnBegan(input) => self.begin_message_turn(*input),
             Event::MessageTurnDropped(input) => {
                 if self.take_ahead(*input).is_some() {
                     self.leave_budget();
+                } else {
+                    self.waiting.retain(|(_, it)| it != input);
                 }
             }
             Event::SeatPresence(changes) => self.presence(changes),
@@ -240,48 +248,6 @@ impl Naive {
             Event::Cancel => self.end(GoalState::Cancelled),
         }
         true
-    }
-
-    /// Notes a turn for messages of other seats, unless the goal starts none, or the two last seats of a long talk or too many
-    /// such turns delay it. Turns ahead count as if they had begun.
-    fn request_message_turn(&mut self, seat: usize, input: InputId) {
-        if self.goal != GoalState::Active || self.stop.is_some() {
-            return;
-        }
-        let mut talk = self.talk.clone();
-        for (seat, _) in &self.ahead {
-            talk = Self::talk_with(&talk, *seat);
-        }
-        let last_two = &talk[talk.len().saturating_sub(2)..];
-        let alternates = Self::alternating(&talk) >= self.limits.alternating_turns as usize
-            && last_two.contains(&seat);
-        let turns = self.mail_turns as usize + self.ahead.len();
-        if !alternates && turns < self.limits.message_turns as usize {
-            self.ahead.push((seat, input));
-        }
-    }
-
-    fn begin_message_turn(&mut self, input: InputId) {
-        if let Some(seat) = self.take_ahead(input) {
-            self.talk = Self::talk_with(&self.talk, seat);
-            self.turns += 1;
-            self.mail_turns += 1;
-            self.idle += 1;
-            self.note_idle(true);
-        }
-    }
-
-    /// Returns a talk after a turn of a seat. Two turns of one seat in a row are one.
-    fn talk_with(talk: &[usize], seat: usize) -> Vec<usize> {
-        let mut talk = talk.to_vec();
-        talk.push(seat);
-        talk.dedup();
-        talk
-    }
-
-    fn take_ahead(&mut self, input: InputId) -> Option<usize> {
-        let at = self.ahead.iter().position(|(_, it)| *it == input)?;
-        Some(self.ahead.remove(at).0)
     }
 
     pub(super) fn publish_first(&mut self, plan: NaivePlan) {
@@ -439,7 +405,8 @@ impl Naive {
                 self.tasks[task.0].occupies = None;
             }
         }
-        self.seats[no].people = 0;
+        self.seats[no].others = 0;
+        self.waiting.retain(|(seat, _)| *seat != no);
         if self.ahead.iter().any(|(seat, _)| *seat == no) {
             self.ahead.retain(|(seat, _)| *seat != no);
             self.leave_budget();

@@ -22,22 +22,23 @@ impl Naive {
         count
     }
 
-    /// Returns the candidates for the next turn, sorted: rank, priority, task, seat.
-    fn candidates(&self) -> Vec<(u8, u8, usize, usize, Input)> {
+    /// Returns the candidates for the next turn of a task, sorted: rank, priority, task, seat. `with_others` is `false` for those
+    /// without the turns that no task has caused.
+    fn candidates(&self, with_others: bool) -> Vec<(u8, u8, usize, usize, Input)> {
         let mut all = Vec::new();
-        let counted = self
-            .seats
-            .iter()
-            .filter(|it| it.turn.is_some_and(|it| it != Input::Person));
-        let closed = self.stop.is_some() || counted.count() >= self.limits.parallel as usize;
+        let counted = if with_others {
+            self.turns_at_a_time()
+        } else {
+            (0..self.seats.len())
+                .filter(|no| self.has_task(*no))
+                .count()
+        };
+        if self.stop.is_some() || counted >= self.limits.parallel as usize {
+            return all;
+        }
         for (no, seat) in self.seats.iter().enumerate() {
-            if seat.turn.is_some() || seat.presence != Presence::Online {
-                continue;
-            }
-            if seat.people > 0 {
-                all.push((0, 0, 0, no, Input::Person));
-            }
-            if closed {
+            let taken = self.has_task(no) || with_others && seat.turn.is_some();
+            if taken || seat.presence != Presence::Online {
                 continue;
             }
             let started = seat
@@ -50,7 +51,7 @@ impl Naive {
                     task: TaskNo(task),
                     prompt,
                 };
-                all.push((1, 0, task, no, input));
+                all.push((0, 0, task, no, input));
             }
             for (task, row) in self.tasks.iter().enumerate() {
                 let suits = row.state == TaskState::Ready && row.role == seat.spec.role;
@@ -71,7 +72,7 @@ impl Naive {
                     task: TaskNo(task),
                     prompt,
                 };
-                all.push((2, priority, task, no, input));
+                all.push((1, priority, task, no, input));
             }
         }
         all.sort_by_key(|(rank, priority, task, seat, _)| (*rank, *priority, *task, *seat));
@@ -80,33 +81,29 @@ impl Naive {
 
     fn start(&mut self, no: usize, input: Input) {
         self.end_wait(no);
+        let task = input.task().unwrap();
         let seat = &mut self.seats[no];
         seat.turn = Some(input);
-        match input {
-            Input::Person => seat.people -= 1,
-            Input::Task { task, .. } => {
-                seat.queue.retain(|(it, _)| *it != task.0);
-                self.turns += 1;
-                self.talk.clear();
-                let directory = self.directory(no);
-                let row = &mut self.tasks[task.0];
-                self.reported = row.kind == TaskKind::Report;
-                if row.state == TaskState::Ready {
-                    row.state = TaskState::Running(Activity::Work { seat: SeatNo(no) });
-                }
-                if matches!(row.state, TaskState::Running(Activity::Review { .. })) {
-                    row.judge = Some(no);
-                } else {
-                    row.home = Some(no);
-                    row.occupies = Some(directory);
-                }
-            }
+        seat.queue.retain(|(it, _)| *it != task.0);
+        self.turns += 1;
+        self.talk.clear();
+        let directory = self.directory(no);
+        let row = &mut self.tasks[task.0];
+        self.reported = row.kind == TaskKind::Report;
+        if row.state == TaskState::Ready {
+            row.state = TaskState::Running(Activity::Work { seat: SeatNo(no) });
+        }
+        if matches!(row.state, TaskState::Running(Activity::Review { .. })) {
+            row.judge = Some(no);
+        } else {
+            row.home = Some(no);
+            row.occupies = Some(directory);
         }
     }
 
-    /// Returns the seat of each turn and of each check under way. Checks whose seat was removed have none.
+    /// Returns the seat of each turn of a task and of each check under way. Checks whose seat was removed have none.
     fn places(&self) -> Vec<Option<usize>> {
-        let seats = (0..self.seats.len()).filter(|no| self.seats[*no].turn.is_some());
+        let seats = (0..self.seats.len()).filter(|no| self.has_task(*no));
         let checks = self.tasks.iter();
         let checks = checks.filter(|task| task.checks.last().is_some_and(|it| it == "running"));
         let homes = checks.map(|task| task.home);
@@ -162,10 +159,14 @@ impl Naive {
                 }
             }
             loop {
+                self.begin_others();
                 if self.stop.is_none() && self.level() != BudgetLevel::Enough {
                     self.stop = Some(GoalState::Paused(PauseReason::Budget));
                 }
-                let Some((.., seat, input)) = self.candidates().first().copied() else {
+                if self.begin_waiting() {
+                    continue;
+                }
+                let Some((.., seat, input)) = self.candidates(true).first().copied() else {
                     break;
                 };
                 self.start(seat, input);
@@ -173,6 +174,10 @@ impl Naive {
             let places = self.places();
             let here = |seat: usize| self.seats[seat].presence != Presence::Offline;
             if places.iter().any(|seat| seat.is_none_or(here)) {
+                return;
+            }
+            // A task starts as soon as turns without a task end.
+            if !self.candidates(false).is_empty() {
                 return;
             }
             if !places.is_empty() && self.may_wait() {

@@ -15,12 +15,7 @@ impl Naive {
         let current = self.current(seat);
         let input = self.seats[seat].turn.take().unwrap();
         self.end_wait(seat);
-        let counts = input != Input::Person;
-        self.idle = if new_artifact {
-            0
-        } else {
-            self.idle + u32::from(counts)
-        };
+        self.idle = if new_artifact { 0 } else { self.idle + 1 };
         if follow_up {
             self.request_plan();
         }
@@ -28,7 +23,7 @@ impl Naive {
             if let Some(no) = input.task().filter(|no| self.tasks[no.0].over()) {
                 self.tasks[no.0].occupies = None;
             }
-            return self.note_idle(counts);
+            return self.note_idle();
         };
         self.reported &= self.tasks[no].kind == TaskKind::Report;
         let of_judge = matches!(self.activity(no), Some(Activity::Review { .. }));
@@ -47,11 +42,11 @@ impl Naive {
             (end, TaskKind::Plan) => self.end_plan(no, seat, end),
             (end, _) => self.end_work(no, seat, end),
         }
-        self.note_idle(counts);
+        self.note_idle();
     }
 
-    pub(super) fn note_idle(&mut self, counts: bool) {
-        if counts && self.idle >= self.limits.idle_turns {
+    pub(super) fn note_idle(&mut self) {
+        if self.idle >= self.limits.idle_turns {
             self.stick(StuckCause::NoProgress);
         }
     }

@@ -67,9 +67,7 @@ impl Naive {
                     *role == task.role && online.any(|it| it.turn.is_some())
                 }
                 WaitsFor::Parallel(limit) => {
-                    let seats = self.seats.iter().filter_map(|it| it.turn);
-                    let count = seats.filter(|it| *it != Input::Person).count();
-                    *limit == self.limits.parallel && count >= *limit as usize
+                    *limit == self.limits.parallel && self.turns_at_a_time() >= *limit as usize
                 }
                 _ => false,
             },

@@ -94,8 +94,8 @@ fn lines(graph: &Graph) -> Vec<String> {
     let task = |task: &Task| format!("{} {:?}", task.key, task.state).replace("unmet: ", "");
     let seat = |seat: &Seat| {
         let (turn, queue) = (&seat.turn, &seat.queue);
-        let (people, waited_for) = (seat.person_inputs, seat.waited_for);
-        format!("{} {turn:?} {queue:?} {people} {waited_for}", seat.name)
+        let (others, waited_for) = (seat.other_inputs, seat.waited_for);
+        format!("{} {turn:?} {queue:?} {others} {waited_for}", seat.name)
     };
     let progress = graph.progress();
     let wait = match progress.seats_wait {
@@ -105,10 +105,11 @@ fn lines(graph: &Graph) -> Vec<String> {
     };
     let mut lines = vec![format!("{:?} {} {wait:?}", graph.goal(), graph.turns())];
     lines.push(format!(
-        "{} {} {:?} {}",
+        "{} {} {:?} {:?} {}",
         progress.messages,
         progress.message_turns,
         progress.message_inputs,
+        progress.waiting_messages,
         progress.alternation.turns
     ));
     lines.extend(graph.tasks().iter().map(task));

@@ -9,7 +9,13 @@ fn rebuilt(graph: &Graph) -> Graph {
         task.dependents.clear();
     }
     let (team, limits) = (graph.team().clone(), graph.limits().clone());
-    Graph::from_parts(team, limits, graph.goal(), tasks, graph.progress()).unwrap()
+    let mut built = Graph::from_parts(team, limits, graph.goal(), tasks, graph.progress()).unwrap();
+    // The turns without a task are no part.
+    let seats = graph.seats().iter().enumerate();
+    let others =
+        seats.filter(|(_, seat)| seat.is_busy() && (!seat.has_task() || seat.other_inputs > 0));
+    built.note_other_turns(&others.map(|(no, _)| SeatNo(no)).collect());
+    built
 }
 
 #[test]

@@ -174,9 +174,14 @@ fn random_end(graph: &Graph, input: Input, choices: &mut Choices<'_>) -> TurnEnd
 fn random_input(graph: &Graph, seats: &[SeatNo], choices: &mut Choices<'_>) -> Event {
     // An input that was not requested counts nowhere.
     let mut inputs = vec![input(0)];
-    inputs.extend(graph.message_inputs().iter().map(|(_, input)| *input));
+    let requested = graph.message_inputs().iter();
+    let requested = requested.chain(graph.waiting_messages());
+    inputs.extend(requested.map(|(_, input)| *input));
     match choices.below(6) {
-        0 => Event::PersonInput(choices.of(seats)),
+        0 => {
+            let count = choices.below(seats.len() + 1);
+            Event::OtherTurns((0..count).map(|_| choices.of(seats)).collect())
+        }
         1 => Event::MessageSent(choices.of(seats)),
         2 => Event::MessageTurnBegan(inputs[choices.below(inputs.len())]),
         3 => Event::MessageTurnDropped(inputs[choices.below(inputs.len())]),
@@ -218,11 +223,11 @@ fn random_task(graph: &Graph, choices: &mut Choices<'_>) -> TaskNo {
 pub(super) fn random_event(graph: &Graph, choices: &mut Choices<'_>) -> Event {
     let seats: Vec<_> = (0..graph.seats().len()).map(SeatNo).collect();
     let turn = |seat: &SeatNo| graph.seats()[seat.0].turn;
-    let busy: Vec<_> = seats
+    let (others, busy): (Vec<_>, Vec<_>) = seats
         .iter()
         .copied()
         .filter(|seat| turn(seat).is_some())
-        .collect();
+        .partition(|seat| turn(seat) == Some(Input::Other));
     let with = |fits: &dyn Fn(&Task) -> bool| -> Vec<TaskNo> {
         let all = graph.tasks().iter().enumerate();
         all.filter(|(_, task)| fits(task))
@@ -234,9 +239,14 @@ pub(super) fn random_event(graph: &Graph, choices: &mut Choices<'_>) -> Event {
     let failed = with(&|task| task.status() == TaskStatus::Failed);
     let any_task = random_task(graph, choices);
     match choices.below(100) {
+        0..12 if !others.is_empty() => {
+            let mut others = others;
+            others.retain(|_| choices.percent(30));
+            Event::OtherTurns(others.into_iter().collect())
+        }
         0..55 if !busy.is_empty() => {
             let seat = choices.of(&busy);
-            let input = turn(&seat).unwrap_or(Input::Person);
+            let input = turn(&seat).unwrap_or(Input::Other);
             Event::TurnEnded {
                 seat,
                 end: random_end(graph, input, choices),

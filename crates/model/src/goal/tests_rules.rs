@@ -87,7 +87,7 @@ fn ready_tasks_start_by_priority_then_age() {
 }
 
 #[test]
-fn freed_seat_takes_person_then_started_task_then_ready_one() {
+fn freed_seat_takes_other_input_then_started_task_then_ready_one() {
     let mut game = Game::planned(team(1, None), vec![work("a", &[]), work("b", &[])]);
     let worker = game.seat_no("worker-1");
     game.end("worker-1", TurnEnd::Questions(2));
@@ -97,13 +97,20 @@ fn freed_seat_takes_person_then_started_task_then_ready_one() {
     assert_eq!(game.waits_for("a"), "the answer to a question");
     game.go(Event::Answered(game.no("a")));
     assert_eq!(game.waits_for("a"), "the seat worker-1");
-    game.go(Event::PersonInput(worker));
+    game.go(Event::OtherTurns(seats(&[worker])));
     game.go(Event::CancelTask(game.no("b")));
     assert_eq!(game.effects[0], Effect::StopTurn(worker));
     game.plan_by_person(vec![work("c", &[])]);
     game.end("worker-1", TurnEnd::Failed);
-    assert_eq!(game.turn("worker-1"), "person");
-    game.end("worker-1", SILENT);
+    assert_eq!(game.turn("worker-1"), "other");
+    let end = Event::TurnEnded {
+        seat: worker,
+        end: SILENT,
+        follow_up: false,
+        new_artifact: false,
+    };
+    assert!(game.refused(end).contains("no turn under way"));
+    game.go(Event::OtherTurns(seats(&[])));
     assert_eq!(game.turn("worker-1"), "answer a");
     game.end("worker-1", TurnEnd::Reported);
     assert_eq!(game.turn("worker-1"), "work c");
@@ -120,8 +127,13 @@ fn no_more_turns_run_at_a_time_than_parallel_allows() {
     game.plan(vec![work("a", &[]), work("b", &[])]);
     assert_eq!(game.turn("worker-2"), "-");
     assert_eq!(game.waits_for("b"), "the end of a turn: 1 are under way");
-    game.go(Event::PersonInput(game.seat_no("worker-2")));
-    assert_eq!(game.turn("worker-2"), "person");
+    // Turns without a task begin at once, and count.
+    game.go(Event::OtherTurns(seats(&[game.seat_no("worker-2")])));
+    assert_eq!(game.turn("worker-2"), "other");
+    game.end("worker-1", TurnEnd::Reported);
+    assert_eq!(game.waits_for("b"), "the end of a turn: 1 are under way");
+    game.go(Event::OtherTurns(seats(&[])));
+    assert_eq!(game.turn("worker-1"), "work b");
 }
 
 #[test]

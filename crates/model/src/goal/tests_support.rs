@@ -232,12 +232,17 @@ impl Game {
     pub(super) fn turn(&self, seat: &str) -> String {
         match self.graph.seats()[self.seat_no(seat).0].turn {
             None => "-".to_owned(),
-            Some(Input::Person) => "person".to_owned(),
+            Some(Input::Other) => "other".to_owned(),
             Some(Input::Task { task, prompt }) => {
                 format!("{prompt} {}", self.graph.tasks()[task.0].key)
             }
         }
     }
+}
+
+/// Returns a set of seats.
+pub(super) fn seats(seats: &[SeatNo]) -> BTreeSet<SeatNo> {
+    seats.iter().copied().collect()
 }
 
 /// Requests a turn for messages of a seat, and returns the limit that delays it.
@@ -255,12 +260,13 @@ pub(super) fn request(game: &mut Game, seat: &str, number: u128) -> Option<Messa
     decided.unwrap()
 }
 
-/// Requests a turn for messages of a seat, which begins at once. Returns the limit that delays it.
+/// Requests a turn for messages of a seat, which begins and ends at once. Returns the limit that delays it.
 pub(super) fn message_turn(game: &mut Game, seat: &str) -> Option<MessageDelay> {
     let number = 1000 + u128::from(game.graph.message_turns);
     let delay = request(game, seat, number);
     if delay.is_none() {
         game.go(Event::MessageTurnBegan(input(number)));
+        game.go(Event::OtherTurns(seats(&[])));
     }
     delay
 }

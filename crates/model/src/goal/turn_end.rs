@@ -33,11 +33,11 @@ impl Mover<'_> {
         self.check_seat(seat)?;
         let row = &self.graph.seats[seat.0];
         let name = || row.name.clone();
-        let Some(input) = row.turn else {
+        let Some(task) = row.turn.and_then(Input::task) else {
             return Err(Refusal::NoTurn(name()));
         };
         // A task that was cancelled, accepted or moved to another seat meanwhile no longer has this turn.
-        let current = input.task().filter(|no| {
+        let current = Some(task).filter(|no| {
             let activity = self.task(*no).activity();
             activity.and_then(Activity::seat) == Some(seat)
         });
@@ -52,9 +52,7 @@ impl Mover<'_> {
         }
         self.graph.seats[seat.0].turn = None;
         self.end_wait(seat);
-        if input != Input::Person {
-            self.graph.idle_turns += 1;
-        }
+        self.graph.idle_turns += 1;
         if new_artifact {
             self.graph.idle_turns = 0;
         }
@@ -88,13 +86,12 @@ impl Mover<'_> {
             }
             (Some(no), TurnKind::Other, _) => self.complete(no, DoneBy::Result),
             (None, ..) => {
-                if let Some(no) = input.task().filter(|no| self.is_over(*no)) {
-                    self.release_writes(no);
+                if self.is_over(task) {
+                    self.release_writes(task);
                 }
             }
         }
-        let is_idle = self.graph.idle_turns >= self.graph.limits.idle_turns;
-        if is_idle && !matches!(input, Input::Person) {
+        if self.graph.idle_turns >= self.graph.limits.idle_turns {
             self.stick(StuckCause::NoProgress);
         }
         Ok(())

@@ -133,8 +133,8 @@ impl Graph {
     }
 
     fn waits_for_parallel(&self) -> Option<WaitsFor> {
-        let is_full = self.parallel_turns() >= self.limits.parallel as usize;
-        is_full.then_some(WaitsFor::Parallel(self.limits.parallel))
+        self.is_full()
+            .then_some(WaitsFor::Parallel(self.limits.parallel))
     }
 
     fn waits_for_seat(&self, no: TaskNo) -> WaitsFor {
