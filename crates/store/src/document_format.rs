@@ -9,7 +9,8 @@ use model::{InstanceId, seat::SeatDirectory};
 /// has the reports of runs. Format 5 has placements, which are columns, sessions whose folder is their own without a
 /// path, seats with instructions or a folder of their own, and goals. Format 6 has the time limits of
 /// checks, and the notifications of goals and questions. Format 7 has the requested message turns
-/// and the awaited seats of goals. Format 8 has the policies of the seats of goals.
+/// and the awaited seats of goals. Format 8 has the policies of the seats of goals, and the message turns of goals that wait for
+/// the end of another turn.
 pub const DOCUMENT_FORMAT: i64 = 8;
 
 /// The format that documents need unless a key raises it. Every program supports such documents.

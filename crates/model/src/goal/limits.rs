@@ -36,7 +36,7 @@ pub struct Limits {
     /// The highest number of turns, without those of people's messages. From 90 percent on, only the turn of the report
     /// starts.
     pub turns: u32,
-    /// The highest number of turns at a time, without those of people's messages.
+    /// The highest number of turns at a time. Those of people's messages count, and never wait for others.
     pub parallel: u32,
 }
 

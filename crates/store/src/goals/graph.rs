@@ -190,8 +190,30 @@ pub(crate) async fn read_task_graph(
     let new_number = |no: TaskNo| renumbered.get(&no).copied().unwrap_or(TaskNo(usize::MAX));
     tasks[no.0].depends_on = depends_on.into_iter().map(new_number).collect();
     progress.renumber(new_number);
-    let graph = build(&row, team, tasks, progress)?;
+    let mut graph = build(&row, team, tasks, progress)?;
+    note_other_turns(tx, session, &mut graph, None).await?;
     Ok(Some(TaskGraph { graph, no, faults }))
+}
+
+/// Notes in the graph of a session the turns that no task has caused, and returns the seats that they hold or take next. Without
+/// `now`, a run that had to wait for its backoff takes none until it is queued.
+pub(crate) async fn note_other_turns(
+    tx: &mut Tx,
+    session: SessionId,
+    graph: &mut Graph,
+    now: Option<Timestamp>,
+) -> Result<BTreeSet<SeatNo>, Error> {
+    let rows = tx
+        .fetch_all(sql!("goals/other_turns"), params![session, now])
+        .await?;
+    let mut occupied = BTreeSet::new();
+    for row in &rows {
+        let name: String = row.get("name")?;
+        let no = graph.seats().iter().position(|seat| seat.name == name);
+        occupied.extend(no.map(SeatNo));
+    }
+    graph.note_other_turns(&occupied);
+    Ok(occupied)
 }
 
 /// Reads the row of the goal of a session. Returns `None` if the session has none.

@@ -10,6 +10,6 @@ mod task_row;
 mod write;
 
 pub(crate) use budget::{write_budget, write_until};
-pub(crate) use graph::{Goal, TaskGraph, goal_state, read_goal, read_task_graph};
+pub(crate) use graph::{Goal, TaskGraph, goal_state, note_other_turns, read_goal, read_task_graph};
 pub(crate) use staged::{read_staged, stage};
 pub(crate) use write::{TaskText, write_goal};

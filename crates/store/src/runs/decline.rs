@@ -19,7 +19,10 @@ use crate::{
     changes::note_change,
     database::Tx,
     locks::lock_runs,
-    runs::admit::promote_after,
+    runs::{
+        admit::promote_after,
+        goals::{EndedTurn, end_turns},
+    },
     session_log::SessionLogWriter,
     store::Store,
 };
@@ -75,7 +78,9 @@ impl Store {
                     };
                     log.add_run_change(session, run.id, change);
                 }
-                // 4. Promote the runs that waited for this one.
+                // 4. Start what waited for this run, and promote.
+                let ended = session.map(EndedTurn::Other);
+                end_turns(self, tx, &mut log, ended.as_slice(), now).await?;
                 let seats = seat.into_iter().collect();
                 let automations: BTreeSet<_> = run.automation_id.into_iter().collect();
                 promote_after(tx, &mut log, seats, automations, now).await?;

@@ -261,11 +261,11 @@ pub(super) async fn end_runs(
             automations::count_failures(store, tx, automation, status, now).await?;
         }
     }
-    // 5. Move the goals of tasks whose turns are over.
-    let turns = ends.iter().zip(&follow_ups).filter_map(|(end, next)| {
-        let is_final = *next == FollowUp::Final;
-        EndedTurn::of(&end.run, &end.finished).filter(|_| is_final)
-    });
+    // 5. Move the goals of turns that are over.
+    let turns = ends
+        .iter()
+        .zip(&follow_ups)
+        .filter_map(|(end, next)| EndedTurn::of(&end.run, &end.finished, *next == FollowUp::Final));
     end_turns(store, tx, log, &turns.collect::<Vec<_>>(), now).await?;
     // 6. Promote last, so that the retry is in the queue of its seat when the promotion chooses the next run.
     let owners = ends.iter().filter_map(|end| end.run.automation_id);

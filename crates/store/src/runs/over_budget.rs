@@ -16,7 +16,12 @@ use model::{
 use crate::{
     database::Tx,
     error::Error,
-    runs::{admit::promote_after, end::end_run, run_usage::pause_over_budget},
+    runs::{
+        admit::promote_after,
+        end::end_run,
+        goals::{EndedTurn, end_turns},
+        run_usage::pause_over_budget,
+    },
     session_log::SessionLogWriter,
     store::Store,
 };
@@ -72,6 +77,9 @@ pub(super) async fn refuse_over_budget(
             not_before: until,
         };
         log.add_run_change(session, run.id, RunChange::Deferred { cause });
+        if run.task.is_none() {
+            end_turns(store, tx, log, &[EndedTurn::Other(session)], now).await?;
+        }
         // Promote: the deferred run has left its seat, and other exclusive runs of the automation may start instead.
         let automations = run.automation_id.into_iter().collect();
         promote_after(tx, log, BTreeSet::from([seat]), automations, now).await?;

@@ -7,10 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    InputId, MessageId, RunId, SeatId, SessionId, Timestamp,
-    entity::Run,
-    run::Origin,
-    seat_message::{INPUT_CONTENT, LONGEST_CHAIN},
+    InputId, MessageId, RunId, SeatId, SessionId, Timestamp, entity::Run, run::Origin,
+    seat_message::LONGEST_CHAIN,
 };
 
 use crate::{
@@ -19,8 +17,8 @@ use crate::{
     goals::{Goal, read_goal},
     locks::lock_sessions,
     runs::{
-        admit::{NewAttempt, Preloaded, insert_attempts},
-        goals::{block_messages, count_messages},
+        admit::{Preloaded, insert_attempts},
+        goals::{block_messages, count_messages, message_attempt},
     },
     seat_message_rows::{deliver_carried, restart_chains},
     session_log::SessionLogWriter,
@@ -152,25 +150,8 @@ async fn insert_inputs(
         if causes.get(&seat).is_some_and(|cause| cause.ends_chains()) {
             restarted.insert(seat);
         }
-        attempts.push(NewAttempt {
-            id: None,
-            tenant: row.get("tenant_id")?,
-            input: *input,
-            number: 1,
-            failures: 0,
-            origin: Origin::Message,
-            session: row.get("session_id")?,
-            seat,
-            automation: None,
-            trigger: None,
-            task: None,
-            scheduled_for: None,
-            exclusive: false,
-            content: INPUT_CONTENT,
-            not_before: None,
-            interrupted: None,
-            input_at: now,
-        });
+        let location = (row.get("tenant_id")?, row.get("session_id")?, seat);
+        attempts.push(message_attempt(location, *input, now));
     }
     if attempts.is_empty() {
         return Ok(());

@@ -24,6 +24,7 @@ mod rounds;
 mod stage;
 mod sweeps;
 mod tools;
+mod turns;
 mod usage;
 mod views;
 
@@ -171,6 +172,13 @@ pub(crate) use tools::{
     seats_of_goal_send_messages, verdict_without_evidence_is_refused_and_changes_nothing,
     waiting_message_is_in_next_turn_of_task, worker_creating_tasks_is_refused,
 };
+pub(crate) use turns::{
+    message_that_waits_for_turn_leaves_with_its_cause,
+    messages_that_wait_for_turn_outlive_pause_and_failures,
+    messages_to_all_seats_start_turns_below_parallel,
+    ready_task_takes_seat_on_which_no_person_talks,
+    task_starts_after_each_end_of_turn_without_task,
+};
 pub(crate) use usage::{
     goals_are_spenders_apart_from_conversations, seats_of_goal_have_their_turns_and_usage,
 };
@@ -267,6 +275,9 @@ behaviours! {
             turn_gets_answers_to_questions_of_turn_before_alone,
             task_behind_many_others_has_first_results_and_counts_the_rest,
             proposals_beyond_room_of_plan_get_further_plan, later_plan_counts_findings_beyond_its_list,
+            ready_task_takes_seat_on_which_no_person_talks, task_starts_after_each_end_of_turn_without_task,
+            messages_to_all_seats_start_turns_below_parallel, messages_that_wait_for_turn_outlive_pause_and_failures,
+            message_that_waits_for_turn_leaves_with_its_cause,
         ]
     }
     sqlite {}

@@ -20,8 +20,8 @@ use crate::{
 };
 
 /// Counts a message of a seat to each of `sent`, and requests a turn for messages of each of `due`, with its input. Returns the
-/// seats of `due` that get no such turn, each with the reason for which its messages wait. The caller must hold the locks of
-/// all seats of the session, and of the session. The caller writes `log`.
+/// seats for which the caller inserts no input, each with the reason for which its messages wait for a turn of a task, if they
+/// do. The caller must hold the locks of all seats of the session, and of the session. The caller writes `log`.
 ///
 /// # Errors
 ///
@@ -34,7 +34,7 @@ pub(in crate::runs) async fn count_messages(
     sent: &BTreeSet<SeatId>,
     due: &BTreeMap<SeatId, InputId>,
     now: Timestamp,
-) -> Result<BTreeMap<SeatId, MessageDelay>, Error> {
+) -> Result<BTreeMap<SeatId, Option<MessageDelay>>, Error> {
     // The session of a goal that is over takes no input.
     if goal.graph.goal().is_over() {
         return Ok(BTreeMap::new());

@@ -28,7 +28,7 @@ mod view;
 pub(crate) use answer::answer_task;
 pub use check_rows::TaskChecks;
 pub use create::NewGoal;
-pub(super) use message_turns::block_messages;
+pub(super) use message_turns::{block_messages, message_attempt};
 pub(super) use messages::{count_begun_turns, count_messages};
 pub use people::GoalChange;
 pub(crate) use step::{check_has_no_open_goal, close_goal, start_draft};

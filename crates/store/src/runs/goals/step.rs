@@ -6,7 +6,7 @@ use std::{
 };
 
 use model::{
-    SeatId, SessionId, Timestamp,
+    InputId, SeatId, SessionId, Timestamp,
     event::{Change, SessionChange},
     goal::{
         Activity, Effect, Event, GoalState, Graph, Input, MessageDelay, SeatNo, Task, TaskNo,
@@ -19,7 +19,7 @@ use model::{
 use super::{
     checks,
     deadline::advance_goal,
-    message_turns::read_message_turns,
+    message_turns::{insert_message_turns, read_message_turns},
     starts::{self, Start},
     stop,
     usage::budget_event,
@@ -27,7 +27,7 @@ use super::{
 use crate::{
     Error,
     database::Tx,
-    goals::{Goal, TaskText, read_goal, write_goal},
+    goals::{Goal, TaskText, note_other_turns, read_goal, write_goal},
     locks::{lock_seats, lock_session},
     runs::admit::promote_after,
     session_log::SessionLogWriter,
@@ -126,12 +126,34 @@ struct Consequences {
     drop_staged: bool,
     /// The seats whose waiting runs were cancelled.
     freed: BTreeSet<SeatId>,
-    /// The seats whose messages start no turn, each with the reason.
-    delayed: Vec<(SeatNo, MessageDelay)>,
+    /// The seats for whose messages the caller starts no turn, each with the reason for which the messages wait for a turn of a
+    /// task. Without one they wait for the end of another turn, or their turn starts by this move.
+    delayed: Vec<(SeatNo, Option<MessageDelay>)>,
+    /// The turns for messages that start after they have waited for the end of another turn.
+    message_turns: Vec<(SeatNo, InputId)>,
 }
 
-/// Moves a goal by events, and writes the result. Returns the seats whose requested message turns wait, each with the reason.
-/// The caller must hold the locks of all seats of the session, and of the session. The caller writes `log`.
+impl Consequences {
+    /// Notes the effects on turns for messages.
+    fn note_messages(&mut self, effect: &Effect) {
+        match *effect {
+            Effect::MessageTurn { seat, delayed_by } => {
+                self.delayed
+                    .extend(delayed_by.map(|delay| (seat, Some(delay))));
+            }
+            Effect::MessageTurnWaits(seat) => self.delayed.push((seat, None)),
+            Effect::MessageTurnStarted { seat, input } => {
+                self.delayed.push((seat, None));
+                self.message_turns.push((seat, input));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Moves a goal by events, and writes the result. Returns the seats for whose messages the caller starts no turn, each with the
+/// reason for which the messages wait for a turn of a task, if they do. The caller must hold the locks of all seats of the
+/// session, and of the session. The caller writes `log`.
 pub(super) async fn move_goal(
     store: &Store,
     tx: &mut Tx,
@@ -139,11 +161,12 @@ pub(super) async fn move_goal(
     goal: &mut Goal,
     events: Vec<Event>,
     now: Timestamp,
-) -> Result<Vec<(SeatNo, MessageDelay)>, Error> {
+) -> Result<Vec<(SeatNo, Option<MessageDelay>)>, Error> {
     // 1. Decide. The usage of a turn that ended counts before the next turn starts.
     let tasks_before = goal.graph.tasks().to_vec();
     let state_before = goal.graph.goal();
     let mut found = Consequences::default();
+    note_other_turns(tx, goal.session, &mut goal.graph, Some(now)).await?;
     let mut waiting: VecDeque<Event> = budget_event(tx, goal, now).await?.into_iter().collect();
     waiting.extend(read_message_turns(tx, goal).await?);
     waiting.extend(events);
@@ -200,10 +223,7 @@ pub(super) async fn move_goal(
                 Effect::PlanRefused(faults) => note_refusal(goal, task, &faults),
                 Effect::Published { .. } => found.drop_staged |= is_plan_of_planner,
                 Effect::DropStaged => found.drop_staged = true,
-                Effect::MessageTurn { seat, delayed_by } => {
-                    found.delayed.extend(delayed_by.map(|delay| (seat, delay)));
-                }
-                _ => {}
+                other => found.note_messages(&other),
             }
         }
     }
@@ -233,6 +253,7 @@ pub(super) async fn move_goal(
     // turn waits for any more.
     let starts: Vec<Start> = found.starts.into_values().collect();
     starts::insert_starts(store, tx, log, goal, &starts, now).await?;
+    insert_message_turns(store, tx, log, goal, &found.message_turns, now).await?;
     promote_after(tx, log, found.freed, BTreeSet::new(), now).await?;
     if goal.has_question {
         stop::void_questions(tx, log, goal.session, now).await?;

@@ -1,6 +1,7 @@
-//! The ends of the turns of tasks. The transition that ends a run calls this module once no attempt at the input follows.
+//! The ends of turns. The transition that ends the run of a task calls this module once no attempt at the input follows, and the
+//! one after which another run has left its seat calls it each time, because a task may wait for that seat.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use model::{
     InputId, RunId, SeatId, SessionId, TaskId, Timestamp,
@@ -22,16 +23,25 @@ use super::{
 use crate::{
     Error,
     database::Tx,
-    goals::{Goal, read_staged, stage},
+    goals::{Goal, note_other_turns, read_staged, stage},
     locks::lock_sessions,
     session_log::SessionLogWriter,
     store::Store,
     stored::{self, DOCUMENT_FORMAT, goals::StoredReport},
 };
 
+/// A turn that is over.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::runs) enum EndedTurn<'a> {
+    /// A turn of a task, for good.
+    Task(TaskTurn<'a>),
+    /// A turn without a task in this session, of which an attempt may follow.
+    Other(SessionId),
+}
+
 /// A turn of a task that is over for good.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::runs) struct EndedTurn<'a> {
+pub(in crate::runs) struct TaskTurn<'a> {
     session: SessionId,
     seat: SeatId,
     run: RunId,
@@ -42,20 +52,26 @@ pub(in crate::runs) struct EndedTurn<'a> {
 }
 
 impl<'a> EndedTurn<'a> {
-    /// Returns the turn of a run. Returns `None` if the run is none of a task.
-    pub(in crate::runs) fn of(run: &Run, finished: &'a TurnResult) -> Option<Self> {
-        let task = run.task?;
-        Some(Self {
-            session: run.session_id?,
+    /// Returns the turn of a run. Returns `None` if the run has no session, or is one of a task and another attempt follows.
+    pub(in crate::runs) fn of(run: &Run, finished: &'a TurnResult, is_final: bool) -> Option<Self> {
+        let session = run.session_id?;
+        let Some(task) = run.task else {
+            return Some(Self::Other(session));
+        };
+        let turn = TaskTurn {
+            session,
             seat: run.seat_id?,
             run: run.id,
             input: run.input_id,
             task: task.id,
             prompt: task.prompt,
             finished,
-        })
+        };
+        is_final.then_some(Self::Task(turn))
     }
+}
 
+impl TaskTurn<'_> {
     fn is_plan(&self, goal: &Goal) -> bool {
         let no = goal.task_no(self.task);
         no.is_some_and(|no| goal.graph.tasks()[no.0].kind == TaskKind::Plan)
@@ -82,7 +98,8 @@ enum Answered {
     Refused(Vec<ReportFault>),
 }
 
-/// Moves the goals of turns that are over. The caller must hold the locks of all seats of their sessions.
+/// Moves the goals of turns that are over, so that what waited for them can start. The caller must hold the locks of all seats of
+/// their sessions.
 pub(in crate::runs) async fn end_turns(
     store: &Store,
     tx: &mut Tx,
@@ -90,16 +107,27 @@ pub(in crate::runs) async fn end_turns(
     turns: &[EndedTurn<'_>],
     now: Timestamp,
 ) -> Result<(), Error> {
-    if turns.is_empty() {
+    // 1. Lock all sessions in their order, before the first goal moves.
+    let (mut of_tasks, mut others) = (Vec::new(), BTreeSet::new());
+    for turn in turns {
+        match turn {
+            EndedTurn::Task(turn) => of_tasks.push(*turn),
+            EndedTurn::Other(session) => {
+                others.insert(*session);
+            }
+        }
+    }
+    let others = active_goals(tx, others).await?;
+    if of_tasks.is_empty() && others.is_empty() {
         return Ok(());
     }
-    // 1. Lock all sessions in their order, before the first goal moves.
-    let mut by_session: BTreeMap<SessionId, Vec<EndedTurn<'_>>> = BTreeMap::new();
-    for turn in turns {
+    let by_session = others.iter().map(|session| (*session, Vec::new()));
+    let mut by_session: BTreeMap<SessionId, Vec<TaskTurn<'_>>> = by_session.collect();
+    for turn in &of_tasks {
         by_session.entry(turn.session).or_default().push(*turn);
     }
     lock_sessions(tx, by_session.keys().copied()).await?;
-    let mut reports = read_reports(tx, turns).await?;
+    let mut reports = read_reports(tx, &of_tasks).await?;
     for (session, mut turns) in by_session {
         let Some(mut goal) = lock_goal(tx, session).await? else {
             continue;
@@ -150,14 +178,34 @@ pub(in crate::runs) async fn end_turns(
             );
         }
         // 3. Move the goal.
+        if others.contains(&session) {
+            let occupied = note_other_turns(tx, session, &mut goal.graph, Some(now)).await?;
+            events.push(Event::OtherTurns(occupied));
+        }
         move_goal(store, tx, log, &mut goal, events, now).await?;
     }
     Ok(())
 }
 
+/// Returns those of `sessions` whose goal is active. The others start no turn.
+async fn active_goals(
+    tx: &mut Tx,
+    sessions: BTreeSet<SessionId>,
+) -> Result<BTreeSet<SessionId>, Error> {
+    if sessions.is_empty() {
+        return Ok(sessions);
+    }
+    let rows = sessions.iter().map(|session| params![*session]).collect();
+    let found = tx
+        .fetch_rows(sql!("goals/active"), rows, params![DOCUMENT_FORMAT])
+        .await?;
+    let active = found.iter().map(|row| row.get("session_id"));
+    Ok(active.collect::<Result<_, _>>()?)
+}
+
 /// Returns the seat and the task of a turn that the graph has under way. Returns `None` for another one, such as a turn whose
 /// seat was removed.
-fn turn_of<'a>(goal: &'a Goal, turn: &EndedTurn<'_>) -> Option<(SeatNo, &'a Task)> {
+fn turn_of<'a>(goal: &'a Goal, turn: &TaskTurn<'_>) -> Option<(SeatNo, &'a Task)> {
     let seat = goal.seat_no(turn.seat)?;
     let no = goal.task_no(turn.task)?;
     let under_way = goal.graph.seats().get(seat.0)?.turn.and_then(Input::task);
@@ -169,7 +217,7 @@ fn turn_of<'a>(goal: &'a Goal, turn: &EndedTurn<'_>) -> Option<(SeatNo, &'a Task
 async fn report_of_answer(
     tx: &mut Tx,
     goal: &Goal,
-    turn: &EndedTurn<'_>,
+    turn: &TaskTurn<'_>,
     task: &Task,
     now: Timestamp,
 ) -> Result<Answered, Error> {
@@ -226,7 +274,7 @@ async fn report_of_answer(
 async fn decide_end(
     tx: &mut Tx,
     goal: &Goal,
-    turn: &EndedTurn<'_>,
+    turn: &TaskTurn<'_>,
     task: &Task,
     (report, refused): (Option<&Report>, Option<Vec<ReportFault>>),
 ) -> Result<(TurnEnd, usize), Error> {
@@ -285,7 +333,7 @@ async fn has_listed_tools(tx: &mut Tx, input: InputId) -> Result<bool, Error> {
 
 async fn read_reports(
     tx: &mut Tx,
-    turns: &[EndedTurn<'_>],
+    turns: &[TaskTurn<'_>],
 ) -> Result<HashMap<InputId, Report>, Error> {
     let inputs = turns.iter().filter(|turn| turn.has_succeeded());
     let rows = inputs.map(|turn| params![turn.input]).collect();
@@ -308,7 +356,7 @@ async fn read_reports(
 async fn store_result(
     tx: &mut Tx,
     goal: &Goal,
-    turn: &EndedTurn<'_>,
+    turn: &TaskTurn<'_>,
     task: &Task,
     (report, end): (Option<&Report>, &TurnEnd),
 ) -> Result<(), Error> {

@@ -30,7 +30,7 @@ pub use self::{
 use crate::{
     Error, Scope, boxed,
     database::{Row, Tx},
-    goals::{Goal, read_goal},
+    goals::{Goal, note_other_turns, read_goal},
     store::Store,
 };
 
@@ -177,7 +177,8 @@ async fn read_view(tx: &mut Tx, scope: Scope, session: SessionId) -> Result<Goal
         .fetch_optional(sql!("goals/list_times"), params![scope.tenant(), session])
         .await?;
     let times = times.ok_or_else(not_found)?;
-    let goal = read_goal(tx, session).await?.ok_or_else(not_found)?;
+    let mut goal = read_goal(tx, session).await?.ok_or_else(not_found)?;
+    note_other_turns(tx, session, &mut goal.graph, None).await?;
     let (usage, seat_usage) = usage::of_goal_and_seats(tx, session).await?;
     let progress = goal.graph.progress();
     Ok(GoalView {
@@ -214,7 +215,8 @@ pub(crate) async fn task_views(
     session: SessionId,
 ) -> Result<Vec<GoalTask>, Error> {
     let goal = read_goal(tx, session).await?;
-    let goal = goal.ok_or_else(|| Error::not_found("goal", session))?;
+    let mut goal = goal.ok_or_else(|| Error::not_found("goal", session))?;
+    note_other_turns(tx, session, &mut goal.graph, None).await?;
     views(tx, &goal, scope).await
 }
 

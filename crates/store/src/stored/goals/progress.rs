@@ -46,6 +46,9 @@ pub(crate) struct StoredGoalProgress {
     /// at its request, and wrote none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     message_inputs: Vec<(usize, InputId)>,
+    /// The message turns that wait for the end of another turn, each with its input.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    waiting_messages: Vec<(usize, InputId)>,
     #[serde(default)]
     alternation: StoredAlternation,
     seats: Vec<StoredSeatProgress>,
@@ -77,6 +80,7 @@ struct StoredSeatProgress {
     turn: Option<StoredInput>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     queue: Vec<(usize, Prompt)>,
+    /// No program writes another number than 0, nor the turn `person`, because the runs tell both.
     #[serde(default)]
     person_inputs: u32,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -96,7 +100,10 @@ impl Document for StoredGoalProgress {
     fn of(progress: &GoalProgress) -> Self {
         let number = |seat: Option<SeatNo>| seat.map(|seat| seat.0);
         let occupied = progress.occupied.iter();
-        let requested = progress.message_inputs.iter();
+        let numbers = |inputs: &[(SeatNo, InputId)]| {
+            let inputs = inputs.iter();
+            inputs.map(|(seat, input)| (seat.0, *input)).collect()
+        };
         Self {
             plan_version: progress.plan_version,
             replans: progress.replans,
@@ -115,7 +122,8 @@ impl Document for StoredGoalProgress {
             idle_turns: progress.idle_turns,
             messages: progress.messages,
             message_turns: progress.message_turns,
-            message_inputs: requested.map(|(seat, input)| (seat.0, *input)).collect(),
+            message_inputs: numbers(&progress.message_inputs),
+            waiting_messages: numbers(&progress.waiting_messages),
             alternation: StoredAlternation {
                 last: number(progress.alternation.last),
                 before: number(progress.alternation.before),
@@ -130,8 +138,10 @@ impl Document for StoredGoalProgress {
     fn into_domain(self) -> Result<GoalProgress, BoxError> {
         let occupied = self.occupied.into_iter();
         let occupied = occupied.map(|(no, seat)| (TaskNo(no), seat.map(SeatNo)));
-        let requested = self.message_inputs.into_iter();
-        let requested = requested.map(|(seat, input)| (SeatNo(seat), input));
+        let seats = |inputs: Vec<(usize, InputId)>| {
+            let inputs = inputs.into_iter();
+            inputs.map(|(seat, input)| (SeatNo(seat), input)).collect()
+        };
         Ok(GoalProgress {
             plan_version: self.plan_version,
             replans: self.replans,
@@ -150,7 +160,8 @@ impl Document for StoredGoalProgress {
             idle_turns: self.idle_turns,
             messages: self.messages,
             message_turns: self.message_turns,
-            message_inputs: requested.collect(),
+            message_inputs: seats(self.message_inputs),
+            waiting_messages: seats(self.waiting_messages),
             alternation: Alternation {
                 last: self.alternation.last.map(SeatNo),
                 before: self.alternation.before.map(SeatNo),
@@ -172,14 +183,14 @@ impl StoredSeatProgress {
         Self {
             presence: seat.presence,
             turn: seat.turn.map(|turn| match turn {
-                Input::Person => StoredInput::Person,
+                Input::Other => StoredInput::Person,
                 Input::Task { task, prompt } => StoredInput::Task {
                     task: task.0,
                     prompt,
                 },
             }),
             queue: seat.queue.iter().map(|(no, it)| (no.0, *it)).collect(),
-            person_inputs: seat.person_inputs,
+            person_inputs: seat.other_inputs,
             waited_for: seat.waited_for,
         }
     }
@@ -189,14 +200,14 @@ impl StoredSeatProgress {
         SeatProgress {
             presence: self.presence,
             turn: self.turn.map(|turn| match turn {
-                StoredInput::Person => Input::Person,
+                StoredInput::Person => Input::Other,
                 StoredInput::Task { task, prompt } => Input::Task {
                     task: TaskNo(task),
                     prompt,
                 },
             }),
             queue: queue.collect(),
-            person_inputs: self.person_inputs,
+            other_inputs: self.person_inputs,
             waited_for: self.waited_for,
         }
     }

@@ -45,6 +45,10 @@ pub(super) fn example() -> GoalProgress {
             planner,
             "inp_0199f3c2a4b07d10a111111111111111".parse().unwrap(),
         )],
+        waiting_messages: vec![(
+            worker,
+            "inp_0199f3c2a4b07d10a222222222222222".parse().unwrap(),
+        )],
         alternation: Alternation {
             last: Some(judge),
             before: Some(worker),
@@ -53,16 +57,16 @@ pub(super) fn example() -> GoalProgress {
         seats: vec![
             SeatProgress {
                 presence: Presence::Online,
-                turn: Some(Input::Person),
+                turn: Some(Input::Other),
                 queue: Vec::new(),
-                person_inputs: 1,
+                other_inputs: 1,
                 waited_for: false,
             },
             SeatProgress {
                 presence: Presence::Offline,
                 turn: Some(turn),
                 queue: vec![(TaskNo(4), Prompt::Review)],
-                person_inputs: 0,
+                other_inputs: 0,
                 waited_for: true,
             },
         ],

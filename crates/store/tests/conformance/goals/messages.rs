@@ -21,7 +21,7 @@ use crate::{
 };
 
 impl Stage {
-    async fn seat_named(&self, session: SessionId, name: &str) -> SeatId {
+    pub(super) async fn seat_named(&self, session: SessionId, name: &str) -> SeatId {
         let seats = self.store.seat_names(self.tenant, session).await.unwrap();
         let found = seats.into_iter().find(|seat| seat.name == name);
         found.unwrap_or_else(|| panic!("no seat {name}")).id
@@ -54,7 +54,7 @@ impl Stage {
         assert_eq!(sent.await.unwrap().len(), 1);
     }
 
-    async fn state_of(&self, message: &SeatMessage) -> SeatMessageStatus {
+    pub(super) async fn state_of(&self, message: &SeatMessage) -> SeatMessageStatus {
         let found = self
             .store
             .seat_message(self.tenant, message.session, message.id);
@@ -453,7 +453,9 @@ pub(crate) async fn messages_that_wait_start_turn_when_stuck_goal_goes_on(db: &T
 pub(crate) async fn message_turns_without_locks_stay_within_limit(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let plan = ["a", "b", "c"].map(|key| work(key, &[]));
-    let session = stage.planned_goal(db, limited(3, 6, 200, 1), &plan).await;
+    let mut team = limited(3, 6, 200, 1);
+    team.limits.graph.parallel = 4;
+    let session = stage.planned_goal(db, team, &plan).await;
     let mut senders = Vec::new();
     for (seat, to) in [
         ("worker-1", "planner"),
