@@ -42,6 +42,14 @@ impl Stage {
         self.assert_nothing_promotable().await;
     }
 
+    /// Claims one run and tries to begin its turn.
+    async fn try_to_begin(&self, run: RunId) -> StartReply {
+        let (worker, now) = (&self.worker, self.now());
+        let claimed = self.store.claim(worker, self.instance, 1, Some(run), now);
+        assert_eq!(claimed.await.unwrap().len(), 1);
+        self.begin(run).await
+    }
+
     /// Returns the number of runs that have seats of a session.
     async fn turns_at_a_time(&self, db: &TestStore, session: SessionId) -> i64 {
         let sql = "select count(*) as n from agent_runs \
@@ -141,7 +149,7 @@ pub(crate) async fn task_starts_after_each_end_of_turn_without_task(db: &TestSto
     let (store, now) = (&stage.store, stage.tick());
     let read = store.acknowledge_seat_message(tenant, sent.id, sent.to, now);
     read.await.unwrap();
-    let reply = stage.claim_and_begin(run).await;
+    let reply = stage.try_to_begin(run).await;
     assert!(matches!(reply, StartReply::Cancelled), "{reply:?}");
     stage.assert_task_runs(session, "acknowledgement").await;
     // 4. An attempt that follows at once keeps the seat.
@@ -156,7 +164,7 @@ pub(crate) async fn task_starts_after_each_end_of_turn_without_task(db: &TestSto
     // 5. It waits for the budget of the tenant.
     let (session, run, _) = stage.task_behind_message(db).await;
     stage.limit_tenant(&["1 turns/day"]).await;
-    let reply = stage.claim_and_begin(run).await;
+    let reply = stage.try_to_begin(run).await;
     assert!(matches!(reply, StartReply::Deferred), "{reply:?}");
     stage.assert_task_runs(session, "budget").await;
 }
