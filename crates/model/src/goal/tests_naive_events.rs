@@ -1,5 +1,7 @@
 //! The events of the naive model.
 
+use std::collections::BTreeSet;
+
 use super::{
     tests_naive::{Naive, NaiveTask},
     tests_naive_plan::NaivePlan,
@@ -146,30 +148,9 @@ impl Naive {
             } => self.end_turn(seat.0, end, *follow_up, *new_artifact),
             Event::ChecksPassed(no)
             | Event::CheckFailed { task: no, .. }
-            | Event::CheckBroken { task: no, .. } => {
-                self.tasks[no.0].checks.pop();
-                if let Some(home) = self.tasks[no.0].home {
-                    self.end_wait(home);
-                }
-                if self.activity(no.0) == Some(Activity::Checks) {
-                    self.reported = false;
-                    self.end_checks(no.0, event);
-                } else {
-                    self.tasks[no.0].occupies = None;
-                }
-            }
+            | Event::CheckBroken { task: no, .. } => self.leave_checks(no.0, event),
             Event::Answered(no) => self.answer(no.0),
-            Event::OtherTurns(seats) => {
-                for no in 0..self.seats.len() {
-                    let held = seats.contains(&SeatNo(no)) && self.present(SeatNo(no));
-                    let (has_task, seat) = (self.has_task(no), &mut self.seats[no]);
-                    seat.others = u32::from(held);
-                    if !has_task {
-                        seat.turn = None;
-                    }
-                }
-                self.begin_others();
-            }
+            Event::OtherTurns(seats) => self.note_others(seats),
             Event::MessageSent(_) => self.mails += 1,
             Event::MessageTurn { seat, input } => self.request_message_turn(seat.0, *input),
             Event::MessageTurnBegan(input) => self.begin_message_turn(*input),
@@ -248,6 +229,31 @@ impl Naive {
             Event::Cancel => self.end(GoalState::Cancelled),
         }
         true
+    }
+
+    fn note_others(&mut self, seats: &BTreeSet<SeatNo>) {
+        for no in 0..self.seats.len() {
+            let held = seats.contains(&SeatNo(no)) && self.present(SeatNo(no));
+            let (has_task, seat) = (self.has_task(no), &mut self.seats[no]);
+            seat.others = u32::from(held);
+            if !has_task {
+                seat.turn = None;
+            }
+        }
+        self.begin_others();
+    }
+
+    fn leave_checks(&mut self, no: usize, event: &Event) {
+        self.tasks[no].checks.pop();
+        if let Some(home) = self.tasks[no].home {
+            self.end_wait(home);
+        }
+        if self.activity(no) == Some(Activity::Checks) {
+            self.reported = false;
+            self.end_checks(no, event);
+        } else {
+            self.tasks[no].occupies = None;
+        }
     }
 
     pub(super) fn publish_first(&mut self, plan: NaivePlan) {

@@ -50,7 +50,7 @@ pub(crate) async fn turns_of_seat_have_policies_of_team(db: &TestStore) {
     assert_eq!(sent.await.unwrap().len(), 1);
     let (receiver, assignment) = stage.begin_turn(db, session, "worker").await;
     assert_eq!(assignment.policies, of_worker.of_turn());
-    assert_eq!(assignment.permissions.0, [edits.clone()]);
+    assert_eq!(assignment.permissions.0, std::slice::from_ref(&edits));
     stage.succeed(receiver.run).await;
     stage.stage_task(&planner, &work("a", &[])).await.unwrap();
     stage.succeed(planner.run).await;
