@@ -9,8 +9,8 @@ use model::{InstanceId, seat::SeatDirectory};
 /// has the reports of runs. Format 5 has placements, which are columns, sessions whose folder is their own without a
 /// path, seats with instructions or a folder of their own, and goals. Format 6 has the time limits of
 /// checks, and the notifications of goals and questions. Format 7 has the requested message turns
-/// and the awaited seats of goals. Format 8 has the policies of the seats of goals, and the message turns of goals that wait for
-/// the end of another turn.
+/// and the awaited seats of goals. Format 8 has the policies of the seats of goals, the message turns of goals that wait for
+/// the end of another turn, and goals whose directory is on all servers, which is a column.
 pub const DOCUMENT_FORMAT: i64 = 8;
 
 /// The format that documents need unless a key raises it. Every program supports such documents.
@@ -50,6 +50,10 @@ pub(crate) const CHECK_TIMEOUT_FORMAT: i64 = 6;
 /// The format that goals need whose seats have policies of their own. A server below it would take their turns with the
 /// default policies.
 pub(crate) const SEAT_POLICIES_FORMAT: i64 = 8;
+
+/// The format that the seats of a goal need whose directory is on all servers. A server below it would begin their turns in
+/// whatever directory it has at that path.
+pub(crate) const SHARED_DIRECTORY_FORMAT: i64 = 8;
 
 /// The format that seats need whose turns run in a folder of their own or of their session.
 pub(crate) const OWN_FOLDER_FORMAT: i64 = 5;

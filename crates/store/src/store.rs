@@ -3,7 +3,7 @@
 use std::{
     collections::HashSet,
     marker::PhantomData,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     sync::{Arc, Mutex},
 };
 
@@ -27,6 +27,8 @@ pub struct Store {
     pub(crate) db: Database,
     pub(crate) entropy: Arc<dyn Entropy>,
     session_folders: PathBuf,
+    /// The directories that all servers of the database have at the same path.
+    shared_directories: Arc<[PathBuf]>,
     /// The tasks of this process that wait for changes.
     pub(crate) change_notifier: Arc<ChangeNotifier>,
     pub(crate) batches: Arc<Batches>,
@@ -51,12 +53,30 @@ impl Store {
             db: db.observed_by(Arc::clone(&change_notifier) as Arc<_>),
             entropy,
             session_folders: folders,
+            shared_directories: Arc::default(),
             change_notifier,
             batches: Arc::default(),
             last_claimed_tenant: Arc::default(),
             closed_days: Arc::default(),
             registered_instances: Arc::default(),
         }
+    }
+
+    /// Returns the same store, for a server on which these directories are those of all servers. They are absolute paths
+    /// without `..`.
+    #[must_use]
+    pub fn with_shared_directories(mut self, directories: Vec<PathBuf>) -> Self {
+        self.shared_directories = directories.into();
+        self
+    }
+
+    /// Returns `true` if a directory is one of the shared directories, or below one.
+    pub(crate) fn is_on_all_servers(&self, directory: &str) -> bool {
+        let path = Path::new(directory);
+        // Such a path may lead out of the directory with which it begins.
+        let has_parent = path.components().any(|part| part == Component::ParentDir);
+        let mut shared = self.shared_directories.iter();
+        !has_parent && shared.any(|shared| path.starts_with(shared))
     }
 
     /// Returns the working directory of a session on this server: the one that a person gave, or the session's own

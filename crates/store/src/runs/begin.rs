@@ -146,7 +146,8 @@ impl Store {
                             && context.supports_run(&run, &seat, owner);
                         Some(StartCandidate {
                             memory: memories.key(&run),
-                            seat: memories.seat_of_turn(&run, seat.seat),
+                            files_on_one_server: seat.files_on_one_server,
+                            seat: memories.seat_of_turn(&run, seat),
                             run,
                             session,
                             secret: secrets.get(&id).copied(),
@@ -273,7 +274,7 @@ impl Store {
             return Ok(Some(StartReply::Refused(failure)));
         }
         // 5. Requeue or fail a run whose directory is not on this server.
-        if candidate.directory_missing {
+        if candidate.directory_missing || self.lacks_shared_directory(candidate) {
             let refused = refuse_without_directory(self, tx, log, candidate, (instance, now));
             if let Some(reply) = refused.await? {
                 return Ok(Some(reply));
@@ -365,7 +366,7 @@ impl Store {
             run.prompt_ref = Some(prompt.prompt_ref.clone());
             memory_pins.extend(memory);
             if seat.instance_id.is_none() {
-                let has_files = memory.is_none() || seat.own_folder().is_none();
+                let has_files = memory.is_none() || turn.files_on_one_server;
                 pins.extend(has_files.then(|| params![seat.id]));
                 seat.instance_id = Some(instance);
             }

@@ -69,7 +69,8 @@ impl Store {
             .await
     }
 
-    /// Lists up to 200 refusals of an instance, and of runs that no longer wait.
+    /// Lists up to 200 refusals of an instance, and of runs that no longer wait. Omits runs that the instance refuses because
+    /// this server does not share their directory.
     #[boxed]
     pub async fn directory_refusals(
         &self,
@@ -80,16 +81,32 @@ impl Store {
         let found = tx
             .fetch_all(sql!("directory_refusals/to_review"), params)
             .await?;
-        let read = |row: &Row| {
+        let mut refusals = Vec::with_capacity(found.len());
+        for row in &found {
             let status: RunStatus = row.parse("status")?;
-            Ok(DirectoryRefusal {
+            let refusal = DirectoryRefusal {
                 run: row.get("run_id")?,
                 instance: row.get("instance_id")?,
                 directory: stored::given_directory(row.get("cwd")?, row.get("session_id")?),
                 is_waiting: matches!(status, RunStatus::Queued | RunStatus::Delivered),
-            })
-        };
-        found.iter().map(read).collect()
+            };
+            // A server that does not share the directory must not claim the run again because it has one at that path.
+            let directory = refusal.directory.as_deref();
+            let is_here = !row.get::<bool>("on_all_servers")?
+                || directory.is_some_and(|directory| self.is_on_all_servers(directory));
+            if is_here || !refusal.is_waiting {
+                refusals.push(refusal);
+            }
+        }
+        Ok(refusals)
+    }
+
+    /// Returns `true` if a run works in a directory that is on all servers, and this server does not share it. This server may
+    /// have another directory at the same path.
+    pub(super) fn lacks_shared_directory(&self, candidate: &StartCandidate) -> bool {
+        let given = candidate.seat.given_directory(&candidate.session);
+        !candidate.files_on_one_server
+            && given.is_some_and(|directory| !self.is_on_all_servers(directory))
     }
 
     /// Removes refusals, so that their instances may claim the runs again.
@@ -119,7 +136,7 @@ impl Store {
             read_overdue(&mut tx, None, now).await?
         };
         let mut failed = 0;
-        for (run, _) in overdue {
+        for Overdue { run, .. } in overdue {
             if self.fail_if_without_directory(run, now).await? {
                 failed += 1;
             }
@@ -135,13 +152,25 @@ impl Store {
                 };
                 // A server may have come online, or found the directory, since the search.
                 let overdue = read_overdue(tx, Some(run.id), now).await?;
-                let Some((_, directory)) = overdue.into_iter().next() else {
+                let Some(Overdue {
+                    directory,
+                    on_all_servers,
+                    ..
+                }) = overdue.into_iter().next()
+                else {
                     return Ok(false);
                 };
-                let message = format!(
-                    "no server that is online has the directory `{directory}`: create it, or start a server that \
-                     has it, and retry the run"
-                );
+                let message = if on_all_servers {
+                    format!(
+                        "no server that is online has the directory `{directory}` and names it in \
+                         `shared_directories`: start one that does, and retry the run"
+                    )
+                } else {
+                    format!(
+                        "no server that is online has the directory `{directory}`: create it, or start a server \
+                         that has it, and retry the run"
+                    )
+                };
                 let finished = TurnResult::with_outcome(Outcome::Failed(directory_failure(message)));
                 let mut log = SessionLogWriter::default();
                 let ended = end_run(self, tx, &run, &mut log, &finished, now).await?;
@@ -168,16 +197,25 @@ pub(super) async fn refuse_without_directory(
     let Some(directory) = seat.given_directory(session) else {
         return Ok(None);
     };
+    let (absence, remedy, note) = if store.lacks_shared_directory(candidate) {
+        (
+            "is not in `shared_directories` of",
+            "name it there",
+            ", which is not in `shared_directories`",
+        )
+    } else {
+        ("is not on", "create it there", "")
+    };
     // 1. Fail the run if no other server could take it.
     let message = if seat.instance_id.is_some() {
         Some(format!(
-            "the directory `{directory}` is not on the server that has the agent's memory: create it there, and retry \
-             the run"
+            "the directory `{directory}` {absence} the server that has the agent's memory: {remedy}, and \
+             retry the run"
         ))
     } else if seat.placed_on.is_some() {
         Some(format!(
-            "the directory `{directory}` is not on the instance where the run is placed: create it there, and retry the \
-             run"
+            "the directory `{directory}` {absence} the instance where the run is placed: {remedy}, and \
+             retry the run"
         ))
     } else {
         let online_since = now.saturating_sub(limits::SERVER_OFFLINE_AFTER);
@@ -187,7 +225,7 @@ pub(super) async fn refuse_without_directory(
         );
         other.await?.is_none().then(|| {
             format!(
-                "the directory `{directory}` is not on this server: create it, and retry the run"
+                "the directory `{directory}` {absence} this server: {remedy}, and retry the run"
             )
         })
     };
@@ -201,7 +239,7 @@ pub(super) async fn refuse_without_directory(
     let refusal = params![run.id, run.tenant_id, instance, now];
     tx.execute(sql!("directory_refusals/insert"), refusal)
         .await?;
-    let message = format!("{DIRECTORY_NOT_HERE}: `{directory}`");
+    let message = format!("{DIRECTORY_NOT_HERE}: `{directory}`{note}");
     tx.execute(
         sql!("runs/requeue_without_directory"),
         params![run.id, DIRECTORY_NOT_HERE, message.as_str()],
@@ -213,19 +251,33 @@ pub(super) async fn refuse_without_directory(
     Ok(Some(StartReply::Deferred))
 }
 
-/// Returns the runs without a server that has their directory, with the directory of each.
+/// A queued run without a server that has its directory.
+struct Overdue {
+    run: RunId,
+    directory: String,
+    /// `true` if the directory of its goal is on all servers.
+    on_all_servers: bool,
+}
+
+/// Returns the runs without a server that has their directory.
 async fn read_overdue(
     tx: &mut Tx,
     only: Option<RunId>,
     now: Timestamp,
-) -> Result<Vec<(RunId, String)>, Error> {
+) -> Result<Vec<Overdue>, Error> {
     let online_since = now.saturating_sub(limits::SERVER_OFFLINE_AFTER);
     let refused_until = now.saturating_sub(limits::DIRECTORY_WAIT);
     let params = params![only, online_since, refused_until, MAX_ROWS_PER_QUERY];
     let found = tx
         .fetch_all(sql!("directory_refusals/overdue"), params)
         .await?;
-    let read = |row: &Row| Ok((row.get("id")?, row.get("cwd")?));
+    let read = |row: &Row| {
+        Ok(Overdue {
+            run: row.get("id")?,
+            directory: row.get("cwd")?,
+            on_all_servers: row.get("on_all_servers")?,
+        })
+    };
     found.iter().map(read).collect()
 }
 

@@ -24,6 +24,8 @@ pub(super) struct StartCandidate {
     pub(super) seat: Seat,
     /// The memory of the turn's task. `None` if the turn has the memory of its seat.
     pub(super) memory: Option<MemoryKey>,
+    /// `true` if the seat shares a directory that is not on all servers.
+    pub(super) files_on_one_server: bool,
     /// SHA-256 of the run's secret. `None` if the start is never repeated.
     pub(super) secret: Option<[u8; 32]>,
     /// The budgets that apply to the run, with their usage so far.

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::{
     Error,
     database::{Param, Row, Tx},
-    runs::run_usage::usage_reading,
+    runs::{run_usage::usage_reading, turn_context::SeatWithFormat},
 };
 
 /// The task, the seat and the activity that have a memory.
@@ -94,13 +94,15 @@ impl TaskMemories {
     }
 
     /// Returns the seat with the memory of a run's turn.
-    pub(super) fn seat_of_turn(&self, run: &Run, seat: Seat) -> Seat {
+    pub(super) fn seat_of_turn(&self, run: &Run, found: SeatWithFormat) -> Seat {
+        let seat = found.seat;
         let key = self.key(run);
         let Some(memory) = key.and_then(|key| self.0.get(&key)) else {
             return seat;
         };
-        // The files of a shared directory are where the first turn of the seat has run. A folder of a seat may begin anew.
-        let of_files = seat.instance_id.filter(|_| seat.own_folder().is_none());
+        // The files of a shared directory are where the first turn of the seat has run, unless they are on all servers. A
+        // folder of a seat may begin anew.
+        let of_files = seat.instance_id.filter(|_| found.files_on_one_server);
         Seat {
             instance_id: memory.instance.or(of_files),
             acp_session_id: memory.acp_session.clone(),

@@ -33,6 +33,8 @@ pub(super) struct SeatWithFormat {
     needs_format: i64,
     /// `true` if the session of the seat has a goal.
     is_of_goal: bool,
+    /// `true` if the seat shares a directory that is not on all servers, so that its turns go where its files are.
+    pub(super) files_on_one_server: bool,
 }
 
 /// The rows from which prompts and assignments are built.
@@ -222,6 +224,7 @@ pub(super) async fn read_sessions_and_seats(
             seat: rows::seat(row)?,
             needs_format: stored::needs_format(row)?,
             is_of_goal: row.get("is_of_goal")?,
+            files_on_one_server: row.get("files_on_one_server")?,
         })
     });
     let seats = seats.await?;

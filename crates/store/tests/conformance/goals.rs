@@ -21,6 +21,7 @@ mod prompts;
 mod questions;
 mod reports;
 mod rounds;
+mod shared_directories;
 mod stage;
 mod sweeps;
 mod tools;
@@ -76,7 +77,8 @@ pub(crate) use failures::{
 };
 pub(crate) use formats::{
     edited_budget_keeps_unknown_keys, moved_task_keeps_unknown_keys,
-    policies_of_seat_need_server_that_knows_them, time_limit_of_check_needs_server_that_knows_it,
+    policies_of_seat_need_server_that_knows_them, shared_directory_needs_server_that_knows_it,
+    time_limit_of_check_needs_server_that_knows_it,
 };
 pub(crate) use interruptions::{
     attempt_after_lost_worker_has_its_report, attempt_after_lost_worker_names_staged_changes,
@@ -159,6 +161,13 @@ pub(crate) use reports::{
 };
 pub(crate) use rounds::{
     runs_of_judge_have_the_verdicts_that_count, verdict_of_run_is_as_the_task_moved,
+};
+pub(crate) use shared_directories::{
+    deferred_turn_in_shared_directory_begins_on_any_instance,
+    failed_message_turn_in_shared_directory_leaves_no_pin,
+    goal_outside_shared_directories_works_on_one_instance,
+    seats_in_shared_directory_work_on_several_instances,
+    server_without_shared_directory_leaves_goal_to_others,
 };
 pub(crate) use sweeps::{
     end_of_goals_time_wakes_scheduler, idle_goal_is_found_and_its_lost_turn_fails,
@@ -278,6 +287,10 @@ behaviours! {
             ready_task_takes_seat_on_which_no_person_talks, task_starts_after_each_end_of_turn_without_task,
             messages_to_all_seats_start_turns_below_parallel, messages_that_wait_for_turn_outlive_pause_and_failures,
             message_that_waits_for_turn_leaves_with_its_cause,
+            seats_in_shared_directory_work_on_several_instances, goal_outside_shared_directories_works_on_one_instance,
+            deferred_turn_in_shared_directory_begins_on_any_instance,
+            failed_message_turn_in_shared_directory_leaves_no_pin,
+            server_without_shared_directory_leaves_goal_to_others, shared_directory_needs_server_that_knows_it,
         ]
     }
     sqlite {}

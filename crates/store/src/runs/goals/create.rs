@@ -12,7 +12,7 @@ use super::step::{lock_goal, move_goal};
 use crate::{
     Error, Scope, boxed,
     database::Tx,
-    document_format::GOAL_FORMAT,
+    document_format::{GOAL_FORMAT, SHARED_DIRECTORY_FORMAT},
     new_sessions::{NewSeat, NewSession, insert_session},
     session_log::SessionLogWriter,
     store::Store,
@@ -91,6 +91,9 @@ impl Store {
             return Err(Error::not_found("agent of seat", name));
         }
         let graph = &graph;
+        // A property of the goal and not of a server, so that servers with different settings pin its turns by one rule.
+        let directory = new.cwd.as_deref();
+        let on_all_servers = directory.is_some_and(|directory| self.is_on_all_servers(directory));
         let created = self
             .transact(Scope::Tenant(tenant), |tx, _| {
                 Box::pin(async move {
@@ -115,10 +118,15 @@ impl Store {
                     };
                     insert_session(self, tx, tenant, &session, now).await?;
                     // 2. The goal. Its seats need its format, because a server below it could not end their turns.
-                    let needed = insert_goal(tx, tenant, new, graph, now).await?;
+                    let needed = insert_goal(tx, tenant, (new, on_all_servers), graph, now).await?;
+                    let needed = if on_all_servers {
+                        needed.max(SHARED_DIRECTORY_FORMAT)
+                    } else {
+                        needed.max(GOAL_FORMAT)
+                    };
                     tx.execute(
                         sql!("goals/raise_seat_format"),
-                        params![new.session, needed.max(GOAL_FORMAT)],
+                        params![new.session, needed],
                     )
                     .await?;
                     if new.draft {
@@ -144,7 +152,7 @@ impl Store {
 async fn insert_goal(
     tx: &mut Tx,
     tenant: TenantId,
-    new: &NewGoal,
+    (new, on_all_servers): (&NewGoal, bool),
     graph: &Graph,
     now: Timestamp,
 ) -> Result<i64, Error> {
@@ -170,6 +178,7 @@ async fn insert_goal(
             needs_format: needed,
             budget: (!new.budget.is_none()).then_some(budget.value),
             until: new.until,
+            on_all_servers: on_all_servers,
             now: now,
         },
     )

@@ -10,7 +10,10 @@ use store::{
     database::{FromColumn, Param},
 };
 
-use super::stage::{done, team, work};
+use super::{
+    shared_directories::sharing,
+    stage::{done, team, work},
+};
 use crate::{fixtures::TestStore, stage::Stage};
 
 async fn column_of<T: FromColumn>(db: &TestStore, select: &str, id: impl Into<Param>) -> T {
@@ -126,5 +129,15 @@ pub(crate) async fn policies_of_seat_need_server_that_knows_them(db: &TestStore)
             column_of::<i64>(db, of_seats, session).await,
         );
         assert_eq!(found, (goal, seats), "{seconds} s");
+    }
+}
+
+pub(crate) async fn shared_directory_needs_server_that_knows_it(db: &TestStore) {
+    let stage = Stage::setup_on(sharing(db)).await;
+    let of_seats = "select min(needs_format) as found from agent_definitions where session_id = $1";
+    for (directory, format) in [("/srv/shared/project", 8), ("/srv/project", 5)] {
+        let session = stage.goal_in(directory).await;
+        let found: i64 = column_of(db, of_seats, session).await;
+        assert_eq!(found, format, "{directory}");
     }
 }
