@@ -21,6 +21,7 @@
 mod address;
 mod collector;
 mod databases;
+mod directory_list;
 mod file;
 mod file_parser;
 mod network_types;

@@ -211,6 +211,15 @@ mod tests {
             ),
             ("database = \"\"", value("database", 1, "it is empty")),
             (
+                "shared_directories = [\"srv\"]",
+                value(
+                    "shared_directories = [\"srv\"]",
+                    1,
+                    "`srv` is not an absolute path; expected absolute paths without .., except /, such as \
+                     /srv/projects: a list in the file, elsewhere separated by commas",
+                ),
+            ),
+            (
                 "data = 7",
                 value("data = 7", 1, "it is a number, expected a text in quotes"),
             ),

@@ -13,6 +13,7 @@ use crate::{
     Address,
     collector::Collector,
     databases::{DatabaseAddress, PostgresAddress},
+    directory_list::DirectoryList,
     network_types::{Bool, HostNames, ListenAddress, RemoteServer},
     problem::{ConfigProblem, Origin},
     setting::Setting,
@@ -121,6 +122,8 @@ settings! {
         max: 1000,
         default: limits::DEFAULT_WAITING_TURNS,
     };
+    /// The directories that all servers of the database have at the same path, so that the agents of a goal share them
+    shared_directories: Vec<PathBuf> = ["shared_directories", "MATINS_SHARED_DIRECTORIES", "shared-directories"] DirectoryList {};
     /// The maximum time between two polls of the scheduler, in case a notification is lost
     tick: Duration = ["scheduler.tick_seconds", "MATINS_TICK_SECONDS", "tick-seconds"] Seconds {
         min: Duration::from_secs(1),

@@ -32,8 +32,8 @@ anything else. This applies even if a flag or a variable overrides the value.
 that server.
 
 Matins never shows the password in the address of a database. Make a file with a password readable for you alone
-(`chmod 600`). Servers that share a database should have the same heartbeat settings, and so should commands that
-run turns themselves beside these servers.
+(`chmod 600`). Servers that share a database should have the same heartbeat settings and the same
+`shared_directories`, and so should commands that run turns themselves beside these servers.
 
 This page is generated: `matins config reference` prints it, and
 `MATINS_UPDATE=1 cargo test -p matins-config reference` writes it.

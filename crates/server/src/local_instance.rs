@@ -89,7 +89,8 @@ impl LocalInstance {
         let guard = guard_program();
         let instance = folder.instance_id(&*clock, &*entropy)?;
         let database = store::open(location).await?;
-        let store = Store::new(database, Arc::clone(&entropy), folder.sessions_path());
+        let store = Store::new(database, Arc::clone(&entropy), folder.sessions_path())
+            .with_shared_directories(config.shared_directories.value.clone());
         // Read the shared clock before its first use below, because it is unknown until then.
         if let Some(fleet) = &fleet {
             fleet.read(&store).await.map_err(clock_read_error)?;

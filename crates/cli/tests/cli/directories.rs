@@ -133,3 +133,28 @@ fn run_without_directory_on_only_server_fails_at_once() {
     assert_ne!(refused.code, 0);
     assert!(refused.stderr.contains("it does not exist"), "{refused:#?}");
 }
+
+#[test]
+fn goal_in_shared_directory_fails_on_server_that_does_not_share_it() {
+    let mut fleet = TwoServers::new();
+    let shared = fleet.one.path().join("shared");
+    fs::create_dir(&shared).unwrap();
+    let shared = shared.to_str().unwrap().to_owned();
+    fleet.one = fleet.one.with_env("MATINS_SHARED_DIRECTORIES", &shared);
+    // Only one of the two data folders has the setting. The other one has the only server.
+    let server = fleet.other.serve();
+    let start = ["goal", "start", "Draft it.", "--agent", "demo"];
+    let start = [&start[..], &["--dir", &shared]].concat();
+    fleet.one.run(&start).expect_success();
+    let message = format!("the directory `{shared}` is not in `shared_directories` of this server");
+    fleet.other.wait_for("a refusal", |world| {
+        let runs = world.json(&["run", "list"]);
+        let mut runs = runs.as_array().unwrap().iter();
+        runs.any(|run| {
+            let shown = show(world, run);
+            let found = shown["message"].as_str().unwrap_or_default();
+            shown["reason"] == "directory" && found.contains(&message)
+        })
+    });
+    stop_server(server);
+}
