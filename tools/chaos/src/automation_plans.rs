@@ -137,7 +137,14 @@ pub(crate) fn placed_plans(first: bool) -> Vec<AutomationPlan> {
             every_trigger(13),
             json!({}),
         ),
-        automation_plan("by hand there", "quick", "continuous", json!([]), json!({})),
+        // The checks of requests and files expect that each of them has its turn, however long it waits.
+        automation_plan(
+            "by hand there",
+            "quick",
+            "continuous",
+            json!([]),
+            json!({ "queue_limit": 10_000 }),
+        ),
     ]
 }
 
