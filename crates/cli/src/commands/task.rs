@@ -1,11 +1,12 @@
 //! `matins task`: lists and shows the tasks of goals, and edits, retries, cancels and accepts them.
 
 mod edit;
+mod named;
 
-use api_types::{Task, TaskDetails, TaskFinding, TaskKind, TaskMove, TaskRun};
+use api_types::{TaskDetails, TaskFinding, TaskKind, TaskMove, TaskRun};
 use clap::Subcommand;
-use model::nearest::nearest;
 
+use self::named::{TaskArgs, find};
 use super::goal::{GoalArg, Widths, round_text};
 use crate::{
     app::App,
@@ -37,14 +38,6 @@ enum Command {
 }
 
 #[derive(Debug, clap::Args)]
-struct TaskArgs {
-    #[command(flatten)]
-    goal: GoalArg,
-    /// The key of the task
-    key: String,
-}
-
-#[derive(Debug, clap::Args)]
 struct MoveArgs {
     #[command(flatten)]
     task: TaskArgs,
@@ -63,23 +56,6 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
         Command::Accept(args) => move_task(app, &args, TaskMove::Accept).await?,
     }
     Ok(Exit::Done)
-}
-
-/// Returns the task with a key.
-async fn find(app: &App, args: &TaskArgs) -> Result<Task, CliError> {
-    let mut tasks = app.client.tasks(&args.goal.goal).await?.tasks;
-    if let Some(index) = tasks.iter().position(|task| task.key == args.key) {
-        return Ok(tasks.swap_remove(index));
-    }
-    let message = format!("the goal has no task `{}`", one_line(&args.key));
-    let hint = match nearest(&args.key, tasks.iter().map(|task| task.key.as_str())) {
-        Some(near) => format!("did you mean `{}`?", one_line(near)),
-        None => format!(
-            "`matins task list {}` lists the tasks",
-            one_line(&args.goal.goal)
-        ),
-    };
-    Err(CliError::message(Exit::NotFound, message).with_hint(hint))
 }
 
 async fn list(app: &App, goal: &str) -> Result<(), CliError> {

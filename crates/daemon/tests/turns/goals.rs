@@ -24,6 +24,9 @@ use store::{
 use testkit::processes::processes_with_marker;
 use tokio_util::sync::CancellationToken;
 
+use self::permissions::{
+    permission_request_of_goal_is_denied_by_default, permission_request_of_goal_waits_for_person,
+};
 use crate::world::{Storage, World, create_file, eventually, wait_for_file};
 
 /// Creates a test of each scenario for each database.
@@ -59,6 +62,8 @@ on_both_databases! {
     cancelled_goal_leaves_no_process_of_its_checks,
     lost_checks_of_corrupt_goal_do_not_stop_scheduler,
     checks_of_killed_server_run_again_within_lease,
+    permission_request_of_goal_waits_for_person,
+    permission_request_of_goal_is_denied_by_default,
 }
 
 /// Creates a goal with one worker in a directory of its own, and with checks.

@@ -16,10 +16,11 @@ impl Mover<'_> {
     ///
     /// # Errors
     ///
-    /// Refuses tasks that have begun or are over, and content with faults.
+    /// Refuses another version than the present one, tasks that have begun or are over, and content with faults.
     pub(super) fn edit_task(&mut self, edit: &TaskEdit) -> Result<(), Refusal> {
         // 1. Check.
         let (no, content) = (edit.task, &edit.after);
+        self.check_version(edit.version)?;
         self.check_task(no)?;
         let task = self.task(no);
         let is_waiting_or_failed = matches!(

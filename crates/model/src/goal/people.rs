@@ -60,11 +60,7 @@ impl Mover<'_> {
     ///
     /// Refuses another version, and a plan with faults.
     pub(super) fn publish_for_person(&mut self, version: u32, plan: &Plan) -> Result<(), Refusal> {
-        let present = self.graph.plan_version;
-        if version != present {
-            let given = version;
-            return Err(Refusal::Version { given, present });
-        }
+        self.check_version(version)?;
         let prepared = prepare(self.graph, plan).map_err(Refusal::Plan)?;
         self.leave_stuck();
         if !plan.is_empty() {
@@ -72,6 +68,16 @@ impl Mover<'_> {
             self.publish_or_pause(prepared);
         }
         Ok(())
+    }
+
+    /// Refuses another version of the plan than the present one.
+    pub(super) const fn check_version(&self, given: u32) -> Result<(), Refusal> {
+        let present = self.graph.plan_version;
+        if given == present {
+            Ok(())
+        } else {
+            Err(Refusal::Version { given, present })
+        }
     }
 
     /// Publishes a plan. The first one waits for a person's approval if the team says so.

@@ -18,9 +18,11 @@ pub struct TaskFields {
 /// An edit of a task. The graph has no texts, so that the caller gives the present ones, too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskEdit {
+    /// The version of the plan that the person has read.
+    pub version: u32,
     /// The task.
     pub task: TaskNo,
-    /// The present fields.
+    /// The fields in that version.
     pub before: TaskFields,
     /// The new fields.
     pub after: TaskFields,

@@ -89,7 +89,7 @@ pub(super) struct Naive {
     /// The message turns ahead, in the order of their requests.
     pub(super) ahead: Vec<(usize, InputId)>,
     /// The message turns that wait for the end of another turn, in the order of their requests.
-    pub(super) waiting: Vec<(usize, InputId)>,
+    pub(super) waiting_messages: Vec<(usize, InputId)>,
     /// The seats of the message turns since the last turn of a task.
     pub(super) talk: Vec<usize>,
 }
@@ -143,7 +143,7 @@ impl Naive {
             mails: 0,
             mail_turns: 0,
             ahead: Vec::new(),
-            waiting: Vec::new(),
+            waiting_messages: Vec::new(),
             talk: Vec::new(),
         }
     }
@@ -156,7 +156,7 @@ impl Naive {
             let inputs = inputs.iter();
             inputs.map(|(seat, it)| (SeatNo(*seat), *it)).collect()
         };
-        let (ahead, waiting) = (numbered(&self.ahead), numbered(&self.waiting));
+        let (ahead, waiting) = (numbered(&self.ahead), numbered(&self.waiting_messages));
         lines.push(format!(
             "{} {} {ahead:?} {waiting:?} {alternating}",
             self.mails, self.mail_turns

@@ -158,7 +158,7 @@ impl Naive {
                 if self.take_ahead(*input).is_some() {
                     self.leave_budget();
                 } else {
-                    self.waiting.retain(|(_, it)| it != input);
+                    self.waiting_messages.retain(|(_, it)| it != input);
                 }
             }
             Event::SeatPresence(changes) => self.presence(changes),
@@ -412,7 +412,7 @@ impl Naive {
             }
         }
         self.seats[no].others = 0;
-        self.waiting.retain(|(seat, _)| *seat != no);
+        self.waiting_messages.retain(|(seat, _)| *seat != no);
         if self.ahead.iter().any(|(seat, _)| *seat == no) {
             self.ahead.retain(|(seat, _)| *seat != no);
             self.leave_budget();

@@ -39,10 +39,14 @@ impl Naive {
     /// Begins the first message turn that waited and may begin now. Returns `false` if there is none.
     pub(super) fn begin_waiting(&mut self) -> bool {
         let may_begin = |seat: usize| !self.delays_messages(seat) && self.may_begin_messages(seat);
-        let Some(at) = self.waiting.iter().position(|(seat, _)| may_begin(*seat)) else {
+        let Some(at) = self
+            .waiting_messages
+            .iter()
+            .position(|(seat, _)| may_begin(*seat))
+        else {
             return false;
         };
-        let (seat, input) = self.waiting.remove(at);
+        let (seat, input) = self.waiting_messages.remove(at);
         self.begin_messages(seat, input);
         true
     }
@@ -52,12 +56,12 @@ impl Naive {
         if self.delays_messages(seat) {
             return;
         }
-        let waits = self.waiting.iter().any(|(it, _)| *it == seat);
+        let waits = self.waiting_messages.iter().any(|(it, _)| *it == seat);
         if self.may_begin_messages(seat) {
-            self.waiting.retain(|(it, _)| *it != seat);
+            self.waiting_messages.retain(|(it, _)| *it != seat);
             self.begin_messages(seat, input);
         } else if !waits {
-            self.waiting.push((seat, input));
+            self.waiting_messages.push((seat, input));
         }
     }
 

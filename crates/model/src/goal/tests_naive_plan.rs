@@ -189,7 +189,9 @@ impl Naive {
 
     /// Returns `true` if a person can edit a task so.
     pub(super) fn can_edit(&self, edit: &TaskEdit) -> bool {
-        self.tasks.get(edit.task.0).is_some_and(|task| {
+        let found = self.tasks.get(edit.task.0);
+        let found = found.filter(|_| edit.version == self.version);
+        found.is_some_and(|task| {
             let has_begun = matches!(task.state, TaskState::Running(_));
             task.new.is_some() && !has_begun && !task.over() && edit.after.priority <= 9
         })

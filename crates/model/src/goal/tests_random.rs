@@ -209,6 +209,7 @@ fn random_edit(graph: &Graph, choices: &mut Choices<'_>) -> Event {
         priority: choices.of(&[5, 0, 9, 4, 10]),
     };
     Event::EditTask(TaskEdit {
+        version: graph.plan_version() + u32::from(choices.percent(10)),
         task: choices.of(&tasks),
         before: content(choices),
         after: content(choices),

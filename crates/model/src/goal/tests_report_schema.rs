@@ -79,7 +79,11 @@ fn block_over_limit_is_refused_with_its_field() {
             long(),
             "`title` of `a` has 10000 bytes; at most 120 ",
         ),
-        ("title", json!(" "), "`title` of `a` is ` `; 1 to 120 bytes "),
+        (
+            "title",
+            json!(" "),
+            "`title` of `a` is ` `; 1 to 120 bytes ",
+        ),
         ("role", long(), "`role` of `a` has 10000 bytes; at most 40 "),
         (
             "depends_on",

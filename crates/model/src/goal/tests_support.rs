@@ -196,6 +196,7 @@ impl Game {
         let mut after = before.clone();
         change(&mut after);
         Event::EditTask(TaskEdit {
+            version: self.graph.plan_version(),
             task: self.no(key),
             before,
             after,

@@ -72,9 +72,10 @@ async fn preview_returns_requested_count_within_bounds() {
         .service
         .preview_runs(&preview_request(vec![at("2026-11-22T09:30")]));
     assert_eq!(once.unwrap().upcoming_runs.len(), 1);
-    let on_demand = world
-        .service
-        .preview_runs(&preview_request(vec![TriggerRequest::Webhook {}]));
+    let on_demand = world.service.preview_runs(&PreviewRequest {
+        zone: None,
+        ..preview_request(vec![TriggerRequest::Webhook {}])
+    });
     assert!(on_demand.unwrap().upcoming_runs.is_empty());
 }
 

@@ -17,6 +17,10 @@ use crate::{
 };
 
 /// A run that a worker has, with the rows on which the start of its turn depends.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each field is a fact of its own, and all combinations exist"
+)]
 pub(super) struct StartCandidate {
     pub(super) run: Run,
     pub(super) session: Session,

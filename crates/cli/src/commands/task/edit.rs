@@ -2,7 +2,7 @@
 
 use api_types::{TaskPatch, TaskStatus};
 
-use super::{TaskArgs, find};
+use super::named::{TaskArgs, find};
 use crate::{
     app::App,
     commands::goal::text_argument,

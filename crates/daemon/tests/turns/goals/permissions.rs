@@ -12,13 +12,8 @@ use super::{create_goal_with, queued_run};
 use crate::{
     approvals::{decide, wait_for_pending_approval},
     permissions::permission_replies,
-    world::{Storage, World},
+    world::World,
 };
-
-on_both_databases! {
-    permission_request_of_goal_waits_for_person,
-    permission_request_of_goal_is_denied_by_default,
-}
 
 /// Gives the goal's agents a script that requests permission for an edit and for a command.
 fn rewrite_script(world: &World) -> Script {
@@ -36,7 +31,7 @@ fn edits() -> PermissionRules {
     PermissionRules(vec![PermissionRule::parse("edit", Verdict::Allow).unwrap()])
 }
 
-async fn permission_request_of_goal_waits_for_person(world: &World) {
+pub(super) async fn permission_request_of_goal_waits_for_person(world: &World) {
     let policies = SeatPolicies {
         on_unmatched: OnUnmatched::RequestApproval,
         permissions: edits(),
@@ -57,7 +52,7 @@ async fn permission_request_of_goal_waits_for_person(world: &World) {
     assert_eq!(permission_replies(&script), ["option-allow_once"; 2]);
 }
 
-async fn permission_request_of_goal_is_denied_by_default(world: &World) {
+pub(super) async fn permission_request_of_goal_is_denied_by_default(world: &World) {
     let policies = SeatPolicies {
         permissions: edits(),
         ..SeatPolicies::default()

@@ -161,7 +161,8 @@ impl Store {
                 for change in changes {
                     events.extend(events_of(tx, session, change, now).await?);
                 }
-                let goal = goal_step(self, tx, session, events, now).await?;
+                let moved = goal_step(self, tx, session, events, now).await;
+                let goal = moved.map_err(|error| stale_edit(error, changes))?;
                 let state = goal.graph.goal();
                 // Nearly each change may let the goal go on, or raise a limit that delayed a turn.
                 if state == GoalState::Active {
@@ -174,6 +175,20 @@ impl Store {
             })
         })
         .await
+    }
+}
+
+/// Returns the error of an object that has changed since it was read, if an edit of a task was refused for its version.
+fn stale_edit(error: Error, changes: &[GoalChange]) -> Error {
+    let edited = changes.iter().find_map(|change| match change {
+        GoalChange::EditTask { key, .. } => Some(key.clone()),
+        _ => None,
+    });
+    match (error, edited) {
+        (Error::Goal(Refusal::Version { .. }), Some(name)) => {
+            Error::StaleVersion { what: "task", name }
+        }
+        (error, _) => error,
     }
 }
 
@@ -235,14 +250,9 @@ async fn events_of(
         } => {
             let goal = locked(tx, session).await?;
             let task = task_no(&goal, key)?;
-            // Each change of the content makes a version, so that this one still has the content `before`.
-            if goal.graph.plan_version() != *version {
-                return Err(Error::StaleVersion {
-                    what: "task",
-                    name: key.clone(),
-                });
-            }
+            // Each change of the content makes a version, so that the present one has the content `before`.
             Event::EditTask(TaskEdit {
+                version: *version,
                 task,
                 before: before.clone(),
                 after: after.clone(),

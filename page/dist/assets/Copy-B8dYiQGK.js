@@ -1,1 +1,0 @@
-import{Gr as e,Kr as t,Qn as n,T as r,Yr as i}from"./index-Nupi1Op6.js";var a=i(t(),1),o=e();function s({text:e}){let[t,i]=(0,a.useState)(!1);return(0,o.jsx)(n,{size:`small`,onClick:async()=>{await r(e)&&i(!0)},children:t?`Copied`:`Copy`})}export{s as t};
