@@ -100,8 +100,13 @@ test("failed_task_is_edited_and_retried_until_the_judge_accepts_it", async ({ pa
   );
   const task = `/tasks/${listed.find(({ key }) => key === "summary")?.id}`;
   await stack.api("PATCH", task, { title: "Theirs", priority: 1 });
+  await page.setViewportSize({ width: 320, height: 640 });
+  await dialog.evaluate((element) => element.scrollTo({ top: element.scrollHeight }));
   await dialog.getByRole("button", { name: "Save and retry" }).click();
   const stored = dialog.getByRole("alert", { name: "Changed meanwhile" });
+  // The form does not hide it above its upper edge.
+  await expect(stored.getByRole("heading")).toBeInViewport();
+  await page.setViewportSize({ width: 1280, height: 800 });
   await expect(stored).toContainText("It has changed since you opened it.");
   await expect(stored).toContainText("Theirs");
   await expect(title).toHaveValue("Mine");
@@ -219,10 +224,30 @@ test("failed_task_is_replaced_by_another_one_that_the_judge_accepts", async ({ p
   await signIn(page);
   await page.goto(`/goals/${id}?view=list&task=summary`);
   await expect(page.getByText("It is stuck: nothing can run.")).toBeVisible({ timeout: DONE_MS });
-  await taskPanel(page, "summary").getByRole("button", { name: "Replace…" }).click();
+  const panel = taskPanel(page, "summary");
+  await panel.getByRole("button", { name: "Edit…" }).click();
+  const edit = page.getByRole("dialog", { name: "Edit “summary”" });
+  await edit.getByLabel("Title", { exact: true }).fill("Write the line");
+  // Another person saves the same first, so that nothing is left but to retry.
+  const { tasks: listed } = await stack.api<{ tasks: { id: string; key: string }[] }>(
+    "GET",
+    `/sessions/${id}/tasks`,
+  );
+  const summary = listed.find(({ key }) => key === "summary");
+  await stack.api("PATCH", `/tasks/${summary?.id}`, { title: "Write the line" });
+  await edit.getByRole("button", { name: "Save and retry" }).click();
+  await expect(edit.getByRole("alert", { name: "Changed meanwhile" })).toContainText(
+    "Both are the same now.",
+  );
+  await expect(edit.getByRole("button", { name: "Save mine" })).toBeDisabled();
+  await edit.getByRole("button", { name: "Retry", exact: true }).click();
+  await expect(page.getByText("summary is retried")).toBeVisible();
+  await expect(edit).toHaveCount(0);
+  await expect(panel.getByRole("button", { name: "Replace…" })).toHaveCount(0);
+  await panel.getByRole("button", { name: "Replace…" }).click({ timeout: DONE_MS });
   const dialog = page.getByRole("dialog", { name: "Replace “summary”" });
   await expect(dialog.getByLabel("Key", { exact: true })).toHaveValue("summary-again");
-  await expect(dialog.getByLabel("Title", { exact: true })).toHaveValue("Write the text");
+  await expect(dialog.getByLabel("Title", { exact: true })).toHaveValue("Write the line");
   const replaces = dialog.getByRole("group", { name: "Replaces" });
   await expect(replaces.getByRole("checkbox", { name: /summary/ })).toBeChecked();
   const acceptance = dialog.getByLabel("Must hold", { exact: true });

@@ -1,4 +1,4 @@
-import { useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { request } from "../../api/client";
 import { ApiProblem, hasStatus } from "../../api/problem";
 import type { TaskDetails } from "../../api/types";
@@ -15,11 +15,14 @@ import css from "./goals.module.css";
 import { type Failure, useFailureFocus } from "./LimitFields";
 import { PriorityField } from "./PriorityField";
 import {
+  actionsOf,
   differingFields,
   fieldOfProblem,
   formOfTask,
+  isOpen,
   patchOfForm,
   rebased,
+  type TaskAction,
   type TaskField,
   type TaskForm,
 } from "./task-form";
@@ -50,17 +53,22 @@ export function EditTask(props: { stored: StoredTask; onClose(): void }) {
   const [base, setBase] = useState(opened);
   const [form, setForm] = useState(() => formOfTask(opened.task));
   const [failure, setFailure] = useState<Failure<TaskField> | null>(null);
-  const [busy, setBusy] = useState<"save" | "retry" | null>(null);
+  const [busy, setBusy] = useState<TaskAction["name"] | null>(null);
   const [leaves, setLeaves] = useState(false);
   const fields = useRef<HTMLFormElement>(null);
   useFailureFocus(fields, failure);
-  const { id, key, goal_id, status } = opened.task;
+  const { id, key, goal_id } = opened.task;
   const stored = formOfTask(base.task);
   const differing = differingFields(form, stored);
   const isChanged = differing.length > 0;
   const hasConflict = base !== opened;
   const isSame = differingFields(stored, formOfTask(opened.task)).length === 0;
-  const hasFailed = status === "FAILED";
+  const mayEdit = isOpen(base.task);
+  const hasFailed = base.task.status === "FAILED";
+  const actions = actionsOf(base.task, { isChanged, hasConflict });
+  useEffect(() => {
+    if (base !== opened) fields.current?.closest("[role=dialog]")?.scrollTo({ top: 0 });
+  }, [base, opened]);
   const set = (change: Partial<TaskForm>) => {
     setForm((now) => ({ ...now, ...change }));
     setFailure(null);
@@ -77,25 +85,28 @@ export function EditTask(props: { stored: StoredTask; onClose(): void }) {
     if (isChanged) setLeaves(true);
     else onClose();
   };
-  const save = async (then: "save" | "retry") => {
-    if (busy !== null || !isChanged) return;
-    setBusy(then);
+  const act = async (action: TaskAction | undefined) => {
+    if (busy !== null || !action?.enabled) return;
+    const { name, saves } = action;
+    setBusy(name);
     setFailure(null);
     const fail = (error: unknown) => {
       const field = error instanceof ApiProblem ? fieldOfProblem(error.problem.field) : null;
       setFailure({ field, text: errorText(error) });
     };
-    // Somebody else has changed the task or its plan: show the differences, and keep what was typed.
+    // Another person has changed the task or its plan: show the differences, and keep what was typed.
     const takeTheirs = async () => {
       const theirs = await readTask(id);
       setForm((now) => rebased(now, stored, formOfTask(theirs.task)));
       setBase(theirs);
     };
     try {
-      await request<TaskDetails>("PATCH", `/tasks/${id}`, {
-        body: patchOfForm(form, base.task),
-        ...(base.etag === null ? {} : { ifMatch: base.etag }),
-      });
+      if (saves)
+        await request<TaskDetails>("PATCH", `/tasks/${id}`, {
+          body: patchOfForm(form, base.task),
+          ...(base.etag === null ? {} : { ifMatch: base.etag }),
+        });
+      else await moveTask(base.task, "retry", "");
     } catch (error) {
       if (hasStatus(error, 412)) await takeTheirs().catch(fail);
       else fail(error);
@@ -105,8 +116,8 @@ export function EditTask(props: { stored: StoredTask; onClose(): void }) {
       refetchGoal(goal_id);
     }
     try {
-      if (then === "retry") await moveTask(opened.task, "retry", "");
-      toast(`${key} is saved${then === "retry" ? " and retried" : ""}`);
+      if (saves && name === "retry") await moveTask(base.task, "retry", "");
+      toast(`${key} is ${saves ? (name === "retry" ? "saved and retried" : "saved") : "retried"}`);
     } catch (error) {
       toast(`${key} is saved, but not retried. ${errorText(error)}`);
     }
@@ -120,31 +131,26 @@ export function EditTask(props: { stored: StoredTask; onClose(): void }) {
       note={
         hasFailed
           ? "It stays failed until you retry it."
-          : "Its agent gets the new text once the task begins."
+          : mayEdit
+            ? "Its agent gets the new text once the task begins."
+            : undefined
       }
       foot={
         <>
           <Button disabled={busy !== null} onClick={leave}>
             Cancel
           </Button>
-          <Button
-            kind={hasFailed ? "ordinary" : "primary"}
-            busy={busy === "save"}
-            disabled={!isChanged || busy !== null}
-            onClick={() => save("save")}
-          >
-            {hasConflict ? "Save mine" : "Save"}
-          </Button>
-          {hasFailed && (
+          {actions.map((action, index) => (
             <Button
-              kind="primary"
-              busy={busy === "retry"}
-              disabled={!isChanged || busy !== null}
-              onClick={() => save("retry")}
+              key={action.name}
+              kind={index === actions.length - 1 ? "primary" : "ordinary"}
+              busy={busy === action.name}
+              disabled={!action.enabled || busy !== null}
+              onClick={() => act(action)}
             >
-              {hasConflict ? "Save mine and retry" : "Save and retry"}
+              {action.label}
             </Button>
-          )}
+          ))}
         </>
       }
     >
@@ -154,20 +160,22 @@ export function EditTask(props: { stored: StoredTask; onClose(): void }) {
         noValidate
         onSubmit={(event) => {
           event.preventDefault();
-          void save("save");
+          void act(actions[0]);
         }}
       >
         {hasConflict && (
           <StoredVersion
             title={`${isSame ? "The plan" : "It"} has changed since you opened it.`}
             note={
-              isSame
-                ? "The text of this task has not. Your changes are kept."
-                : isChanged
-                  ? "Your changes are kept below. The other fields show what is stored."
-                  : "Both are the same now."
+              !mayEdit
+                ? "The task has begun or is over, so that it cannot be edited any more."
+                : isSame
+                  ? "The text of this task has not. Your changes are kept."
+                  : isChanged
+                    ? "Your changes are kept below. The other fields show what is stored."
+                    : "Both are the same now."
             }
-            fields={(isSame ? [] : differing).map((name) => ({
+            fields={(isSame || !mayEdit ? [] : differing).map((name) => ({
               name,
               label: LABELS[name],
               value: stored[name] === "" ? "none" : <pre>{visibleLines(stored[name])}</pre>,

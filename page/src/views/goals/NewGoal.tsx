@@ -259,7 +259,7 @@ export default function NewGoal() {
             spellCheck={false}
             value={form.verify}
             placeholder="cargo test -q"
-            note="One command a line. Matins runs them after each turn of a worker, and sends the task back if one fails."
+            note="One command a line. Matins runs them after the work on each task that writes files, and sends the task back if one fails."
             error={errorOf("verify")}
             onChange={(event) => set("verify", event.target.value)}
           />

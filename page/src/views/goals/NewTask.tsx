@@ -24,6 +24,7 @@ import {
   firstKey,
   formReplacing,
   isFolded,
+  isReading,
   type NewTaskField,
   type NewTaskForm,
   offeredChecks,
@@ -65,11 +66,11 @@ export function NewTask(props: {
   useFailureFocus(fields, failure);
   const { plan_version: version } = base;
   const hasConflict = version !== opened.list.plan_version;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each further version is told above the form.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each further version is shown above the form.
   useEffect(() => {
     if (hasConflict) fields.current?.closest("[role=dialog]")?.scrollTo({ top: 0 });
   }, [hasConflict, version]);
-  const checks = offeredChecks(Object.keys(goal.checks), form.role);
+  const checks = offeredChecks(Object.keys(goal.checks));
   const set = (change: Partial<NewTaskForm>) => {
     setForm((now) => ({ ...now, ...change }));
     setFailure(null);
@@ -127,7 +128,7 @@ export function NewTask(props: {
       if (theirs.plan_version === version) fail(error);
     };
     try {
-      const body = requestOf(form, version);
+      const body = requestOf(form, version, replaced);
       const added = await sendOnce(body, (idempotencyKey) => post<TaskList>(path, { body, idempotencyKey }));
       queryClient.setQueryData([...keys.goal(goal.id), "tasks"], added);
       const key = form.key.trim();
@@ -238,7 +239,7 @@ export function NewTask(props: {
               rows={2}
               className={css.code}
               spellCheck={false}
-              note="One path a line. Empty: those of the role."
+              note={`One path a line. Empty: ${isReading(replaced) ? "none" : "those of the role"}.`}
               {...control("writes")}
             />
             <TextField

@@ -20,7 +20,7 @@ import { moveTask } from "./actions";
 import { type Check, checksOf } from "./checks";
 import { EditTask, readTask } from "./EditTask";
 import css from "./goals.module.css";
-import { acceptanceOf, doneText, factsOf, reviewOf } from "./task-text";
+import { acceptanceOf, doneText, factsOf, outsideEditsOf, reviewOf } from "./task-text";
 import {
   isEditable,
   isReplaceable,
@@ -199,6 +199,9 @@ function Details({ goal, task }: { goal: Goal; task: TaskDetails }) {
       </Lines>
       <Lines title="Writes" lines={task.writes}>
         {(path) => <code>{visible(path)}</code>}
+      </Lines>
+      <Lines title="Edits outside its paths" lines={outsideEditsOf(task)}>
+        {(edit) => (typeof edit === "number" ? `and ${edit} more` : <code>{visible(edit)}</code>)}
       </Lines>
       <Lines title="Runs" lines={task.runs}>
         {(run) => <RunLine run={run} task={task} />}

@@ -35,17 +35,16 @@ it.each([
   expect(emptyTask(roles).role).toBe(role);
 });
 
-test("checks_that_each_task_of_a_worker_has_are_not_offered_for_one", () => {
+test("checks_that_tasks_have_anyway_are_not_offered", () => {
   const names = ["verify", "verify-2", "verify-all", "tests"];
-  expect(offeredChecks(names, "worker")).toEqual(["verify-all", "tests"]);
-  expect(offeredChecks(names, "writer")).toEqual(names);
+  expect(offeredChecks(names)).toEqual(["verify-all", "tests"]);
 });
 
 describe("requestOf", () => {
   const form = { ...emptyTask(["worker"]), key: " mail-2 ", title: " Draft it " };
 
   it("request_has_only_what_differs_from_the_defaults", () => {
-    expect(requestOf(form, 3)).toEqual({
+    expect(requestOf(form, 3, null)).toEqual({
       plan_version: 3,
       tasks: [{ key: "mail-2", title: "Draft it", role: "worker" }],
     });
@@ -65,7 +64,7 @@ describe("requestOf", () => {
       review: true,
       each: "spring\nautumn",
     };
-    expect(requestOf(full, 0).tasks).toEqual([
+    expect(requestOf(full, 0, null).tasks).toEqual([
       {
         key: "mail-2",
         title: "Draft it",
@@ -82,6 +81,28 @@ describe("requestOf", () => {
         each: ["spring", "autumn"],
       },
     ]);
+  });
+});
+
+describe("request_in_place_of_a_task", () => {
+  const form = { ...emptyTask(["worker"]), key: "mail-2" };
+  const first = (change: object, replaced: string[] | null) =>
+    requestOf({ ...form, ...change }, 3, replaced && { writes: replaced }).tasks?.[0];
+
+  // The default of the role may be the whole directory.
+  it.each<[string[] | null, string, string[] | undefined]>([
+    [[], "", []],
+    [[], " \n", []],
+    [[], "notes.md", ["notes.md"]],
+    [["notes.md"], "", undefined],
+    [null, "", undefined],
+  ])("writes_in_place_of_%j_with_field_%j_are_%j", (replaced, writes, sent) => {
+    expect(first({ writes }, replaced)?.writes).toEqual(sent);
+  });
+
+  it("checks_leave_out_those_that_tasks_have_anyway", () => {
+    expect(first({ checks: ["verify", "tests", "verify-2"] }, null)?.checks).toEqual(["tests"]);
+    expect(first({ checks: ["verify"] }, null)).not.toHaveProperty("checks");
   });
 });
 

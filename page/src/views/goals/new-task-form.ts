@@ -26,9 +26,9 @@ const WORKER = "worker";
 export const rolesOf = (seats: readonly Pick<GoalSeat, "role">[]): string[] =>
   [...new Set(seats.map(({ role }) => role))].filter((role) => role !== PLANNER);
 
-/** Returns the names of the checks that a task of a role can have. Each task of a worker has `verify` and so on anyway. */
-export const offeredChecks = (checks: readonly string[], role: string): string[] =>
-  checks.filter((name) => role !== WORKER || !/^verify(-\d+)?$/.test(name));
+/** Returns the names of the checks that a task can name. Each task that writes has `verify` and so on anyway. */
+export const offeredChecks = (checks: readonly string[]): string[] =>
+  checks.filter((name) => !/^verify(-\d+)?$/.test(name));
 
 export function emptyTask(roles: readonly string[]): NewTaskForm {
   const other = roles.find((role) => role !== JUDGE) ?? roles[0] ?? "";
@@ -58,7 +58,7 @@ export function formReplacing(task: TaskDetails, tasks: readonly Task[]): NewTas
     depends_on: withGroups(task.depends_on, tasks),
     optional: task.optional,
     replaces: [task.key],
-    checks: offeredChecks(task.checks, task.role),
+    checks: offeredChecks(task.checks),
     writes: task.writes.join("\n"),
     review: task.review,
     each: "",
@@ -139,9 +139,21 @@ export function choicesOf(
   return choices.filter(({ key }) => named.includes(key) || !others.includes(key));
 }
 
-/** Returns the change of the plan that a form makes. `version` is that of the plan which the person has seen. */
-export function requestOf(form: NewTaskForm, version: number): PlanRequest {
-  const { depends_on, replaces, checks, optional, review } = form;
+/** `true` if a task writes nothing, so that one in its place writes nothing either unless its form names paths. */
+export const isReading = (replaced: Pick<TaskDetails, "writes"> | null): boolean =>
+  replaced?.writes.length === 0;
+
+/**
+ * Returns the change of the plan that a form makes. `version` is that of the plan which the person has seen, and `replaced`
+ * the task with which the form began.
+ */
+export function requestOf(
+  form: NewTaskForm,
+  version: number,
+  replaced: Pick<TaskDetails, "writes"> | null,
+): PlanRequest {
+  const { depends_on, replaces, optional, review } = form;
+  const checks = offeredChecks(form.checks);
   const [acceptance, writes, each] = [form.acceptance, form.writes, form.each].map(linesOf);
   const description = form.description.trim();
   const priority = Number(form.priority);
@@ -151,6 +163,8 @@ export function requestOf(form: NewTaskForm, version: number): PlanRequest {
     title: form.title.trim(),
     role: form.role,
     ...(description !== "" && { description }),
+    // Without the field, the server takes the paths of the role, which may be the whole directory.
+    ...(isReading(replaced) && { writes: [] }),
     ...Object.fromEntries(Object.entries(lists).filter(([, list]) => list && list.length > 0)),
     ...(priority !== DEFAULT_PRIORITY && { priority }),
     ...(optional && { optional }),

@@ -1,6 +1,6 @@
 import { expect, it, test } from "vitest";
-import type { TaskDetails } from "../../api/types";
-import { differingFields, fieldOfProblem, formOfTask, patchOfForm, rebased } from "./task-form";
+import type { Task, TaskDetails } from "../../api/types";
+import { actionsOf, differingFields, fieldOfProblem, formOfTask, patchOfForm, rebased } from "./task-form";
 
 const TASK = {
   title: "Draft mail 2",
@@ -45,6 +45,31 @@ test("conflict_keeps_what_the_person_has_changed_and_takes_the_rest", () => {
   expect(form).toEqual({ title: "Mine", description: "Theirs", acceptance: "", priority: "1" });
   expect(differingFields(form, stored)).toEqual(["title", "priority"]);
 });
+
+it.each<[Task["status"], boolean, boolean, string[]]>([
+  ["READY", true, false, ["Save"]],
+  ["READY", false, false, ["Save (off)"]],
+  ["PENDING", true, true, ["Save mine"]],
+  ["FAILED", true, false, ["Save", "Save and retry"]],
+  ["FAILED", false, false, ["Save (off)", "Save and retry (off)"]],
+  ["FAILED", true, true, ["Save mine", "Save mine and retry"]],
+  // Another person has saved the same.
+  ["FAILED", false, true, ["Save mine (off)", "Retry (no save)"]],
+  // The task has begun or is over meanwhile.
+  ["RUNNING", true, true, []],
+  ["DONE", true, true, []],
+  ["CANCELLED", true, true, []],
+])(
+  "form_of_a_%s_task_with_changes_%s_and_conflict_%s_offers_%j",
+  (status, isChanged, hasConflict, offered) => {
+    const actions = actionsOf({ status }, { isChanged, hasConflict });
+    expect(
+      actions.map(
+        ({ label, saves, enabled }) => label + (saves ? "" : " (no save)") + (enabled ? "" : " (off)"),
+      ),
+    ).toEqual(offered);
+  },
+);
 
 test("problem_names_a_field_of_the_form_or_none", () => {
   expect(fieldOfProblem("acceptance")).toBe("acceptance");

@@ -1,5 +1,5 @@
 /** The form of a task: the edit that it makes, and what remains of it after an edit of another person. */
-import type { TaskDetails } from "../../api/types";
+import type { Task, TaskDetails } from "../../api/types";
 
 type Content = Pick<TaskDetails, "title" | "description" | "acceptance" | "priority">;
 
@@ -16,7 +16,7 @@ export interface TaskForm {
 
 export type TaskField = keyof TaskForm;
 
-/** The priority of a task for which nobody has chosen one. */
+/** The priority of a task without a chosen priority. */
 export const DEFAULT_PRIORITY = 5;
 
 /** Returns the lines of a field that takes one entry a line. */
@@ -55,6 +55,40 @@ export function patchOfForm(form: TaskForm, seen: Content): TaskPatch {
 export function rebased(form: TaskForm, seen: TaskForm, stored: TaskForm): TaskForm {
   const mine = differingFields(form, seen);
   return { ...stored, ...Object.fromEntries(mine.map((field) => [field, form[field]])) };
+}
+
+/** `true` for a task whose text a person can edit: it has not begun, or has failed. */
+export const isOpen = ({ status }: Pick<Task, "status">): boolean =>
+  status === "PENDING" || status === "READY" || status === "FAILED";
+
+/** A button of the form: it saves the changes, retries the failed task, or does both. */
+export interface TaskAction {
+  name: "save" | "retry";
+  label: string;
+  saves: boolean;
+  enabled: boolean;
+}
+
+/** Returns the buttons for the stored version of a task. `hasConflict` is `true` if it is another one than the opened. */
+export function actionsOf(
+  task: Pick<Task, "status">,
+  { isChanged, hasConflict }: { isChanged: boolean; hasConflict: boolean },
+): TaskAction[] {
+  if (!isOpen(task)) return [];
+  const word = hasConflict ? "Save mine" : "Save";
+  const save: TaskAction = { name: "save", label: word, saves: true, enabled: isChanged };
+  if (task.status !== "FAILED") return [save];
+  // Another person has saved the same, so that nothing is left but to retry.
+  const retries = hasConflict && !isChanged;
+  return [
+    save,
+    {
+      name: "retry",
+      label: retries ? "Retry" : `${word} and retry`,
+      saves: !retries,
+      enabled: isChanged || retries,
+    },
+  ];
 }
 
 /** Returns the field of the form that a problem of the API names; null if it has none. */

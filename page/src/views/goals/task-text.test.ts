@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
 import type { Task, TaskDetails, TaskRun } from "../../api/types";
-import { acceptanceOf, doneText, factsOf, nodeName, nodeText, reviewOf } from "./task-text";
+import { acceptanceOf, doneText, factsOf, nodeName, nodeText, outsideEditsOf, reviewOf } from "./task-text";
 
 test("done_task_says_who_accepted_it_or_that_no_report_came", () => {
   const done = (reason: string) => doneText({ kind: "work", status: "DONE", reason });
@@ -26,6 +26,16 @@ it.each<[Partial<Task>, string]>([
 ])("panel_of_a_task_with_%j_says_%s", (more, text) => {
   const task = { kind: "work", role: "worker", seat: null, round: 0, attempts: 0, priority: 5, ...more };
   expect(factsOf(task as Task)).toBe(text);
+});
+
+it.each<[Partial<TaskDetails>, (string | number)[]]>([
+  [{ edits_outside_writes: ["a.md", "/etc/hosts"], more_edits_outside_writes: 0 }, ["a.md", "/etc/hosts"]],
+  [{ edits_outside_writes: ["a.md"], more_edits_outside_writes: 3 }, ["a.md", 3]],
+  [{ edits_outside_writes: [], more_edits_outside_writes: 0 }, []],
+  // A server of the version before.
+  [{}, []],
+])("edits_outside_of_the_paths_of_%j_are_%j", (task, edits) => {
+  expect(outsideEditsOf(task as TaskDetails)).toEqual(edits);
 });
 
 describe("acceptance", () => {

@@ -89,6 +89,16 @@ export function reviewOf(run: TaskRun, task: Pick<TaskDetails, "runs" | "finding
   };
 }
 
+/** Returns the edits of agents outside of the paths of a task. The number at the end counts those that the server leaves out. */
+export function outsideEditsOf(
+  task: Pick<TaskDetails, "edits_outside_writes" | "more_edits_outside_writes">,
+): (string | number)[] {
+  // A server of the version before sends neither.
+  const { edits_outside_writes: paths = [], more_edits_outside_writes: more = 0 } =
+    task as Partial<TaskDetails>;
+  return more > 0 ? [...paths, more] : paths;
+}
+
 /** The time that a task has taken until its end, or until now. Null if it has not begun. */
 function timeText({ started_at: start, ended_at: end }: Pick<Task, "started_at" | "ended_at">, now: number) {
   return start ? duration((end ? Date.parse(end) : now) - Date.parse(start)) : null;

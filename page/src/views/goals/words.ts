@@ -4,6 +4,7 @@ import { count, money, plural } from "../../kit/format";
 import type { Look } from "../../kit/Status";
 import { visible } from "../../kit/visible";
 import { titleFrom } from "../conversations/names";
+import { isOpen } from "./task-form";
 
 export interface State {
   look: Look;
@@ -289,11 +290,8 @@ export function movesOfTask(goal: Pick<Goal, "state" | "seats">, task: MovedTask
 }
 
 /** `true` if the server accepts an edit of a task: one of the plan that has not begun, or has failed. */
-export const isEditable = (
-  goal: Pick<Goal, "state">,
-  { kind, status }: Pick<Task, "kind" | "status">,
-): boolean =>
-  !isOver(goal) && kind === "work" && (status === "PENDING" || status === "READY" || status === "FAILED");
+export const isEditable = (goal: Pick<Goal, "state">, task: Pick<Task, "kind" | "status">): boolean =>
+  !isOver(goal) && task.kind === "work" && isOpen(task);
 
 /** `true` for a failed task of the plan, which its panel offers to replace. The form replaces open ones, too. */
 export const isReplaceable = (goal: Pick<Goal, "state">, { kind, status }: Pick<Task, "kind" | "status">) =>

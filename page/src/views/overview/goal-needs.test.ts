@@ -7,7 +7,11 @@ it.each<[Partial<WaitingGoal>, string, RegExp]>([
   [{ reason: "stuck", cause: "no verdict" }, "is stuck: no verdict", /^Retry/],
   [{ reason: "stuck", cause: "no plan" }, "is stuck: no plan", /^Change its text.*then resume/],
   [{ reason: "stuck", cause: "goal sent back" }, "is stuck: goal sent back", /^Accept the check/],
-  [{ reason: "stuck", cause: "nothing can run" }, "is stuck: nothing can run", /^Retry, accept or cancel/],
+  [
+    { reason: "stuck", cause: "nothing can run" },
+    "is stuck: nothing can run",
+    /^Retry, edit, accept or cancel a task/,
+  ],
   [{ reason: "stuck", cause: null }, "is stuck", /^Retry/],
   [{ reason: "budget" }, "is paused: a limit is reached", /^Raise/],
   [{ reason: "given_up" }, "has failed: it was stuck for too long", /report/],

@@ -13,7 +13,7 @@ function wantedBy(cause: string | null | undefined): string {
     case "goal sent back":
       return "Accept the check, plan again, or resume the goal.";
     default:
-      return "Retry, accept or cancel a task, or plan again or resume the goal.";
+      return "Retry, edit, accept or cancel a task, or plan again or resume the goal.";
   }
 }
 
