@@ -115,7 +115,7 @@ test("failed_task_is_edited_and_retried_until_the_judge_accepts_it", async ({ pa
   await page.setViewportSize({ width: 320, height: 640 });
   expect(await dialog.evaluate((element) => element.scrollWidth - element.clientWidth)).toBe(0);
   await page.setViewportSize({ width: 1280, height: 800 });
-  await stored.getByRole("button", { name: "Take the stored title" }).click();
+  await stored.getByRole("button", { name: "Take it: the stored title" }).click();
   await expect(title).toHaveValue("Theirs");
   await dialog.getByRole("button", { name: "Save mine and retry" }).click();
   await expect(page.getByText("summary is saved and retried")).toBeVisible();

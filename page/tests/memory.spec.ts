@@ -232,7 +232,7 @@ test("edit_conflict_shows_the_stored_version_beside_the_form", async ({ page, st
   const stored = dialog.getByRole("alert", { name: "Changed meanwhile" });
   await expect(stored).toContainText("theirs");
   await expect(dialog.getByRole("textbox", { name: "Value" })).toHaveValue("mine");
-  await stored.getByRole("button", { name: "Take the stored confidence" }).click();
+  await stored.getByRole("button", { name: "Take it: the stored confidence" }).click();
   await expect(dialog.getByRole("spinbutton", { name: "Confidence" })).toHaveValue("0.3");
   expect((await entryOf(stack, "fought", "k")).value).toBe("theirs");
   await dialog.getByRole("button", { name: "Replace it" }).click();

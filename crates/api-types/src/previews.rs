@@ -16,7 +16,7 @@ pub struct PreviewRequest {
     /// The triggers.
     #[schema(min_items = 1)]
     pub triggers: Vec<TriggerRequest>,
-    /// The IANA name of the time zone of all triggers that name none. Default: UTC.
+    /// The IANA name of the time zone of all triggers that name none. Default: UTC. Refused if no trigger has a schedule.
     #[serde(default)]
     pub zone: Option<String>,
     /// The policies. Only the quiet hours affect the preview.

@@ -269,7 +269,7 @@ impl From<NewTaskRequest> for NewTask {
     }
 }
 
-/// The changes of a task (merge patch, RFC 7396). A field that is absent keeps its value.
+/// The changes of a task. A field that is absent or null keeps its value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TaskPatch {

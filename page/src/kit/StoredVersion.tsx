@@ -21,7 +21,11 @@ export function StoredVersion<F extends string>(props: {
             <div key={name}>
               <dt>
                 {label}
-                <Button size="small" aria-label={`Take the stored ${name}`} onClick={() => onTake?.(name)}>
+                <Button
+                  size="small"
+                  aria-label={`Take it: the stored ${name}`}
+                  onClick={() => onTake?.(name)}
+                >
                   Take it
                 </Button>
               </dt>

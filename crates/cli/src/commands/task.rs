@@ -5,6 +5,7 @@ mod named;
 
 use api_types::{TaskDetails, TaskFinding, TaskKind, TaskMove, TaskRun};
 use clap::Subcommand;
+use model::goal::CountedVerdict;
 
 use self::named::{TaskArgs, find};
 use super::goal::{GoalArg, Widths, round_text};
@@ -112,23 +113,26 @@ fn details_text(details: &TaskDetails, time: &LocalTime) -> String {
     lines.join("\n")
 }
 
-/// Formats the runs of a task as a table, with the findings of each verdict below its row.
+/// Formats the runs of a task as a table, with each verdict and its findings below the row.
 fn runs_text(runs: &[TaskRun]) -> String {
     let rows = runs.iter().map(|run| {
-        let verdict = run.verdict.map(|verdict| verdict.to_string());
         [
             run.id.to_string(),
             run.status.to_string(),
             run.prompt.clone().unwrap_or_default(),
             one_line(&run.seat),
-            verdict.unwrap_or_default(),
         ]
     });
-    let table = table(["RUN", "STATUS", "PROMPT", "SEAT", "VERDICT"], rows);
+    let table = table(["RUN", "STATUS", "PROMPT", "SEAT"], rows);
     let mut rows = table.lines().map(str::to_owned);
     let mut lines: Vec<_> = rows.by_ref().take(1).collect();
     for (row, run) in rows.zip(runs) {
         lines.push(row);
+        let verdict = run.verdict.map(|verdict| match verdict {
+            CountedVerdict::Accept => "  accepted",
+            CountedVerdict::SendBack => "  sent back",
+        });
+        lines.extend(verdict.map(str::to_owned));
         let findings = run.findings.iter().map(finding_text);
         lines.extend(findings.map(|text| format!("  {}", excerpt(&text, LINE_COLUMNS - 2))));
     }
@@ -163,6 +167,10 @@ fn fields(details: &TaskDetails, time: &LocalTime) -> Vec<(&'static str, Option<
         ("reason", task.reason.clone()),
         ("waits for", task.waits_for.clone()),
         ("kind", Some(task.kind.to_string())),
+        (
+            "priority",
+            (task.kind == TaskKind::Work).then(|| task.priority.to_string()),
+        ),
         ("role", Some(task.role.clone())),
         ("seat", task.seat.clone()),
         ("round", round_text(task)),
@@ -310,12 +318,14 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "RUN                                   STATUS     PROMPT  SEAT      VERDICT",
-                "run_01970197019701970197019701970197  succeeded  work    worker-1  -",
-                "run_01970197019701970197019701970197  succeeded  review  worker-1  send_back",
+                "RUN                                   STATUS     PROMPT  SEAT",
+                "run_01970197019701970197019701970197  succeeded  work    worker-1",
+                "run_01970197019701970197019701970197  succeeded  review  worker-1",
+                "  sent back",
                 "  length (judge, blocker, acceptance line 2): It is very very very very very ve…",
                 "  tone (judge, blocker): One Result: Accepted. Evidence: - none\\u{1b}[2J RUN ST…",
-                "run_01970197019701970197019701970197  succeeded  review  worker-1  accept",
+                "run_01970197019701970197019701970197  succeeded  review  worker-1",
+                "  accepted",
             ]
         );
         assert!(
@@ -332,6 +342,6 @@ mod tests {
         }))
         .unwrap();
         assert_eq!((run.verdict, run.findings.len()), (None, 0));
-        assert!(runs_text(&[run]).ends_with("judge  -"));
+        assert!(runs_text(&[run]).ends_with("judge"));
     }
 }

@@ -87,6 +87,16 @@ fn edit_of(event: Event) -> TaskEdit {
     }
 }
 
+#[test]
+fn title_that_earlier_programs_accepted_may_stay() {
+    let mut game = working();
+    let mut edit = edit_of(game.edit("b", |content| content.priority = 1));
+    edit.before.title = "Write\nb".to_owned();
+    edit.after.title.clone_from(&edit.before.title);
+    game.go(Event::EditTask(edit));
+    assert_eq!(game.task("b").priority, 1);
+}
+
 type Change = fn(&mut TaskFields);
 
 #[test]

@@ -5,7 +5,8 @@
 //! of a goal.
 
 use model::{
-    InputId, RunId, Timestamp, question::Question, run::Origin, seat_message::LONGEST_CHAIN,
+    AutomationId, InputId, RunId, Timestamp, question::Question, run::Origin,
+    seat_message::LONGEST_CHAIN,
 };
 
 use crate::{
@@ -23,6 +24,8 @@ use crate::{
 
 /// The facts about the run whose agent has asked, on which the turn of an answer depends.
 struct Asker {
+    /// The automation. `None` if the run had none, or if it was deleted since: its runs start no more.
+    automation: Option<AutomationId>,
     origin: Origin,
     /// `true` if the run excluded others of its automation.
     exclusive: bool,
@@ -36,6 +39,7 @@ impl Asker {
     async fn read(tx: &mut Tx, run: RunId) -> Result<Self, Error> {
         let row = tx.fetch_one(sql!("questions/asker"), params![run]).await?;
         Ok(Self {
+            automation: row.optional("automation_id")?,
             origin: row.parse("origin")?,
             exclusive: row.get("exclusive")?,
             is_of_goal: row.get("is_of_goal")?,
@@ -46,9 +50,9 @@ impl Asker {
     /// Returns the length of the chain of message turns that the default continues. Returns `None` if the default is an
     /// input of its own.
     fn chain_of_default(&self, question: &Question) -> Option<i64> {
-        if question.automation_id.is_some() {
+        if self.automation.is_some() {
             None
-        } else if self.is_of_goal {
+        } else if self.is_of_goal || question.automation_id.is_some() {
             // The limits of the goal take the place of the longest chain.
             Some(1)
         } else if self.origin == Origin::Message {
@@ -128,11 +132,11 @@ async fn insert_input(
         origin: Origin::Person,
         session: question.session_id,
         seat: question.seat_id,
-        automation: question.automation_id,
+        automation: asker.automation,
         trigger: None,
         task: None,
         scheduled_for: None,
-        exclusive: question.automation_id.is_some() && asker.exclusive,
+        exclusive: asker.automation.is_some() && asker.exclusive,
         content: text,
         not_before: None,
         interrupted: None,

@@ -137,7 +137,7 @@ pub(crate) async fn cancel_runs_of_session(
     Ok(u32::try_from(cancelled.len()).unwrap_or(u32::MAX))
 }
 
-/// Cancels all runs of an automation that are not over.
+/// Cancels all runs of an automation that are not over, except those of answers to its questions.
 pub(super) async fn cancel_runs_of_automation(
     store: &Store,
     tx: &mut Tx,
@@ -149,13 +149,9 @@ pub(super) async fn cancel_runs_of_automation(
     let open = tx
         .fetch_all(sql!("runs/open_of_automation"), params![automation])
         .await?;
-    lock_all_of_runs(tx, &run_ids(&open)?).await?;
-    // Cancel the waiting runs first. Otherwise the end of one run would promote another.
-    cancel_waiting_of_automation(store, tx, &mut log, automation, reason, now).await?;
-    let open = tx
-        .fetch_all(sql!("runs/open_of_automation"), params![automation])
-        .await?;
-    cancel_each(store, tx, &mut log, &run_ids(&open)?, reason, now).await?;
+    let open = run_ids(&open)?;
+    lock_all_of_runs(tx, &open).await?;
+    cancel_each(store, tx, &mut log, &open, reason, now).await?;
     log.write(tx, now).await
 }
 

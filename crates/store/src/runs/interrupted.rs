@@ -12,6 +12,7 @@ use model::{
 use crate::{
     Error,
     database::Tx,
+    document_format::supports_format,
     goals::read_staged,
     stored::{self, goals::StoredReport},
 };
@@ -70,6 +71,10 @@ async fn read_reports(
         .await?;
     let mut reports = HashMap::with_capacity(rows.len());
     for row in &rows {
+        // The turn begins although a server of a later version has stored the report, as with staged tasks.
+        if !supports_format(row.get("needs_format")?) {
+            continue;
+        }
         let body = stored::read::<StoredReport>(row, "body")?;
         reports.insert(row.get("input_id")?, (row.parse("status")?, body));
     }

@@ -182,6 +182,7 @@ pub(crate) use tools::{
     waiting_message_is_in_next_turn_of_task, worker_creating_tasks_is_refused,
 };
 pub(crate) use turns::{
+    ends_of_one_batch_start_no_turn_beyond_parallel,
     message_that_waits_for_turn_leaves_with_its_cause,
     messages_that_wait_for_turn_outlive_pause_and_failures,
     messages_to_all_seats_start_turns_below_parallel,
@@ -286,7 +287,7 @@ behaviours! {
             proposals_beyond_room_of_plan_get_further_plan, later_plan_counts_findings_beyond_its_list,
             ready_task_takes_seat_on_which_no_person_talks, task_starts_after_each_end_of_turn_without_task,
             messages_to_all_seats_start_turns_below_parallel, messages_that_wait_for_turn_outlive_pause_and_failures,
-            message_that_waits_for_turn_leaves_with_its_cause,
+            message_that_waits_for_turn_leaves_with_its_cause, ends_of_one_batch_start_no_turn_beyond_parallel,
             seats_in_shared_directory_work_on_several_instances, goal_outside_shared_directories_works_on_one_instance,
             deferred_turn_in_shared_directory_begins_on_any_instance,
             failed_message_turn_in_shared_directory_leaves_no_pin,

@@ -408,9 +408,9 @@ behaviours! {
         questions: [
             question_is_asked_once_and_only_while_its_run_runs, unanswered_question_takes_its_default_at_deadline,
             question_and_its_answer_are_in_feed_of_automation, answer_waits_for_busy_seat_and_paused_session,
-            questions_are_listed_by_session_and_state, question_of_later_format_is_left_alone,
-            deleted_session_removes_its_questions, question_of_other_tenant_is_not_found, answer_keeps_its_automation,
-            fourth_question_of_turn_is_refused, closed_session_voids_its_questions, answer_is_next_input_of_seat_once,
+            questions_are_listed_by_session_and_state, question_of_later_format_is_left_alone, answer_outlives_its_automation,
+            deleted_session_removes_its_questions, question_of_other_tenant_is_not_found, fourth_question_of_turn_is_refused,
+            closed_session_voids_its_questions, answer_is_next_input_of_seat_once, answer_keeps_its_automation,
         ]
         elicitations: [
             elicitation_without_running_turn_is_fenced, end_or_cancel_of_attempt_voids_its_elicitations_alone,

@@ -25,7 +25,7 @@ use crate::{
     tool_calls::{start, start_message},
 };
 
-pub(crate) use owners::answer_keeps_its_automation;
+pub(crate) use owners::{answer_keeps_its_automation, answer_outlives_its_automation};
 
 impl Stage {
     /// Asks a question with a deadline in an hour.

@@ -41,12 +41,12 @@ fn stuck_step(goal: &GoalSummary) -> String {
         Some(StuckCause::NoProgress) => format!(
             "For as many turns again: matins goal resume {id}\n  \
              The last turns brought no finished task, no new artifact and no new plan.\n  \
-             Message a seat first, retry, accept or cancel a task, or replan the goal."
+             First message a seat, edit, retry, accept or cancel a task, or replan it."
         ),
         Some(StuckCause::Idle) | None => format!(
             "To go on: matins goal report {id}\n  \
              tells what is missing.\n\
-             Retry, accept or cancel a task, replan or resume the goal."
+             Edit, retry, accept or cancel a task, replan or resume the goal."
         ),
     }
 }

@@ -48,7 +48,8 @@ pub(super) struct Args {
     /// The time from which no further turn starts, such as 07:00 or 8h
     #[arg(long, value_name = "TIME")]
     until: Option<UntilArg>,
-    /// A command that Matins runs after the work on each task; if it fails, the work goes back; may be repeated
+    /// A command that Matins runs after the work on each task that writes files; if it fails, the work goes back; may be
+    /// repeated
     #[arg(long, value_name = "COMMAND")]
     verify: Vec<String>,
     /// A limit in place of that of the team, such as turns=100; may be repeated

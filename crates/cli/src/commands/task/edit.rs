@@ -47,12 +47,17 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
             "give `--title`, `--description`, `--accept`, `--no-accept` or `--priority`",
         ));
     }
-    let id = find(app, &args.task).await?.id.to_string();
-    let details = app.client.edit_task(&id, &patch).await?;
+    let before = find(app, &args.task).await?;
+    let details = app.client.edit_task(&before.id.to_string(), &patch).await?;
     if app.output.json {
         return Ok(app.output.document(&details)?);
     }
     let (key, status) = (one_line(&details.task.key), details.task.status);
+    if details.task.plan_version == before.plan_version {
+        return Ok(app
+            .output
+            .line(&format!("{key} is as before, and {status}."))?);
+    }
     app.output
         .line(&format!("Changed {key}, which is {status}."))?;
     if status == TaskStatus::Failed {

@@ -84,7 +84,7 @@ fn judge_that_always_sends_back_fails_the_task_as_not_accepted() {
     let shown = test.world.run(&["task", "show", "own", "a"]);
     let shown = shown.expect_success();
     for id in ["f1", "f2", "f3"] {
-        let round = format!("  send_back\n  {id} (judge, blocker): A source is missing.");
+        let round = format!("  sent back\n  {id} (judge, blocker): A source is missing.");
         assert!(shown.contains(&round), "{shown}");
     }
 }

@@ -9,7 +9,8 @@ use crate::{
     prompt::{Error, RenderedPrompt},
 };
 
-/// The highest number of staged tasks that a prompt lists with their titles: those of a plan within the default limit.
+/// The highest number of staged tasks that a prompt lists with their titles, and of cancelled ones: those of a plan within the
+/// default limit.
 pub const MAX_STAGED_LISTED: usize = 50;
 
 /// A task that a planner has staged.
@@ -51,11 +52,16 @@ impl InterruptedState<'_> {
             Self::Plan { staged, cancelled } => {
                 let listed = staged.iter().take(MAX_STAGED_LISTED);
                 let listed: Vec<_> = listed.map(StagedEntry::line).collect();
+                let (first, others) = cancelled.split_at(cancelled.len().min(MAX_STAGED_LISTED));
+                let more = match others.len() {
+                    0 => String::new(),
+                    count => format!(" and {count} more"),
+                };
                 GOAL_INTERRUPTED.render(json!({
                     "report": null,
                     "staged": listed,
                     "staged_more": staged.len().saturating_sub(MAX_STAGED_LISTED),
-                    "cancelled": quoted(cancelled),
+                    "cancelled": quoted(first).map(|words| words + &more),
                 }))
             }
             Self::Report { status, body } => {

@@ -119,14 +119,9 @@ impl Store {
                     insert_session(self, tx, tenant, &session, now).await?;
                     // 2. The goal. Its seats need its format, because a server below it could not end their turns.
                     let needed = insert_goal(tx, tenant, (new, on_all_servers), graph, now).await?;
-                    let needed = if on_all_servers {
-                        needed.max(SHARED_DIRECTORY_FORMAT)
-                    } else {
-                        needed.max(GOAL_FORMAT)
-                    };
                     tx.execute(
                         sql!("goals/raise_seat_format"),
-                        params![new.session, needed],
+                        params![new.session, needed.max(GOAL_FORMAT)],
                     )
                     .await?;
                     if new.draft {
@@ -164,7 +159,10 @@ async fn insert_goal(
     let budget = stored::write::<StoredGoalBudget>(&new.budget);
     let progress = stored::write::<StoredGoalProgress>(&graph.progress());
     let needed = [&team, &limits, &budget, &progress].map(|document| document.needs_format);
-    let needed = needed.into_iter().max().unwrap_or(GOAL_FORMAT);
+    // A server that does not know the mark would bind the runs of the seats to one server.
+    let of_directory = on_all_servers.then_some(SHARED_DIRECTORY_FORMAT);
+    let needed = needed.into_iter().chain(of_directory).max();
+    let needed = needed.unwrap_or(GOAL_FORMAT);
     tx.execute(
         sql!("goals/insert"),
         params! { "goals/insert";

@@ -167,7 +167,12 @@ pub(super) async fn move_goal(
     let state_before = goal.graph.goal();
     let mut found = Consequences::default();
     note_other_turns(tx, goal.session, &mut goal.graph, Some(now)).await?;
+    // The seats of turns without a task come before the events that start turns, which the database does not have yet.
+    let (other_turns, events): (Vec<_>, Vec<_>) = events
+        .into_iter()
+        .partition(|event| matches!(event, Event::OtherTurns(_)));
     let mut waiting: VecDeque<Event> = budget_event(tx, goal, now).await?.into_iter().collect();
+    waiting.extend(other_turns);
     waiting.extend(read_message_turns(tx, goal).await?);
     waiting.extend(events);
     while let Some(event) = waiting.pop_front() {

@@ -1,6 +1,7 @@
 //! Turns without a task on the seats of a goal: those of people, and those for messages between seats. Tasks start on other seats
 //! meanwhile, or after them, and all turns together keep to the limit `parallel`.
 
+use futures::future::join_all;
 use model::{
     RunId, SessionId,
     goal::{GoalState, WORKER},
@@ -8,12 +9,15 @@ use model::{
     run::RunStatus,
     seat_message::SeatMessageStatus,
     team::TeamDefinition,
-    turn::StartReply,
+    turn::{StartReply, WriteOutcome},
 };
 use store::{GoalChange, Recipients, Scope, SeatMessage, ToolCaller, params};
 
 use super::stage::{done, team, work};
-use crate::{fixtures::TestStore, stage::Stage};
+use crate::{
+    fixtures::TestStore,
+    stage::{Stage, answer},
+};
 
 /// Returns a team of a planner and workers that takes so many turns at a time.
 fn at_a_time(workers: u32, parallel: u32) -> TeamDefinition {
@@ -211,6 +215,35 @@ pub(crate) async fn messages_to_all_seats_start_turns_below_parallel(db: &TestSt
     let delivered = SeatMessageStatus::Delivered;
     assert_eq!(stage.states_of(&sent).await, [delivered; 3]);
     assert_eq!(stage.tasks(session).await[2], "b RUNNING nothing");
+}
+
+pub(crate) async fn ends_of_one_batch_start_no_turn_beyond_parallel(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let plan = [work("a", &[]), work("b", &["a"]), work("c", &["a"])];
+    let session = stage.planned_goal(db, at_a_time(3, 2), &plan).await;
+    let worker = stage.turn(db, session, "worker-1").await;
+    stage.write_as_person(session, "planner", "Be brief.").await;
+    let planner = stage.turn(db, session, "planner").await;
+    for to in ["worker-2", "worker-3"] {
+        let sent = stage.write_to(session, &worker, to, "Use metres.");
+        sent.await.unwrap();
+        assert_eq!(stage.open_run(db, session, to).await, None);
+    }
+    stage.report(&worker, &done("A")).await.unwrap();
+    // Both are submitted before the first transaction begins.
+    let (result, now) = (answer("Done."), stage.now());
+    let ends = [&worker, &planner].map(|caller| {
+        let store = &stage.store;
+        store.finish(caller.run, &stage.worker, &result, now)
+    });
+    for end in join_all(ends).await {
+        assert_eq!(end.unwrap(), WriteOutcome::Committed);
+    }
+    assert_eq!(stage.turns_at_a_time(db, session).await, 2);
+    for to in ["worker-2", "worker-3"] {
+        let run = stage.open_run(db, session, to).await.unwrap();
+        assert!(stage.run(run).await.task.is_none(), "{to}");
+    }
 }
 
 pub(crate) async fn messages_that_wait_for_turn_outlive_pause_and_failures(db: &TestStore) {

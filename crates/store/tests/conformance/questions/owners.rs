@@ -9,7 +9,7 @@ use model::{
     tools::AgentCron,
     turn::StartReply,
 };
-use store::{Scope, params};
+use store::{RunFilter, Scope, params};
 
 use crate::{budgets::budget, fixtures::TestStore, stage::Stage, tool_calls::start};
 
@@ -88,4 +88,57 @@ pub(crate) async fn answer_keeps_its_automation(db: &TestStore) {
     assert_eq!(stage.status(last).await, RunStatus::Deferred);
     let found = stage.read_automation(automation).await;
     assert_eq!(found.pause_reason.as_deref(), Some("budget"));
+}
+
+pub(crate) async fn answer_outlives_its_automation(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let new = stage.new_automation("digest", SessionMode::Continuous);
+    let automation = stage.create(&new).await;
+    let first = stage.fire(automation).await.run_id;
+    let caller = start(&stage, first).await;
+    let mut asked = Vec::new();
+    for text in ["1?", "2?", "3?"] {
+        asked.push(stage.ask_person(&caller, text).await.unwrap().id);
+        stage.advance_seconds(1);
+    }
+    stage.succeed(caller.run).await;
+    let newest = async || stage.runs_of(automation).await.pop().unwrap();
+    // 1. No occurrence is skipped because of an answer, and none cancels it.
+    stage.answer_question(asked[0], "yes").await.unwrap();
+    let answer = newest().await.id;
+    for overlap in [Overlap::Skip, Overlap::CancelRunning] {
+        let edited = stage.edit(automation, false, |to| {
+            to.policies.overlap = Some(overlap);
+        });
+        edited.await.unwrap();
+        let fired = stage.fire(automation).await.run_id;
+        assert_eq!(
+            stage.status(fired).await,
+            RunStatus::Deferred,
+            "{overlap:?}"
+        );
+        assert_eq!(stage.status(answer).await, RunStatus::Queued, "{overlap:?}");
+    }
+    // 2. Once the automation is deleted, an answer is an input of the person.
+    let deleted = stage
+        .store
+        .delete_automation(stage.scope(), automation, stage.now());
+    deleted.await.unwrap();
+    let session = stage.run(answer).await.session_id;
+    let inputs = async || {
+        let filter = RunFilter {
+            session,
+            ..RunFilter::default()
+        };
+        let runs = stage.store.runs(stage.scope(), filter, 100).await.unwrap();
+        let runs = runs.iter().filter(|run| run.automation_id.is_none());
+        runs.map(|run| run.origin).collect::<Vec<_>>()
+    };
+    stage.answer_question(asked[1], "no").await.unwrap();
+    assert_eq!(inputs().await, [Origin::Person]);
+    // 3. A default is a message of the seat to itself, because no person has chosen it.
+    let deadline = stage.question(asked[2]).await.deadline_at;
+    stage.clock.set(deadline);
+    assert_eq!(stage.expire_questions(deadline).await, 1);
+    assert_eq!(inputs().await, [Origin::Message, Origin::Person]);
 }

@@ -1,1 +1,0 @@
-import{T as e,Xr as t,Zr as n,ei as r,rr as i}from"./index-B_FgyI38.js";var a=r(n(),1),o=t();function s({text:t}){let[n,r]=(0,a.useState)(!1);return(0,o.jsx)(i,{size:`small`,onClick:async()=>{await e(t)&&r(!0)},children:n?`Copied`:`Copy`})}export{s as t};
