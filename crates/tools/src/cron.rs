@@ -25,7 +25,7 @@ pub(crate) const CRON: Tool = Tool {
 
 /// Returns the refusal of the tool in a turn of a goal. Returns `None` for another tool or turn.
 pub(crate) fn refused_tool(name: &str, offer: ToolOffer) -> Option<ToolError> {
-    (name == CRON.name && offer.in_goal && offer.access != ToolAccess::None).then(|| ToolError {
+    (name == CRON.name && offer.is_of_goal && offer.access != ToolAccess::None).then(|| ToolError {
         error: "not_allowed",
         message: "the agents of a goal make no automations, because no limit of the goal would bind their turns".into(),
         advice: "propose the schedule to a person in your answer".into(),
@@ -218,7 +218,7 @@ mod tests {
     fn schedule_of_agent_of_goal_is_refused_with_advice() {
         let of_goal = ToolOffer {
             access: ToolAccess::All,
-            in_goal: true,
+            is_of_goal: true,
             ..ToolOffer::NONE
         };
         let refused = refused_tool("cron", of_goal).unwrap();
@@ -226,7 +226,7 @@ mod tests {
         assert!(refused.advice.contains("to a person"));
         assert!(refused_tool("recall", of_goal).is_none());
         let outside = ToolOffer {
-            in_goal: false,
+            is_of_goal: false,
             ..of_goal
         };
         assert!(refused_tool("cron", outside).is_none());

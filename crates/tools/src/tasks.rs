@@ -28,7 +28,7 @@ pub(crate) fn refused_tool(name: &str, offer: ToolOffer) -> Option<ToolError> {
             format!("`{name}` is not for agents that may only read")
         }
         Some(role) => format!("`{name}` is not for the {role} of a task"),
-        None if offer.in_goal => {
+        None if offer.is_of_goal => {
             format!("`{name}` is for the turns of the goal's tasks, and this is none")
         }
         None => format!("`{name}` is for the turns of goals, and this is none"),
@@ -47,7 +47,7 @@ mod tests {
     fn offer(task: Option<TaskRole>) -> ToolOffer {
         ToolOffer {
             access: ToolAccess::All,
-            in_goal: true,
+            is_of_goal: true,
             task,
             ..ToolOffer::NONE
         }
@@ -65,7 +65,7 @@ mod tests {
         let says = "`create_task` is for the turns of the goal's tasks, and this is none";
         assert_eq!(refused.message, says);
         let outside = ToolOffer {
-            in_goal: false,
+            is_of_goal: false,
             ..offer(None)
         };
         let refused = refused_tool("list_tasks", outside).unwrap();

@@ -49,8 +49,8 @@ impl Offered {
         match self {
             Self::Always => true,
             Self::InTeam => offer.unread.is_some(),
-            Self::InGoal => offer.in_goal,
-            Self::OutsideGoals => !offer.in_goal,
+            Self::InGoal => offer.is_of_goal,
+            Self::OutsideGoals => !offer.is_of_goal,
             Self::InTasks(roles) => offer.task.is_some_and(|role| roles.contains(&role)),
         }
     }

@@ -20,7 +20,7 @@ fn definitions(access: ToolAccess, task: Option<TaskRole>) -> Value {
     of_offer(ToolOffer {
         access,
         unread: Some(0),
-        in_goal: task.is_some(),
+        is_of_goal: task.is_some(),
         task,
         ..ToolOffer::NONE
     })
@@ -31,7 +31,7 @@ fn of_message(access: ToolAccess) -> Value {
     of_offer(ToolOffer {
         access,
         unread: Some(0),
-        in_goal: true,
+        is_of_goal: true,
         ..ToolOffer::NONE
     })
 }

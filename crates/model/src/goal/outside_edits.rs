@@ -108,25 +108,25 @@ mod tests {
 
     #[test]
     fn path_outside_of_writes_is_relative_or_absolute() {
-        let given = WorkingDirectory::Given("/work/app/".into());
+        let given = WorkingDirectory::Given("/srv/app/".into());
         for (path, writes, expected) in [
-            ("/work/app/src/a.rs", vec!["src"], None),
-            ("/work/app/src", vec!["src"], None),
-            ("/work/app/srcs/a.rs", vec!["src"], Some("srcs/a.rs")),
-            ("/work/app/docs/a.md", vec!["src", "docs/a.md"], None),
-            ("/work/app/docs/b.md", vec!["src"], Some("docs/b.md")),
-            ("/work/app/a.md", vec![], Some("a.md")),
-            ("/work/app", vec!["src"], Some(".")),
-            ("/work/app/any/a", vec!["."], None),
+            ("/srv/app/src/a.rs", vec!["src"], None),
+            ("/srv/app/src", vec!["src"], None),
+            ("/srv/app/srcs/a.rs", vec!["src"], Some("srcs/a.rs")),
+            ("/srv/app/docs/a.md", vec!["src", "docs/a.md"], None),
+            ("/srv/app/docs/b.md", vec!["src"], Some("docs/b.md")),
+            ("/srv/app/a.md", vec![], Some("a.md")),
+            ("/srv/app", vec!["src"], Some(".")),
+            ("/srv/app/any/a", vec!["."], None),
             // The parts of a path lead out of a prefix, or back into it.
-            ("/work/app/src/../docs/b.md", vec!["src"], Some("docs/b.md")),
+            ("/srv/app/src/../docs/b.md", vec!["src"], Some("docs/b.md")),
             ("/work/./app//docs/../src/a.rs", vec!["src"], None),
             ("src/a.rs", vec!["src"], None),
             ("docs/b.md", vec!["src"], Some("docs/b.md")),
             // A path that is not in the directory is outside of any prefix.
             ("/etc/hosts", vec!["."], Some("/etc/hosts")),
-            ("/work/apps/a", vec!["."], Some("/work/apps/a")),
-            ("/work/app/../other/a", vec!["."], Some("/work/other/a")),
+            ("/srv/apps/a", vec!["."], Some("/srv/apps/a")),
+            ("/srv/app/../other/a", vec!["."], Some("/work/other/a")),
             ("../other/a", vec!["."], Some("/work/other/a")),
             ("/../../a", vec!["."], Some("/a")),
             ("", vec![], None),

@@ -28,7 +28,7 @@ pub struct ToolOffer {
     /// seat.
     pub unread: Option<i64>,
     /// `true` if the session has a goal.
-    pub in_goal: bool,
+    pub is_of_goal: bool,
     /// The part of the agent in the goal's task whose turn it is. `None` for a turn of another input.
     pub task: Option<TaskRole>,
     /// The time for the answer to a question that names none, in hours.
@@ -40,7 +40,7 @@ impl ToolOffer {
     pub const NONE: Self = Self {
         access: ToolAccess::None,
         unread: None,
-        in_goal: false,
+        is_of_goal: false,
         task: None,
         question_hours: DEFAULT_HOURS,
     };
@@ -68,7 +68,7 @@ impl RunTools {
         Ok(ToolOffer {
             access: offer.access,
             unread: (offer.seats > 1).then_some(offer.unread),
-            in_goal: offer.in_goal,
+            is_of_goal: offer.is_of_goal,
             task: offer.task.map(|task| task.role),
             question_hours: offer.question_hours.unwrap_or(DEFAULT_HOURS),
         })

@@ -239,7 +239,7 @@ async fn turn_with_message_lists_tasks_and_changes_none() {
     worker.send_message("planner", "Which tone?").await.unwrap();
     let (_, tools) = goal.turn().await;
     let offer = tools.offer().await.unwrap();
-    assert_eq!((offer.in_goal, offer.task), (true, None));
+    assert_eq!((offer.is_of_goal, offer.task), (true, None));
     let query = TaskQuery {
         task: Some("a".into()),
         ..TaskQuery::default()
@@ -380,7 +380,7 @@ async fn agents_of_goal_make_no_automations() {
     };
     for (tools, in_task) in [(planner, true), (worker, false)] {
         let offer = tools.offer().await.unwrap();
-        assert_eq!((offer.in_goal, offer.task.is_some()), (true, in_task));
+        assert_eq!((offer.is_of_goal, offer.task.is_some()), (true, in_task));
         let refused = tools.add_cron(&request).await.unwrap_err();
         assert!(
             matches!(&refused, Error::NotAllowed { reason } if reason.contains("no limit of the goal")),

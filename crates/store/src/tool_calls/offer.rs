@@ -15,7 +15,7 @@ pub struct TurnOffer {
     /// The number of undelivered messages to the agent's seat that the turn does not carry.
     pub unread: i64,
     /// `true` if the session has a goal.
-    pub in_goal: bool,
+    pub is_of_goal: bool,
     /// The time for the answer to a question that names none, in hours, as the team of the session's goal sets it.
     pub question_hours: Option<u32>,
     /// The task of a goal whose turn it is.
@@ -53,7 +53,7 @@ impl Store {
             access: access_of(&agent, owner),
             seats: row.get("seats")?,
             unread: row.get("unread")?,
-            in_goal: row.get("in_goal")?,
+            is_of_goal: row.get("is_of_goal")?,
             question_hours: row.optional("question_hours")?,
             task: match row.optional::<TaskId>("task_id")? {
                 Some(_) => read_task(&mut tx, caller.run).await?,

@@ -155,7 +155,7 @@ mod tests {
     fn offer(task: TaskRole) -> ToolOffer {
         ToolOffer {
             access: model::tools::ToolAccess::All,
-            in_goal: true,
+            is_of_goal: true,
             task: Some(task),
             ..ToolOffer::NONE
         }

@@ -18,7 +18,7 @@ select h.id, h.name, h.config, h.format, h.needs_format, r.tenant_id, r.origin, 
                     and o.status in ('queued', 'deferred', 'delivered', 'running')
             )
     ) as unread,
-    g.session_id is not null as in_goal
+    g.session_id is not null as is_of_goal
 from agent_runs r
 join run_heartbeats b on b.run_id = r.id and b.worker_id = r.worker_id
 join agent_definitions s on s.id = r.seat_id

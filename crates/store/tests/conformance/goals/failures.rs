@@ -146,7 +146,7 @@ pub(crate) async fn tools_of_tasks_belong_to_their_turns(db: &TestStore) {
     let chat = stage.session().await;
     let caller = crate::tool_calls::start_message(&stage, chat).await;
     let offer = stage.store.turn_offer(&caller, stage.now()).await.unwrap();
-    assert!(!offer.in_goal);
+    assert!(!offer.is_of_goal);
     let listed = stage.store.list_tasks(&caller, stage.now()).await;
     assert!(matches!(listed, Err(Error::Refused(_))), "{listed:?}");
     let staged = stage.stage_task(&caller, &work("b", &[])).await;

@@ -298,7 +298,7 @@ pub(crate) async fn seats_of_goal_send_messages(db: &TestStore) {
         let turn = stage.store.calling_turn(caller, now).await.unwrap();
         assert_eq!(stage.store.task_of_turn(&turn).await.unwrap(), None);
         let offer = stage.store.turn_offer(caller, now).await.unwrap();
-        assert!(offer.in_goal);
+        assert!(offer.is_of_goal);
         let listed = stage.store.list_tasks(caller, now).await.unwrap();
         let keys: Vec<_> = listed.tasks.iter().map(|it| it.key.as_str()).collect();
         assert_eq!((listed.plan_version, keys), (1, vec!["plan#1", "a", "b"]));
