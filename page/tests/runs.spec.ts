@@ -107,15 +107,19 @@ test("running_turn_shows_its_text_and_can_be_cancelled", async ({ page, stack, s
 });
 
 test("sent_prompt_needs_a_permission", async ({ page, stack, signIn }) => {
-  const { items } = await stack.api<{ items: Run[] }>("GET", "/runs?automation=build");
+  await stack.api("POST", "/automations", { name: "news", prompt: "Say hello.", agent: "claude" });
+  const run = await stack.api<Run>("POST", "/automations/news/fire");
+  await settled(stack, run.session_id);
   await signIn(page);
-  await page.goto(`/runs/${items[0]?.id}`);
-  await page.getByText("Sent prompt and diagnostics").click();
+  await page.goto(`/runs/${run.id}`);
+  // By key: panels that load above it move it between the press and the release of a mouse button.
+  const summary = page.getByText("Sent prompt and diagnostics");
+  await summary.press("Enter");
   await expect(page.getByRole("heading", { name: /^Prompt, .* version 1/ })).toBeVisible();
   await page.context().clearCookies();
   await signIn(page, "viewer");
-  await page.goto(`/runs/${items[0]?.id}`);
-  await page.getByText("Sent prompt and diagnostics").click();
+  await page.goto(`/runs/${run.id}`);
+  await summary.press("Enter");
   await expect(page.getByText("it needs records:read")).toBeVisible();
 });
 
