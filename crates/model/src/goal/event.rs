@@ -206,7 +206,7 @@ pub enum TurnEnd {
     /// The judge gave a verdict.
     Verdict(Verdict),
     /// The agent ended its turn without the tool call that the prompt demands. The end of a turn with messages, or with the
-    /// report, is always this or `Failed`.
+    /// report, is always this, `Failed` or `Cancelled`.
     WithoutReport {
         /// `true` if the agent listed the tools of Matins.
         listed_tools: bool,
@@ -214,8 +214,10 @@ pub enum TurnEnd {
     /// The answer has a report of which nothing is stored. A reminder names its faults. None of them: the agent has listed the
     /// tools of Matins, and no reminder has asked for a report in its answer.
     RefusedReport(Vec<ReportFault>),
-    /// The turn failed, or was cancelled.
+    /// The turn failed.
     Failed,
+    /// A person cancelled the turn. No other turn takes its place by itself.
+    Cancelled,
 }
 
 /// An event of a goal.

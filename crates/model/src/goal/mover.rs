@@ -151,13 +151,18 @@ impl Mover<'_> {
     /// Ends a task as failed.
     ///
     /// A failed task requests a plan, because a planner may replace it. An optional one does not: nothing waits for it, and a
-    /// turn of the planner has its price.
+    /// turn of the planner has its price. One of which a person cancelled a turn does not either: the person decides about it.
     pub(super) fn fail(&mut self, no: TaskNo, reason: FailReason, about: Vec<String>) {
         self.vacate(no);
         self.set_state(no, TaskState::Failed { reason, about });
         self.note_end(no);
         let task = self.task(no);
-        if task.kind == TaskKind::Check || (task.kind == TaskKind::Work && !task.optional) {
+        let is_needed = match task.kind {
+            TaskKind::Check => true,
+            TaskKind::Work => !task.optional,
+            TaskKind::Plan | TaskKind::Report => false,
+        };
+        if is_needed && reason != FailReason::TurnCancelled {
             self.request_plan();
         }
     }

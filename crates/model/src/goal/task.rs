@@ -112,6 +112,8 @@ text_enum! {
         NoSeat = "no seat",
         /// The judge sent the whole goal back.
         SentBack = "sent back",
+        /// A person cancelled a turn of the task.
+        TurnCancelled = "turn cancelled",
     }
 }
 

@@ -292,6 +292,7 @@ impl Naive {
         self.leave(no);
         self.tasks[no].state = TaskState::Failed { reason, about };
         match self.tasks[no].kind {
+            _ if reason == FailReason::TurnCancelled => {}
             TaskKind::Work if !self.tasks[no].optional() => self.request_plan(),
             TaskKind::Check => self.request_plan(),
             _ => {}

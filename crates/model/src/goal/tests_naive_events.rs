@@ -115,7 +115,7 @@ impl Naive {
         let review = matches!(self.activity(no), Some(Activity::Review { .. }));
         let kind = self.tasks[no].kind;
         match end {
-            TurnEnd::Failed | TurnEnd::WithoutReport { .. } => true,
+            TurnEnd::Failed | TurnEnd::Cancelled | TurnEnd::WithoutReport { .. } => true,
             TurnEnd::Questions(_) | TurnEnd::RefusedReport(_) => kind != TaskKind::Report,
             TurnEnd::Planned(_) => kind == TaskKind::Plan,
             TurnEnd::Reported | TurnEnd::ReportedFailure => kind == TaskKind::Work && !review,

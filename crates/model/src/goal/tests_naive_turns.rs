@@ -37,6 +37,13 @@ impl Naive {
                 self.tasks[no].state = TaskState::Running(question);
             }
             (TurnEnd::Failed, TaskKind::Report) => self.fail(no, FailReason::Attempts, Vec::new()),
+            (TurnEnd::Cancelled, _) if of_judge => self.break_judge(no),
+            (TurnEnd::Cancelled, kind) => {
+                self.fail(no, FailReason::TurnCancelled, Vec::new());
+                if kind == TaskKind::Plan && self.version == 0 {
+                    self.stick(StuckCause::NoPlan);
+                }
+            }
             (_, TaskKind::Report) => self.complete(no, DoneBy::Result),
             (end, _) if of_judge => self.end_review(no, seat, end),
             (end, TaskKind::Plan) => self.end_plan(no, seat, end),

@@ -215,7 +215,7 @@ fn worker_creating_tasks_is_refused() {
     });
     assert_eq!(
         refusal,
-        "the turn of `worker-1` cannot end as a plan; a report, questions, no report or a failure are accepted"
+        "the turn of `worker-1` cannot end as a plan; a report, questions, no report, a failure or a cancellation are accepted"
     );
 }
 

@@ -141,6 +141,7 @@ fn random_findings(choices: &mut Choices<'_>) -> Vec<Finding> {
 fn random_end(graph: &Graph, input: Input, choices: &mut Choices<'_>) -> TurnEnd {
     let rare = choices.below(20);
     match rare {
+        19 if choices.percent(30) => return TurnEnd::Cancelled,
         19 => return TurnEnd::Failed,
         18 => return TurnEnd::WithoutReport { listed_tools: true },
         17 if choices.percent(30) => {

@@ -143,6 +143,20 @@ fn failed_judge_turn_has_another_attempt_without_reminder() {
 }
 
 #[test]
+fn review_that_person_cancels_has_no_other_attempt() {
+    let mut game = in_review();
+    game.end("judge-1", TurnEnd::Cancelled);
+    assert_eq!(
+        game.waits_for("a"),
+        "a person, because no judge gives a verdict"
+    );
+    game.end("planner-1", SILENT);
+    assert_eq!(game.graph.goal(), GoalState::Stuck(StuckCause::JudgeBroken));
+    game.go(Event::Retry(game.no("a")));
+    assert_eq!(game.turn("judge-1"), "review a");
+}
+
+#[test]
 fn person_accepts_task_whose_judge_asks_and_no_other_that_asks() {
     let mut game = in_review();
     game.end("judge-1", TurnEnd::Questions(1));

@@ -118,6 +118,32 @@ fn freed_seat_takes_other_input_then_started_task_then_ready_one() {
 }
 
 #[test]
+fn turn_that_person_cancels_has_no_other_attempt() {
+    // 1. A first plan, without which nothing can run.
+    let mut game = Game::new(team(1, None));
+    game.end("planner-1", TurnEnd::Cancelled);
+    assert_eq!(game.reason("plan#1"), "turn cancelled ");
+    game.end("planner-1", SILENT);
+    assert_eq!(game.graph.goal(), GoalState::Stuck(StuckCause::NoPlan));
+    // 2. A task, which no planner replaces. The others go on.
+    let mut game = Game::planned(team(1, None), vec![work("a", &[]), work("b", &[])]);
+    game.end("worker-1", TurnEnd::Cancelled);
+    assert_eq!(game.reason("a"), "turn cancelled ");
+    assert_eq!(game.turn("worker-1"), "work b");
+    game.end("worker-1", TurnEnd::Reported);
+    assert_eq!(game.turn("planner-1"), "report report#1");
+    // 3. The report.
+    game.end("planner-1", TurnEnd::Cancelled);
+    assert_eq!(game.reason("report#1"), "turn cancelled ");
+    assert_eq!(game.graph.goal(), GoalState::Stuck(StuckCause::Idle));
+    // 4. A person retries the task.
+    game.go(Event::Retry(game.no("a")));
+    assert_eq!(game.turn("worker-1"), "work a");
+    game.end("worker-1", TurnEnd::Failed);
+    assert_eq!(game.turn("worker-1"), "work a");
+}
+
+#[test]
 fn no_more_turns_run_at_a_time_than_parallel_allows() {
     let limits = Limits {
         parallel: 1,

@@ -78,11 +78,15 @@ impl Mover<'_> {
             (Some(no), TurnKind::Judge, TurnEnd::Verdict(verdict)) => {
                 self.judge(no, seat, &verdict);
             }
+            (Some(no), TurnKind::Judge, TurnEnd::Cancelled) => self.break_judge(no),
             (Some(no), TurnKind::Judge, end) => {
                 self.miss_verdict(no, seat, may_remind(&end));
             }
             (Some(no), TurnKind::Other, TurnEnd::Failed) => {
                 self.fail(no, FailReason::Attempts, Vec::new());
+            }
+            (Some(no), TurnKind::Other, TurnEnd::Cancelled) => {
+                self.fail(no, FailReason::TurnCancelled, Vec::new());
             }
             (Some(no), TurnKind::Other, _) => self.complete(no, DoneBy::Result),
             (None, ..) => {
@@ -135,6 +139,7 @@ impl Mover<'_> {
                 self.note_failed_plan(no);
                 return;
             }
+            TurnEnd::Cancelled => (FailReason::TurnCancelled, false),
             TurnEnd::WithoutReport {
                 listed_tools: false,
             } => (FailReason::ToolsUnavailable, false),
@@ -177,6 +182,7 @@ impl Mover<'_> {
         match end {
             TurnEnd::Reported => self.after_work(no, false),
             TurnEnd::ReportedFailure | TurnEnd::Failed => self.fail_attempt(no),
+            TurnEnd::Cancelled => self.fail(no, FailReason::TurnCancelled, Vec::new()),
             TurnEnd::WithoutReport {
                 listed_tools: false,
             } if !accepts_answers => {
@@ -252,17 +258,21 @@ fn may_remind(end: &TurnEnd) -> bool {
 /// Returns the accepted ends if a turn of this kind cannot end so.
 fn accepted_ends(kind: TurnKind, end: &TurnEnd) -> Option<&'static str> {
     let is_accepted = match end {
-        TurnEnd::Failed | TurnEnd::WithoutReport { .. } => true,
+        TurnEnd::Failed | TurnEnd::Cancelled | TurnEnd::WithoutReport { .. } => true,
         TurnEnd::Questions(_) | TurnEnd::RefusedReport(_) => kind != TurnKind::Other,
         TurnEnd::Planned(_) => kind == TurnKind::Plan,
         TurnEnd::Reported | TurnEnd::ReportedFailure => kind == TurnKind::Work,
         TurnEnd::Verdict(_) => kind == TurnKind::Judge,
     };
     (!is_accepted).then_some(match kind {
-        TurnKind::Plan => "a plan, questions, no report or a failure are accepted",
-        TurnKind::Work => "a report, questions, no report or a failure are accepted",
-        TurnKind::Judge => "a verdict, questions, no report or a failure are accepted",
-        TurnKind::Other => "no report or a failure are accepted",
+        TurnKind::Plan => "a plan, questions, no report, a failure or a cancellation are accepted",
+        TurnKind::Work => {
+            "a report, questions, no report, a failure or a cancellation are accepted"
+        }
+        TurnKind::Judge => {
+            "a verdict, questions, no report, a failure or a cancellation are accepted"
+        }
+        TurnKind::Other => "no report, a failure or a cancellation are accepted",
     })
 }
 
@@ -276,5 +286,6 @@ const fn end_name(end: &TurnEnd) -> &'static str {
         TurnEnd::WithoutReport { .. } => "without a report",
         TurnEnd::RefusedReport(_) => "a refused report",
         TurnEnd::Failed => "a failure",
+        TurnEnd::Cancelled => "a cancellation",
     }
 }

@@ -45,7 +45,10 @@ pub(crate) use cancel::{
     goal_that_is_given_up_stops_turn_with_message, tools_that_write_are_refused_after_cancellation,
     turn_with_message_outlives_goal_that_is_done,
 };
-pub(crate) use causes::{plan_that_fails_names_its_cause, work_that_fails_names_its_cause};
+pub(crate) use causes::{
+    plan_that_fails_names_its_cause, task_whose_turn_is_cancelled_waits_for_person,
+    work_that_fails_names_its_cause,
+};
 pub(crate) use checks::{
     broken_check_waits_for_person_and_is_repeated, cancelled_goal_stops_its_checks,
     checks_of_each_task_count_apart_from_those_of_planner,
@@ -257,7 +260,7 @@ behaviours! {
             comment_on_move_of_task_commits_with_it, pause_and_end_of_goal_are_delivered_once_to_each_endpoint,
             stuck_goal_is_delivered_as_stuck_and_later_as_failed, question_is_delivered_once_with_its_goal,
             goal_and_question_of_later_version_do_not_stop_notifications, plan_that_fails_names_its_cause,
-            work_that_fails_names_its_cause, inputs_to_draft_goal_wait_for_its_start,
+            work_that_fails_names_its_cause, task_whose_turn_is_cancelled_waits_for_person, inputs_to_draft_goal_wait_for_its_start,
             memory_that_message_begins_opens_with_rules, messages_are_in_prompt_of_each_task_turn,
             later_check_has_findings_of_earlier_one_and_its_round,
             long_list_has_failed_and_newest_tasks_with_whole_results,

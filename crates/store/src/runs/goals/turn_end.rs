@@ -278,8 +278,10 @@ async fn decide_end(
     task: &Task,
     (report, refused): (Option<&Report>, Option<Vec<ReportFault>>),
 ) -> Result<(TurnEnd, usize), Error> {
-    if !turn.has_succeeded() {
-        return Ok((TurnEnd::Failed, 0));
+    match turn.finished.outcome.status() {
+        RunStatus::Succeeded => {}
+        RunStatus::Cancelled => return Ok((TurnEnd::Cancelled, 0)),
+        _ => return Ok((TurnEnd::Failed, 0)),
     }
     let kind = TaskRole::of_task(task).report_kind();
     let reported = match kind {

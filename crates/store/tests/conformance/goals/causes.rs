@@ -2,8 +2,9 @@
 
 use model::{
     SessionId,
-    goal::{ReportBody, ReportStatus, TaskStatus},
+    goal::{GoalState, ReportBody, ReportStatus, StuckCause, TaskStatus},
     outcome::FailureKind,
+    run::RunStatus,
 };
 use serde_json::json;
 use store::{GoalChange, TaskReport};
@@ -118,4 +119,45 @@ pub(crate) async fn work_that_fails_names_its_cause(db: &TestStore) {
     let words = "I may not write there.".to_owned();
     let cause = stage.cause(session, "d").await;
     assert_eq!(cause, (Some("no result reported"), Some(words)));
+}
+
+pub(crate) async fn task_whose_turn_is_cancelled_waits_for_person(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let plan = ["a", "b"].map(|key| work(key, &[]));
+    let session = stage.planned_goal(db, team(1, None), &plan).await;
+    // 1. A turn under way.
+    let worker = stage.turn(db, session, "worker-1").await;
+    let (scope, now) = (stage.scope(), stage.now());
+    let cancelled = stage.store.cancel_run(scope, worker.run, "enough", now);
+    assert_eq!(cancelled.await.unwrap(), RunStatus::Running);
+    stage.fail(worker.run, FailureKind::AgentError).await;
+    let (reason, cause) = stage.cause(session, "a").await;
+    assert_eq!(
+        (reason, cause.as_deref()),
+        (
+            Some("turn cancelled"),
+            Some("The turn was cancelled: enough.")
+        )
+    );
+    // 2. One that waits. No plan follows, because the person decides.
+    let run = stage.open_run(db, session, "worker-1").await.unwrap();
+    let cancelled = stage.store.cancel_run(scope, run, "not this", stage.now());
+    assert_eq!(cancelled.await.unwrap(), RunStatus::Cancelled);
+    let (reason, cause) = stage.cause(session, "b").await;
+    assert_eq!(
+        (reason, cause.as_deref()),
+        (
+            Some("turn cancelled"),
+            Some("The turn was cancelled: not this.")
+        )
+    );
+    let report = stage.turn(db, session, "planner").await;
+    stage.succeed(report.run).await;
+    let view = stage.store.goal(scope, session).await.unwrap();
+    assert_eq!(view.state, GoalState::Stuck(StuckCause::Idle));
+    assert_eq!(stage.open_run(db, session, "planner").await, None);
+    // 3. A retry starts it again.
+    let retried = stage.change(session, GoalChange::Retry("a".into())).await;
+    assert_eq!(retried.unwrap(), GoalState::Active);
+    stage.turn(db, session, "worker-1").await;
 }

@@ -71,6 +71,7 @@ impl LastTurns {
                 _ => notice(),
             },
             FailReason::ToolsUnavailable => result,
+            FailReason::TurnCancelled => notice(),
             FailReason::NotAccepted
             | FailReason::NoProgress
             | FailReason::NoSeat
