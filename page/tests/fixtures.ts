@@ -22,6 +22,14 @@ async function readCookies(stack: Stack, role: Role): Promise<Cookie[]> {
   return state.cookies;
 }
 
+/** Prints what pages show, because a build server keeps the output of a failed test alone. */
+async function print(pages: Page[]): Promise<void> {
+  for (const page of pages) {
+    const shown = await page.locator("body").ariaSnapshot({ timeout: 5_000 }).catch(String);
+    console.log(`${page.url()} shows:\n${shown.slice(0, 8_000)}`);
+  }
+}
+
 export const test = base.extend<TestFixtures, { stack: Stack; stackName: string; database: Database }>({
   // A file that needs a server without the data of other files gives it a name of its own.
   stackName: ["shared", { option: true, scope: "worker" }],
@@ -36,7 +44,7 @@ export const test = base.extend<TestFixtures, { stack: Stack; stackName: string;
   ],
   baseURL: async ({ stack }, use) => use(stack.url),
   watched: [
-    async ({ context, stack }, use) => {
+    async ({ context, stack }, use, info) => {
       const faults: string[] = [];
       const watch = (page: Page) => {
         page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
@@ -52,6 +60,7 @@ export const test = base.extend<TestFixtures, { stack: Stack; stackName: string;
           faults.push(`foreign: ${request.url()}`);
       });
       await use(undefined);
+      if (info.status !== info.expectedStatus) await print(context.pages());
       expect(faults).toEqual([]);
     },
     { auto: true },
