@@ -59,7 +59,8 @@ test("request_is_denied_with_a_comment", async ({ page, stack, signIn }) => {
 });
 
 test("always_allow_adds_one_rule_and_asks_no_more", async ({ page, stack, signIn }) => {
-  const run = await fire(stack, "release");
+  await automation(stack, "publish", "This asks to push.");
+  const run = await fire(stack, "publish");
   await signIn(page);
   await page.goto("/approvals");
   await page
@@ -71,9 +72,9 @@ test("always_allow_adds_one_rule_and_asks_no_more", async ({ page, stack, signIn
   await dialog.getByRole("button", { name: "Add the rule and allow" }).click();
   await expect(dialog).toHaveCount(0);
   expect(await answer(stack, run)).toBe("The branch is out.");
-  const { permissions } = await stack.api<{ permissions: object[] }>("GET", "/automations/release");
+  const { permissions } = await stack.api<{ permissions: object[] }>("GET", "/automations/publish");
   expect(permissions).toEqual([{ tool: "execute", title: "git push origin main", verdict: "allow" }]);
-  const next = await fire(stack, "release");
+  const next = await fire(stack, "publish");
   expect(await answer(stack, next)).toBe("The branch is out.");
 });
 
@@ -90,8 +91,9 @@ test("long_input_is_whole_before_it_is_allowed", async ({ page, stack, signIn })
 });
 
 test("decision_elsewhere_stays_visible", async ({ page, stack, signIn }) => {
-  const run = await fire(stack, "notes");
-  const { items } = await stack.api<{ items: { id: string }[] }>("GET", "/approvals");
+  await automation(stack, "letters", "It writes much.");
+  const run = await fire(stack, "letters");
+  const { items } = await stack.api<{ items: { id: string }[] }>("GET", `/approvals?run=${run.id}`);
   await signIn(page);
   await page.goto(`/approvals/${items[0]?.id}`);
   await expect(page.getByRole("button", { name: "Deny" })).toBeVisible();
@@ -112,7 +114,8 @@ test("request_expires_and_says_so", async ({ page, stack, signIn }) => {
 });
 
 test("viewer_sees_requests_and_decides_none", async ({ page, stack, signIn }) => {
-  await fire(stack, "notes");
+  await automation(stack, "diary", "It writes much.");
+  await fire(stack, "diary");
   await signIn(page, "viewer");
   await page.goto("/approvals");
   const deny = page.getByRole("button", { name: "Deny" });
