@@ -45,7 +45,7 @@ test("empty_list_offers_a_new_automation_and_the_editor_adds_one", async ({ page
   await expect(next.first()).toContainText(/02:30:00 \+0[12]:00$/);
   // Clocks change twice a year there, and the server says which change concerns this time.
   await expect(page.getByText(/has (no 02:30|02:30 twice), because clocks go/)).toBeVisible();
-  // The other tests count its runs, so that it must not fire meanwhile.
+  // It must not fire meanwhile.
   await page.getByLabel("Time", { exact: true }).fill(due.time);
   await expect(next.first()).toContainText(new RegExp(`${due.time}:00 \\+0[12]:00$`));
   const prompt = page.getByRole("region", { name: "What the agent will read" });
@@ -78,17 +78,18 @@ test("preview_of_weekdays_marks_the_clock_change_that_they_meet", async ({ page,
   await page.getByRole("button", { name: "Discard" }).click();
 });
 
-test("refused_field_is_named_and_nothing_is_lost", async ({ page, signIn }) => {
+test("refused_field_is_named_and_nothing_is_lost", async ({ page, stack, signIn }) => {
+  await automation(stack, "taken");
   await signIn(page);
   await page.goto("/automations/new");
-  await page.getByLabel("Name").fill("standup");
+  await page.getByLabel("Name").fill("taken");
   await page.getByLabel("Ask").fill("Anything.");
   await page.getByRole("button", { name: "Add", exact: true }).click();
   await expect(page.getByRole("alert")).toContainText("agent");
   await expect(page.getByRole("combobox", { name: "Agent" })).toBeFocused();
   await page.getByRole("combobox", { name: "Agent" }).selectOption("claude");
   await page.getByRole("button", { name: "Add", exact: true }).click();
-  await expect(page.getByRole("alert")).toContainText("standup");
+  await expect(page.getByRole("alert")).toContainText("taken");
   await page.getByRole("combobox", { name: "When", exact: true }).selectOption("cron");
   await page.getByLabel("Cron expression").fill("every day");
   await expect(page.getByRole("region", { name: "Next runs" }).getByRole("alert")).toContainText("every day");
@@ -122,9 +123,10 @@ test("edit_conflict_shows_both_versions", async ({ page, stack, signIn }) => {
   expect([prompt, cwd]).toEqual(["Mine.", "/tmp"]);
 });
 
-test("leaving_with_changes_asks_and_keeps_or_discards_the_draft", async ({ page, signIn }) => {
+test("leaving_with_changes_asks_and_keeps_or_discards_the_draft", async ({ page, stack, signIn }) => {
+  await automation(stack, "essay");
   await signIn(page);
-  await page.goto("/automations/audit");
+  await page.goto("/automations/essay");
   await page.getByRole("button", { name: "Edit" }).click();
   const ask = page.getByLabel("Ask");
   await ask.click();
@@ -134,10 +136,10 @@ test("leaving_with_changes_asks_and_keeps_or_discards_the_draft", async ({ page,
 
   // A link asks. Escape stays, with the changes.
   await rail.getByRole("link", { name: "Runs" }).click();
-  await expect(dialog).toContainText("1 change of audit is not saved.");
+  await expect(dialog).toContainText("1 change of essay is not saved.");
   await page.keyboard.press("Escape");
   await expect(dialog).toHaveCount(0);
-  await expect(page).toHaveURL(/\/automations\/audit\/edit$/);
+  await expect(page).toHaveURL(/\/automations\/essay\/edit$/);
   await expect(ask).toHaveValue("Half a thought");
 
   // Keys ask, too. The draft is there again afterwards.
@@ -146,7 +148,7 @@ test("leaving_with_changes_asks_and_keeps_or_discards_the_draft", async ({ page,
   await page.keyboard.press("r");
   await dialog.getByRole("button", { name: "Leave and keep the draft" }).click();
   await expect(page).toHaveURL(/\/runs$/);
-  await page.goto("/automations/audit");
+  await page.goto("/automations/essay");
   await page.getByRole("button", { name: "Edit" }).click();
   await expect(ask).toHaveValue("Half a thought");
   await expect(page.getByText("This is your draft.")).toBeVisible();
@@ -155,7 +157,7 @@ test("leaving_with_changes_asks_and_keeps_or_discards_the_draft", async ({ page,
   await ask.click();
   await page.evaluate(() => history.back());
   await dialog.getByRole("button", { name: "Discard" }).click();
-  await expect(page).toHaveURL(/\/automations\/audit$/);
+  await expect(page).toHaveURL(/\/automations\/essay$/);
   await page.getByRole("button", { name: "Edit" }).click();
   await expect(ask).not.toHaveValue("Half a thought");
 
@@ -168,9 +170,10 @@ test("leaving_with_changes_asks_and_keeps_or_discards_the_draft", async ({ page,
   await expect(page).toHaveURL(/\/runs$/);
 });
 
-test("closing_the_tab_with_changes_asks", async ({ page, signIn }) => {
+test("closing_the_tab_with_changes_asks", async ({ page, stack, signIn }) => {
+  await automation(stack, "letter");
   await signIn(page);
-  await page.goto("/automations/audit/edit");
+  await page.goto("/automations/letter/edit");
   const asked: string[] = [];
   page.on("dialog", async (dialog) => {
     asked.push(dialog.type());
@@ -186,9 +189,10 @@ test("closing_the_tab_with_changes_asks", async ({ page, signIn }) => {
   expect(asked).toEqual(["beforeunload"]);
 });
 
-test("paused_automation_runs_on_demand_and_is_resumed_by_undo", async ({ page, signIn }) => {
+test("paused_automation_runs_on_demand_and_is_resumed_by_undo", async ({ page, stack, signIn }) => {
+  await automation(stack, "news");
   await signIn(page);
-  await page.goto("/automations/standup");
+  await page.goto("/automations/news");
   await page.getByRole("button", { name: "Pause" }).click();
   const paused = page.getByText("Paused: paused by a person");
   await expect(paused).toBeVisible();
@@ -205,14 +209,16 @@ test("paused_automation_runs_on_demand_and_is_resumed_by_undo", async ({ page, s
 });
 
 test("reset_begins_a_new_conversation_and_keeps_the_old_one", async ({ page, stack, signIn }) => {
+  await automation(stack, "diary");
+  await run(stack, "diary");
   await signIn(page);
-  await page.goto("/automations/standup");
+  await page.goto("/automations/diary");
   await page.getByRole("button", { name: "More actions" }).click();
   await page.getByRole("menuitem", { name: "Reset…" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Reset" }).click();
   // The dialog says something alike before the reset.
-  await expect(page.getByText("standup: the next run begins a new conversation")).toBeVisible();
-  await run(stack, "standup");
+  await expect(page.getByText("diary: the next run begins a new conversation")).toBeVisible();
+  await run(stack, "diary");
   await page.getByRole("tab", { name: "Sessions" }).click();
   await expect(page.getByRole("tabpanel").getByRole("listitem")).toHaveCount(2);
 });
@@ -220,12 +226,14 @@ test("reset_begins_a_new_conversation_and_keeps_the_old_one", async ({ page, sta
 test("deleting_keeps_or_deletes_the_sessions", async ({ page, stack, signIn }) => {
   await automation(stack, "keep");
   await run(stack, "keep");
+  await automation(stack, "drop", { session: "fresh" });
+  for (let turn = 0; turn < 2; turn += 1) await run(stack, "drop");
   await signIn(page);
   const before = (await stack.api<{ items: object[] }>("GET", "/sessions?limit=100&type=schedule_cron")).items
     .length;
   for (const [name, choice, button, left] of [
     ["keep", null, "Delete automation", before],
-    ["standup", /^Delete 2 sessions/, "Delete automation and 2 sessions", before - 2],
+    ["drop", /^Delete 2 sessions/, "Delete automation and 2 sessions", before - 2],
   ] as const) {
     await page.goto(`/automations/${name}`);
     await page.getByRole("button", { name: "More actions" }).click();
@@ -271,9 +279,10 @@ test("reached_budget_says_why_it_pauses_and_how_to_go_on", async ({ page, stack,
   await stack.api("DELETE", "/automations/digest?with_sessions=true");
 });
 
-test("webhook_shows_its_address_and_secret", async ({ page, signIn }) => {
+test("webhook_shows_its_address_and_secret", async ({ page, stack, signIn }) => {
+  await automation(stack, "deployed");
   await signIn(page);
-  await page.goto("/automations/audit?tab=triggers");
+  await page.goto("/automations/deployed?tab=triggers");
   const added = await holdBack(page, "POST", /\/triggers$/);
   const add = page.getByRole("button", { name: "Add a webhook" });
   await add.click();
@@ -311,6 +320,10 @@ test("webhook_shows_its_address_and_secret", async ({ page, signIn }) => {
 });
 
 test("list_is_filtered_and_sorted_in_the_address", async ({ page, stack, signIn }) => {
+  // The list has no automation of another test.
+  const { items } = await stack.api<{ items: { name: string }[] }>("GET", "/automations?limit=100");
+  for (const { name } of items) await stack.api("DELETE", `/automations/${name}`);
+  await automation(stack, "audit");
   await automation(stack, "backup", { zone: undefined, triggers: [] });
   await automation(stack, "zebra");
   await stack.api("POST", "/automations/zebra/pause");
@@ -328,9 +341,10 @@ test("list_is_filtered_and_sorted_in_the_address", async ({ page, stack, signIn 
   await expect(page.getByText("No automation matches.")).toBeVisible();
 });
 
-test("viewer_changes_no_automation", async ({ page, signIn }) => {
+test("viewer_changes_no_automation", async ({ page, stack, signIn }) => {
+  await automation(stack, "looked-at");
   await signIn(page, "viewer");
-  await page.goto("/automations/audit");
+  await page.goto("/automations/looked-at");
   for (const name of ["Run now", "Pause", "Edit"]) {
     await expect(page.getByRole("button", { name, exact: true })).toBeDisabled();
   }
