@@ -62,12 +62,7 @@ pub(crate) async fn measure(
             server: server.process.pid()?,
             others,
         };
-        measured.processes = processes.list()?.len();
-        ensure!(
-            measured.processes >= workers * PROCESSES_OF_TURN,
-            "only {} processes are at work",
-            measured.processes
-        );
+        measured.processes = processes.wait_for(workers * PROCESSES_OF_TURN).await?;
         let began = Instant::now();
         server.client.move_goal(&goal, GoalMove::Cancel).await?;
         loop {
@@ -98,6 +93,22 @@ struct Processes {
 }
 
 impl Processes {
+    /// Waits for at least this many processes, because an agent notes its prompt before it starts others. Returns their number.
+    async fn wait_for(&self, least: usize) -> Result<usize> {
+        let began = Instant::now();
+        loop {
+            let at_work = self.list()?.len();
+            if at_work >= least {
+                return Ok(at_work);
+            }
+            ensure!(
+                began.elapsed() < END_TIMEOUT,
+                "only {at_work} processes are at work"
+            );
+            sleep(POLL_INTERVAL).await;
+        }
+    }
+
     /// Lists the living processes with the marker of a run, and the children of the server, which are guards.
     fn list(&self) -> Result<BTreeSet<u32>> {
         let mut found: BTreeSet<u32> = children(self.server)?

@@ -86,7 +86,12 @@ async fn show(app: &App, args: &TaskArgs) -> Result<(), CliError> {
 /// Formats a task. All lines of texts of agents but the first of an item are indented, so that none looks like a heading.
 fn details_text(details: &TaskDetails, time: &LocalTime) -> String {
     let task = &details.task;
-    let title = format!("{}: {}", one_line(&task.key), one_line(&task.title));
+    let key = one_line(&task.key);
+    // Plans, checks and reports have no title.
+    let title = match one_line(&task.title) {
+        title if title.is_empty() => key,
+        title => format!("{key}: {title}"),
+    };
     let mut lines = vec![title];
     for (name, value) in fields(details, time) {
         lines.extend(value.map(|value| field_row(name, &value)));

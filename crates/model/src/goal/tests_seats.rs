@@ -69,6 +69,21 @@ fn turn_on_offline_seat_is_awaited_until_deadline_and_goes_on() {
 }
 
 #[test]
+fn turn_on_offline_seat_that_uses_parallel_up_is_awaited_beside_other_turn() {
+    let limits = Limits {
+        parallel: 1,
+        ..Limits::default()
+    };
+    let mut game = Game::with_limits(team(2, None), limits);
+    game.plan(vec![work("a", &[]), work("b", &[])]);
+    let busy = game.seat_no("worker-2");
+    game.go(Event::OtherTurns(seats(&[busy])));
+    // The end of the other turn would not start the second task.
+    game.presence("worker-1", Presence::Offline);
+    assert_eq!(game.effects, [Effect::SetDeadline(Deadline::Seats)]);
+}
+
+#[test]
 fn removed_seat_ends_pause_of_goal_that_waited_for_it() {
     let mut game = Game::planned(team(2, None), vec![work("a", &[]), work("b", &[])]);
     let lost = "worker-1";

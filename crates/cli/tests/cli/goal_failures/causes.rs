@@ -44,6 +44,10 @@ fn goal_without_plan_shows_answer_of_planner() {
     let test = GoalTest::start(&workers(1), &[], [steps]);
     test.assert_stuck("no plan");
     test.assert_cause("plan#1", "no plan", "There is nothing to plan.");
+    // A plan has no title.
+    let shown = test.world.run(&["task", "show", "own", "plan#1"]);
+    let shown = shown.expect_success();
+    assert!(shown.starts_with("plan#1\n"), "{shown}");
 }
 
 #[test]
