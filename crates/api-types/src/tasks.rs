@@ -69,8 +69,8 @@ pub struct Task {
     /// The reason of a task that is over. Null otherwise.
     #[serde(default)]
     pub reason: Option<String>,
-    /// The text behind the reason of a failed task: the faults of a refused plan, the error of the last run, or the last words
-    /// of the agent. Null for other tasks, and if the findings tell the cause.
+    /// The text behind the reason of a failed task: the faults of a refused plan, the error or the cancellation of the last
+    /// run, or the last words of the agent. Null for other tasks, and if the findings tell the cause.
     #[serde(default)]
     pub cause: Option<String>,
     /// The result that the agent reported. Null until then.

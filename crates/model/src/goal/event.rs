@@ -216,7 +216,7 @@ pub enum TurnEnd {
     RefusedReport(Vec<ReportFault>),
     /// The turn failed.
     Failed,
-    /// A person cancelled the turn. No other turn takes its place by itself.
+    /// A person cancelled the turn. The task has no other attempt by itself.
     Cancelled,
 }
 

@@ -141,6 +141,27 @@ fn turn_that_person_cancels_has_no_other_attempt() {
     assert_eq!(game.turn("worker-1"), "work a");
     game.end("worker-1", TurnEnd::Failed);
     assert_eq!(game.turn("worker-1"), "work a");
+    // 5. A later plan, which changes nothing.
+    game.go(Event::Replan);
+    assert_eq!(game.turn("planner-1"), "replan plan#2");
+    game.end("planner-1", TurnEnd::Cancelled);
+    assert_eq!(game.reason("plan#2"), "turn cancelled ");
+    assert_eq!(game.turn("worker-1"), "work a");
+    game.end("worker-1", TurnEnd::Reported);
+    assert_eq!(game.turn("planner-1"), "report report#2");
+    game.end("planner-1", SILENT);
+    assert_eq!(game.graph.goal(), GoalState::Done);
+}
+
+#[test]
+fn optional_task_with_cancelled_turn_lets_tasks_behind_it_start() {
+    let optional = NewTask {
+        optional: true,
+        ..work("a", &[])
+    };
+    let mut game = Game::planned(team(1, None), vec![optional, work("b", &["a"])]);
+    game.end("worker-1", TurnEnd::Cancelled);
+    assert_eq!(game.turn("worker-1"), "work b");
 }
 
 #[test]

@@ -68,7 +68,7 @@ template!(
     /// The prompt of an attempt at a task. Variables: those of [`WorkContext`].
     GOAL_WORK,
     "goal.work",
-    version 2
+    version 3
 );
 template!(
     /// The prompt of a task whose result was sent back. Variables: those of [`ReworkContext`].

@@ -126,7 +126,7 @@ async fn turn_of_task_is_not_among_runs_to_retry() {
         .store
         .run_page(Scope::Tenant(world.tenant), &filter, page);
     let plan = runs.await.unwrap()[0].id;
-    // The task of the cancelled turn gets another one.
+    // The goal has no plan then, so that the turn of its report follows.
     world.service.cancel_run(&plan.to_string()).await.unwrap();
     let expected = RunCounts {
         matching: count(2),

@@ -75,11 +75,18 @@ impl Store {
                     .fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), session])
                     .await?;
                 row.ok_or_else(|| Error::not_found("session", session))?;
+                // A turn that a task starts because the turn before it was cancelled is none of them.
+                let rows = tx
+                    .fetch_all(sql!("runs/open_of_session"), params![session])
+                    .await?;
+                let among = run_ids(&rows)?;
                 // Cancel the waiting runs first. Otherwise the end of the active run would promote one of them.
-                let [waiting, active] = [RunSelection::Deferred, RunSelection::Active];
-                let mut count =
-                    cancel_runs_of_session(self, tx, session, waiting, reason, now).await?;
-                count += cancel_runs_of_session(self, tx, session, active, reason, now).await?;
+                let mut count = 0;
+                for selection in [RunSelection::Deferred, RunSelection::Active] {
+                    let is_selected =
+                        |row: &Row| Ok(selection.contains(row)? && among.contains(&row.get("id")?));
+                    count += cancel_selected(self, tx, session, is_selected, reason, now).await?;
+                }
                 Ok(count)
             })
         })
@@ -118,6 +125,18 @@ pub(crate) async fn cancel_runs_of_session(
     reason: &str,
     now: Timestamp,
 ) -> Result<u32, Error> {
+    let is_selected = |row: &Row| selection.contains(row);
+    cancel_selected(store, tx, session, is_selected, reason, now).await
+}
+
+async fn cancel_selected(
+    store: &Store,
+    tx: &mut Tx,
+    session: SessionId,
+    is_selected: impl Fn(&Row) -> Result<bool, Error>,
+    reason: &str,
+    now: Timestamp,
+) -> Result<u32, Error> {
     let open = tx
         .fetch_all(sql!("runs/open_of_session"), params![session])
         .await?;
@@ -125,7 +144,7 @@ pub(crate) async fn cancel_runs_of_session(
     for row in &open {
         let run: RunId = row.get("id")?;
         all.push(run);
-        if selection.contains(row)? {
+        if is_selected(row)? {
             cancelled.push(run);
         }
     }

@@ -41,9 +41,9 @@ pub(crate) use budgets::{
 };
 pub(crate) use cancel::{
     cancelled_goal_cancels_its_turns_and_closes_its_session,
-    cancelled_goal_stops_turns_with_messages, closed_session_cancels_its_goal,
-    goal_that_is_given_up_stops_turn_with_message, tools_that_write_are_refused_after_cancellation,
-    turn_with_message_outlives_goal_that_is_done,
+    cancelled_goal_stops_turns_with_messages, cancelled_session_starts_next_task_and_leaves_it,
+    closed_session_cancels_its_goal, goal_that_is_given_up_stops_turn_with_message,
+    tools_that_write_are_refused_after_cancellation, turn_with_message_outlives_goal_that_is_done,
 };
 pub(crate) use causes::{
     plan_that_fails_names_its_cause, task_whose_turn_is_cancelled_waits_for_person,
@@ -267,6 +267,7 @@ behaviours! {
             later_plan_names_reasons_that_are_new, findings_of_resolved_check_are_in_no_later_prompt_and_report,
             prompts_of_tasks_name_seat_and_task, overview_has_goals_that_only_person_can_move,
             session_of_goal_has_no_pause_of_its_own,
+            cancelled_session_starts_next_task_and_leaves_it,
             cancelled_goal_stops_turns_with_messages, goal_that_is_given_up_stops_turn_with_message,
             turn_with_message_outlives_goal_that_is_done, tools_that_write_are_refused_after_cancellation,
             planner_that_asks_keeps_its_staged_tasks_until_the_answer,

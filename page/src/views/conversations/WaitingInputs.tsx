@@ -61,7 +61,7 @@ export function WaitingInputs(props: WaitingInputsProps) {
                 <IconButton
                   label={
                     run.origin === "task"
-                      ? "Cancel this turn, which counts as a failed attempt"
+                      ? "Cancel this turn, so that its task waits for you"
                       : "Cancel this input"
                   }
                   disabled={refusal !== null}

@@ -140,7 +140,7 @@ describe("adviceOf", () => {
     });
     const { keys, text } = advice("no verdict", [broken, task("wheat", { status: "RUNNING" })]);
     expect(keys).toEqual(["rye"]);
-    expect(text).toMatch(/^The judge gave no verdict\. Retry the task/);
+    expect(text).toMatch(/^A review gave no verdict\. Retry the task/);
   });
 
   it("goal_sent_back_names_the_last_check", () => {

@@ -77,12 +77,12 @@ export function adviceOf(goal: StuckGoal, tasks: readonly Task[]): Advice {
     case "no plan":
       return {
         tasks: last("plan"),
-        text: "The planner made no plan. If it lacks something, change the text under “Edit…”, or message it, then resume. “Resume” lets it plan again.",
+        text: "There is no first plan. If the planner lacks something, change the text under “Edit…”, or message it, then resume. “Resume” lets it plan again.",
       };
     case "no verdict":
       return {
         tasks: tasks.filter((task) => task.status === "RUNNING" && movesOfTask(goal, task).includes("retry")),
-        text: "The judge gave no verdict. Retry the task to repeat the review, or accept it as it is. “Resume” repeats all reviews.",
+        text: "A review gave no verdict. Retry the task to repeat the review, or accept it as it is. “Resume” repeats all reviews.",
       };
     case "goal sent back":
       return {

@@ -26,12 +26,12 @@ fn stuck_step(goal: &GoalSummary) -> String {
     match cause {
         Some(StuckCause::NoPlan) => format!(
             "To plan again: matins goal resume {id}\n  \
-             The planner made no plan. If it lacks something, say so first:\n  \
+             There is no first plan. If the planner lacks something, say so first:\n  \
              matins goal edit --text TEXT, or matins goal message."
         ),
         Some(StuckCause::JudgeBroken) => format!(
             "To repeat the reviews: matins goal resume {id}\n  \
-             The judge gave no verdict. Or retry or accept the task."
+             A review gave no verdict. Or retry or accept the task."
         ),
         Some(StuckCause::CheckRejected) => format!(
             "To repeat the check: matins goal resume {id}\n  \
@@ -105,8 +105,8 @@ mod tests {
             })
         };
         let steps = [
-            ("no plan", "The planner made no plan."),
-            ("no verdict", "The judge gave no verdict."),
+            ("no plan", "There is no first plan."),
+            ("no verdict", "A review gave no verdict."),
             ("goal sent back", "Or accept the check"),
             ("no progress", "For as many turns again: "),
             ("nothing can run", "tells what is missing."),

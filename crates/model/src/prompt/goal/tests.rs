@@ -382,8 +382,8 @@ fn template_text_changes_only_with_its_version() {
         ),
         (
             "goal.work",
-            2,
-            "2036536592352783c4a35f7ef8e9eaefd0ff62b87ee7ee9f2db51e0d8708bf0d",
+            3,
+            "85350c9719b086f9f344e9582e12fd58d2c69ee225f25622d1e03275da41a91b",
         ),
         (
             "goal.rework",

@@ -31,9 +31,9 @@ pub struct WorkContext<'a> {
     pub artifacts: &'a [ArtifactEntry<'a>],
     /// The messages that wait, oldest first.
     pub messages: &'a [MessageEntry<'a>],
-    /// The number of the attempt, from 1.
+    /// The number of the attempt, from 1. A person's retry begins at 1 again.
     pub attempt: u32,
-    /// The end of the attempt before.
+    /// The end of the last turn of the task. `None` if it has had none.
     pub last_error: Option<&'a str>,
 }
 

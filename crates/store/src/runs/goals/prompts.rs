@@ -11,7 +11,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use model::{
     MessageId, SeatId, TaskId, Timestamp,
-    goal::{DoneBy, Plan, Prompt, ReportBody, ReportStatus, Severity, TaskKind, TaskNo, TaskState},
+    goal::{
+        DoneBy, FailReason, Plan, Prompt, ReportBody, ReportStatus, Severity, TaskKind, TaskNo,
+        TaskState,
+    },
     seat_message::count_fitting,
 };
 use serde_json::Value;
@@ -129,7 +132,7 @@ impl GoalTexts {
             if turn.prompt == Prompt::Answer {
                 answers.insert(no, read_answers(tx, goal, turn).await?);
             }
-            if turn.prompt == Prompt::Work && goal.graph.tasks()[no.0].progress.attempts > 0 {
+            if turn.prompt == Prompt::Work {
                 let error = facts::read_last_error(tx, goal.tasks[no.0]).await?;
                 last_errors.extend(error.map(|error| (no, error)));
             }
@@ -167,6 +170,13 @@ async fn read_texts(
         let turns: i64 = row.get("turns")?;
         let task = goal.task_no(id).map(|no| &goal.graph.tasks()[no.0]);
         let fail_text = match task.map(|task| &task.state) {
+            Some(TaskState::Failed {
+                reason: FailReason::TurnCancelled,
+                ..
+            }) => Some(format!(
+                "{} (turns: {turns}). A person decides about it: do not replace it.",
+                FailReason::TurnCancelled
+            )),
             Some(TaskState::Failed { reason, .. }) => Some(format!("{reason} (turns: {turns})")),
             _ => None,
         };

@@ -80,6 +80,10 @@ impl TaskTurn<'_> {
     fn has_succeeded(&self) -> bool {
         self.finished.outcome.status() == RunStatus::Succeeded
     }
+
+    fn is_cancelled(&self) -> bool {
+        self.finished.outcome.status() == RunStatus::Cancelled
+    }
 }
 
 /// The report of a turn.
@@ -278,10 +282,11 @@ async fn decide_end(
     task: &Task,
     (report, refused): (Option<&Report>, Option<Vec<ReportFault>>),
 ) -> Result<(TurnEnd, usize), Error> {
-    match turn.finished.outcome.status() {
-        RunStatus::Succeeded => {}
-        RunStatus::Cancelled => return Ok((TurnEnd::Cancelled, 0)),
-        _ => return Ok((TurnEnd::Failed, 0)),
+    if turn.is_cancelled() {
+        return Ok((TurnEnd::Cancelled, 0));
+    }
+    if !turn.has_succeeded() {
+        return Ok((TurnEnd::Failed, 0));
     }
     let kind = TaskRole::of_task(task).report_kind();
     let reported = match kind {
@@ -333,11 +338,13 @@ async fn has_listed_tools(tx: &mut Tx, input: InputId) -> Result<bool, Error> {
     Ok(listed.is_some())
 }
 
+/// Reads the reports of turns that have succeeded, and of cancelled ones, whose results people may still accept.
 async fn read_reports(
     tx: &mut Tx,
     turns: &[TaskTurn<'_>],
 ) -> Result<HashMap<InputId, Report>, Error> {
-    let inputs = turns.iter().filter(|turn| turn.has_succeeded());
+    let counts = |turn: &&TaskTurn<'_>| turn.has_succeeded() || turn.is_cancelled();
+    let inputs = turns.iter().filter(counts);
     let rows = inputs.map(|turn| params![turn.input]).collect();
     let found = tx
         .fetch_rows(sql!("task_reports/of_inputs"), rows, params![])
@@ -369,6 +376,9 @@ async fn store_result(
     let accepts_answers = role.is_some_and(|role| role.accept_answers);
     let result = match (task.kind, end) {
         (_, TurnEnd::Reported | TurnEnd::ReportedFailure) => {
+            report.map(|report| report.body.result.clone())
+        }
+        (_, TurnEnd::Cancelled) if kind == Some(ReportKind::Result) => {
             report.map(|report| report.body.result.clone())
         }
         (TaskKind::Report, TurnEnd::WithoutReport { .. }) => answer.map(|it| Some(it.to_owned())),

@@ -216,3 +216,20 @@ pub(crate) async fn tools_that_write_are_refused_after_cancellation(db: &TestSto
     assert_eq!(db.count(Scope::System, "agent_memory_entries").await, 1);
     assert_eq!(db.count(Scope::System, "agent_artifacts").await, 0);
 }
+
+pub(crate) async fn cancelled_session_starts_next_task_and_leaves_it(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let plan = ["a", "b"].map(|key| work(key, &[]));
+    let session = stage.planned_goal(db, team(1, None), &plan).await;
+    // The next attempt at the turn waits for its backoff, so that it is cancelled before those that hold a seat.
+    let lost = stage.turn(db, session, "worker-1").await;
+    stage.advance_seconds(200);
+    assert_eq!(stage.stall().await, [lost.run]);
+    let cancelled = stage
+        .store
+        .cancel_session_runs(stage.scope(), session, "enough", stage.now());
+    assert_eq!(cancelled.await.unwrap(), 1);
+    let tasks = stage.tasks(session).await;
+    assert_eq!(tasks[1..], ["a FAILED nothing", "b RUNNING nothing"]);
+    stage.turn(db, session, "worker-1").await;
+}

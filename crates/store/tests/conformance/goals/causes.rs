@@ -9,7 +9,7 @@ use model::{
 use serde_json::json;
 use store::{GoalChange, TaskReport};
 
-use super::stage::{team, work};
+use super::stage::{done, team, work};
 use crate::{
     fixtures::TestStore,
     stage::{Stage, answer},
@@ -123,41 +123,56 @@ pub(crate) async fn work_that_fails_names_its_cause(db: &TestStore) {
 
 pub(crate) async fn task_whose_turn_is_cancelled_waits_for_person(db: &TestStore) {
     let stage = Stage::setup(db).await;
-    let plan = ["a", "b"].map(|key| work(key, &[]));
+    let plan = ["a", "b", "c"].map(|key| work(key, &[]));
     let session = stage.planned_goal(db, team(1, None), &plan).await;
-    // 1. A turn under way.
+    let scope = stage.scope();
+    let cancel = |run| stage.store.cancel_run(scope, run, "enough", stage.now());
+    let text = "The turn was cancelled: enough.".to_owned();
+    let cancelled = (Some("turn cancelled"), Some(text));
+    // 1. A turn under way, and one that waits.
     let worker = stage.turn(db, session, "worker-1").await;
-    let (scope, now) = (stage.scope(), stage.now());
-    let cancelled = stage.store.cancel_run(scope, worker.run, "enough", now);
-    assert_eq!(cancelled.await.unwrap(), RunStatus::Running);
+    assert_eq!(cancel(worker.run).await.unwrap(), RunStatus::Running);
     stage.fail(worker.run, FailureKind::AgentError).await;
-    let (reason, cause) = stage.cause(session, "a").await;
-    assert_eq!(
-        (reason, cause.as_deref()),
-        (
-            Some("turn cancelled"),
-            Some("The turn was cancelled: enough.")
-        )
-    );
-    // 2. One that waits. No plan follows, because the person decides.
+    assert_eq!(stage.cause(session, "a").await, cancelled);
     let run = stage.open_run(db, session, "worker-1").await.unwrap();
-    let cancelled = stage.store.cancel_run(scope, run, "not this", stage.now());
-    assert_eq!(cancelled.await.unwrap(), RunStatus::Cancelled);
-    let (reason, cause) = stage.cause(session, "b").await;
-    assert_eq!(
-        (reason, cause.as_deref()),
-        (
-            Some("turn cancelled"),
-            Some("The turn was cancelled: not this.")
-        )
-    );
+    assert_eq!(cancel(run).await.unwrap(), RunStatus::Cancelled);
+    assert_eq!(stage.cause(session, "b").await, cancelled);
+    // 2. One that has reported its result.
+    let worker = stage.turn(db, session, "worker-1").await;
+    stage.report(&worker, &done("Half of it")).await.unwrap();
+    assert_eq!(cancel(worker.run).await.unwrap(), RunStatus::Running);
+    stage.fail(worker.run, FailureKind::AgentError).await;
+    assert_eq!(stage.cause(session, "c").await, cancelled);
+    // 3. No plan follows, because the person decides. A plan that the person requests leaves the tasks to them.
     let report = stage.turn(db, session, "planner").await;
     stage.succeed(report.run).await;
-    let view = stage.store.goal(scope, session).await.unwrap();
-    assert_eq!(view.state, GoalState::Stuck(StuckCause::Idle));
+    let stuck = GoalState::Stuck(StuckCause::Idle);
+    assert_eq!(stage.goal_state(session).await, stuck);
     assert_eq!(stage.open_run(db, session, "planner").await, None);
-    // 3. A retry starts it again.
+    stage.change(session, GoalChange::Replan).await.unwrap();
+    let planner = stage.turn(db, session, "planner").await;
+    let prompt = stage.run(planner.run).await.content;
+    assert!(!prompt.contains("a task has failed"), "{prompt}");
+    let line =
+        "FAILED a: Do a: turn cancelled (turns: 1). A person decides about it: do not replace it.";
+    assert!(prompt.contains(line), "{prompt}");
+    // 4. A retry starts it again, and says that work may be done.
     let retried = stage.change(session, GoalChange::Retry("a".into())).await;
     assert_eq!(retried.unwrap(), GoalState::Active);
-    stage.turn(db, session, "worker-1").await;
+    let worker = stage.turn(db, session, "worker-1").await;
+    let prompt = stage.run(worker.run).await.content;
+    let again = "This task starts again. Some of the work may already be done";
+    assert!(prompt.contains(again), "{prompt}");
+    assert!(
+        prompt.contains("The turn was cancelled: enough."),
+        "{prompt}"
+    );
+    // 5. The result that was reported is that of the accepted task.
+    stage
+        .change(session, GoalChange::Accept("c".into()))
+        .await
+        .unwrap();
+    let accepted = stage.task_id(session, "c").await;
+    let accepted = stage.store.task_details(scope, accepted).await.unwrap();
+    assert_eq!(accepted.task.result.as_deref(), Some("Half of it"));
 }

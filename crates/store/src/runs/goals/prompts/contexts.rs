@@ -2,7 +2,7 @@
 
 use model::{
     goal::{
-        Graph, PLANNER, Prompt, ReportKind, TaskKind, TaskNo, TaskRole, TaskState, TaskStatus,
+        FailReason, Graph, PLANNER, Prompt, ReportKind, TaskKind, TaskNo, TaskRole, TaskState,
         report_schema,
     },
     prompt::{
@@ -192,8 +192,8 @@ fn replan_reason(goal: &Goal, texts: &GoalTexts) -> String {
     let mut ended = TaskList::Ended.of(&goal.graph).tasks.into_iter();
     let is_new_failure = |no: TaskNo| {
         let task = &tasks[no.0];
-        // An optional task that fails requests no plan.
-        task.status() == TaskStatus::Failed
+        // Neither an optional task nor one whose turn a person cancelled requests a plan.
+        matches!(task.state, TaskState::Failed { reason, .. } if reason != FailReason::TurnCancelled)
             && !task.optional
             && !planned.has_line(&task_entry(goal, texts, no).line())
     };
@@ -229,7 +229,9 @@ fn render_work(goal: &Goal, no: TaskNo, texts: &GoalTexts) -> Result<String, pro
     });
     let inputs: Vec<_> = inputs.collect();
     let last_error = texts.last_errors.get(&no).map(String::as_str);
+    // A task that a person retries counts its attempts anew.
     let failed_before = task.progress.attempts > 0;
+    let last_error = last_error.or(failed_before.then_some("The attempt failed."));
     let messages = texts.messages.get(&no).into_iter().flatten();
     let messages: Vec<_> = messages.map(WaitingMessage::entry).collect();
     let context = WorkContext {
@@ -242,7 +244,7 @@ fn render_work(goal: &Goal, no: TaskNo, texts: &GoalTexts) -> Result<String, pro
         artifacts: &artifacts(texts, |_| true),
         messages: &messages,
         attempt: task.progress.attempts + 1,
-        last_error: failed_before.then_some(last_error.unwrap_or("The attempt failed.")),
+        last_error,
     };
     Ok(context.render()?.text)
 }
