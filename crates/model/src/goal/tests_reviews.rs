@@ -341,3 +341,39 @@ fn judge_takes_own_tasks_without_review() {
         assert_eq!(game.reason("a"), "result");
     }
 }
+
+/// A goal whose whole the second of two judges has sent back, while the first one was offline.
+fn sent_back_by_second_judge() -> Game {
+    let mut team = team(1, Some(Reviews::Goal));
+    team.seats.push(seat("judge-2", JUDGE, Directory::Shared));
+    let mut game = Game::planned(team, vec![work("a", &[])]);
+    game.presence("judge-1", Presence::Offline);
+    game.end("worker-1", TurnEnd::Reported);
+    assert_eq!(game.turn("judge-2"), "check check#1");
+    let findings = vec![blocker("f1")];
+    game.end("judge-2", TurnEnd::Verdict(Verdict::SendBack(findings)));
+    game.presence("judge-1", Presence::Online);
+    game.plan(vec![work("b", &[])]);
+    game
+}
+
+#[test]
+fn checks_of_goal_stay_with_judge_that_sent_it_back() {
+    let mut game = sent_back_by_second_judge();
+    game.end("worker-1", TurnEnd::Reported);
+    assert_eq!(game.turn("judge-2"), "check check#2");
+    // The goal changes during the check, so that its verdict needs another one.
+    game.plan_by_person(vec![work("c", &[])]);
+    let accepted = Verdict::Accept { evidence: 1 };
+    game.end("judge-2", TurnEnd::Verdict(accepted));
+    game.end("worker-1", TurnEnd::Reported);
+    assert_eq!(game.turn("judge-2"), "check check#3");
+}
+
+#[test]
+fn check_of_goal_moves_from_removed_judge_that_sent_it_back() {
+    let mut game = sent_back_by_second_judge();
+    game.presence("judge-2", Presence::Removed);
+    game.end("worker-1", TurnEnd::Reported);
+    assert_eq!(game.turn("judge-1"), "check check#2");
+}

@@ -89,23 +89,13 @@ impl Mover<'_> {
                 self.fail(no, FailReason::TurnCancelled, Vec::new());
             }
             (Some(no), TurnKind::Other, _) => self.complete(no, DoneBy::Result),
-            (None, ..) => {
-                if self.is_over(task) {
-                    self.release_writes(task);
-                }
-            }
+            // A task leaves its turn under way only when it is over.
+            (None, ..) => self.release_writes(task),
         }
         if self.graph.idle_turns >= self.graph.limits.idle_turns {
             self.stick(StuckCause::NoProgress);
         }
         Ok(())
-    }
-
-    fn is_over(&self, no: TaskNo) -> bool {
-        matches!(
-            self.task(no).status(),
-            TaskStatus::Done | TaskStatus::Cancelled
-        )
     }
 
     fn turn_kind(&self, no: TaskNo) -> TurnKind {
