@@ -151,8 +151,8 @@ impl Mover<'_> {
     /// Ends a task as failed.
     ///
     /// A failed task requests a plan, because a planner may replace it. An optional one does not: nothing waits for it, and a
-    /// turn of the planner has its price. A task with a turn that a person cancelled
-    /// requests none either, because the person decides.
+    /// turn of the planner has its price. A task with a turn that a person cancelled requests none either, because the person
+    /// decides.
     pub(super) fn fail(&mut self, no: TaskNo, reason: FailReason, about: Vec<String>) {
         self.vacate(no);
         self.set_state(no, TaskState::Failed { reason, about });

@@ -154,6 +154,18 @@ fn turn_that_person_cancels_has_no_other_attempt() {
 }
 
 #[test]
+fn task_replaced_with_the_one_before_it_says_so() {
+    let mut game = Game::planned(team(1, None), vec![work("a", &[]), work("b", &["a"])]);
+    let both = NewTask {
+        replaces: vec!["a".to_owned(), "b".to_owned()],
+        ..work("c", &[])
+    };
+    game.plan_by_person(vec![both]);
+    assert_eq!(game.reason("a"), "replaced");
+    assert_eq!(game.reason("b"), "replaced");
+}
+
+#[test]
 fn optional_task_with_cancelled_turn_lets_tasks_behind_it_start() {
     let optional = NewTask {
         optional: true,

@@ -73,20 +73,21 @@ impl Mover<'_> {
                 };
                 self.set_state(no, TaskState::Running(question));
             }
+            (Some(no), TurnKind::Judge, TurnEnd::Cancelled) => self.break_judge(no),
+            (Some(no), _, TurnEnd::Cancelled) => {
+                self.fail(no, FailReason::TurnCancelled, Vec::new());
+                self.note_failed_plan(no);
+            }
             (Some(no), TurnKind::Plan, end) => self.end_plan(no, seat, end),
             (Some(no), TurnKind::Work, end) => self.end_work(no, seat, &end),
             (Some(no), TurnKind::Judge, TurnEnd::Verdict(verdict)) => {
                 self.judge(no, seat, &verdict);
             }
-            (Some(no), TurnKind::Judge, TurnEnd::Cancelled) => self.break_judge(no),
             (Some(no), TurnKind::Judge, end) => {
                 self.miss_verdict(no, seat, may_remind(&end));
             }
             (Some(no), TurnKind::Other, TurnEnd::Failed) => {
                 self.fail(no, FailReason::Attempts, Vec::new());
-            }
-            (Some(no), TurnKind::Other, TurnEnd::Cancelled) => {
-                self.fail(no, FailReason::TurnCancelled, Vec::new());
             }
             (Some(no), TurnKind::Other, _) => self.complete(no, DoneBy::Result),
             // A task leaves its turn under way only when it is over.
@@ -129,7 +130,6 @@ impl Mover<'_> {
                 self.note_failed_plan(no);
                 return;
             }
-            TurnEnd::Cancelled => (FailReason::TurnCancelled, false),
             TurnEnd::WithoutReport {
                 listed_tools: false,
             } => (FailReason::ToolsUnavailable, false),
@@ -172,7 +172,6 @@ impl Mover<'_> {
         match end {
             TurnEnd::Reported => self.after_work(no, false),
             TurnEnd::ReportedFailure | TurnEnd::Failed => self.fail_attempt(no),
-            TurnEnd::Cancelled => self.fail(no, FailReason::TurnCancelled, Vec::new()),
             TurnEnd::WithoutReport {
                 listed_tools: false,
             } if !accepts_answers => {

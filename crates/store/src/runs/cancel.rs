@@ -3,6 +3,8 @@
 //! **Invariant:** a waiting run ends at once, also if its trigger file waits on an instance. A run that a worker has
 //! ends only when the worker reports its end or is lost, so that no agent's process outlives its run unnoticed.
 
+use std::collections::BTreeSet;
+
 use model::{
     AutomationId, RunId, SessionId, Timestamp,
     entity::Run,
@@ -79,7 +81,7 @@ impl Store {
                 let rows = tx
                     .fetch_all(sql!("runs/open_of_session"), params![session])
                     .await?;
-                let among = run_ids(&rows)?;
+                let among: BTreeSet<RunId> = run_ids(&rows)?.into_iter().collect();
                 // Cancel the waiting runs first. Otherwise the end of the active run would promote one of them.
                 let mut count = 0;
                 for selection in [RunSelection::Deferred, RunSelection::Active] {
@@ -129,6 +131,7 @@ pub(crate) async fn cancel_runs_of_session(
     cancel_selected(store, tx, session, is_selected, reason, now).await
 }
 
+/// Cancels the runs of a session whose rows are selected. Returns the number of these runs.
 async fn cancel_selected(
     store: &Store,
     tx: &mut Tx,

@@ -170,14 +170,15 @@ async fn read_texts(
         let turns: i64 = row.get("turns")?;
         let task = goal.task_no(id).map(|no| &goal.graph.tasks()[no.0]);
         let fail_text = match task.map(|task| &task.state) {
-            Some(TaskState::Failed {
-                reason: FailReason::TurnCancelled,
-                ..
-            }) => Some(format!(
-                "{} (turns: {turns}). A person decides about it: do not replace it.",
-                FailReason::TurnCancelled
-            )),
-            Some(TaskState::Failed { reason, .. }) => Some(format!("{reason} (turns: {turns})")),
+            Some(TaskState::Failed { reason, .. }) => {
+                let note = match reason {
+                    FailReason::TurnCancelled => {
+                        ". A person decides about it, so no new task replaces it."
+                    }
+                    _ => "",
+                };
+                Some(format!("{reason} (turns: {turns}){note}"))
+            }
             _ => None,
         };
         let texts = TaskTexts {

@@ -153,8 +153,7 @@ pub(crate) async fn task_whose_turn_is_cancelled_waits_for_person(db: &TestStore
     let planner = stage.turn(db, session, "planner").await;
     let prompt = stage.run(planner.run).await.content;
     assert!(!prompt.contains("a task has failed"), "{prompt}");
-    let line =
-        "FAILED a: Do a: turn cancelled (turns: 1). A person decides about it: do not replace it.";
+    let line = "FAILED a: Do a: turn cancelled (turns: 1). A person decides about it, so no new task replaces it.";
     assert!(prompt.contains(line), "{prompt}");
     // 4. A retry starts it again, and says that work may be done.
     let retried = stage.change(session, GoalChange::Retry("a".into())).await;

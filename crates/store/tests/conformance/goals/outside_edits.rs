@@ -81,12 +81,12 @@ fn edits_of(key: &str, paths: &[&str]) -> (String, EditsOutsideWrites) {
 pub(crate) async fn edits_outside_of_paths_of_tasks_are_in_report(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let mut new = stage.new_goal(team(1, Some(Reviews::All)));
-    new.cwd = Some("/work/app".into());
+    new.cwd = Some("/srv/app".into());
     let session = stage.goal_of(&new).await;
     // 1. A planner writes nothing unless its team says so.
     let planner = stage.turn(db, session, "planner").await;
     stage
-        .record_calls(planner.run, &[edit("/work/app/plan.md")])
+        .record_calls(planner.run, &[edit("/srv/app/plan.md")])
         .await;
     let plan = [writing("a", "src"), writing("b", "docs")];
     for task in &plan {
@@ -98,15 +98,15 @@ pub(crate) async fn edits_outside_of_paths_of_tasks_are_in_report(db: &TestStore
     let none = Value::Null;
     let locations = json!([{ "path": "/etc/hosts", "line": 3 }, { "path": 7 }, "/text", null]);
     let content = json!([
-        { "type": "diff", "path": "/work/app/docs/b.md", "oldText": "b", "newText": "c" },
-        { "type": "diff", "path": "/work/app/src/b.rs", "newText": "c" },
+        { "type": "diff", "path": "/srv/app/docs/b.md", "oldText": "b", "newText": "c" },
+        { "type": "diff", "path": "/srv/app/src/b.rs", "newText": "c" },
         { "type": "content", "path": "/content", "content": { "type": "text", "text": "c" } },
         "/text",
     ]);
     let too_large = json!({ "omitted_bytes": 70_000 });
     let other = json!([{ "path": "/other" }]);
     let calls = [
-        edit("/work/app/src/a.rs"),
+        edit("/srv/app/src/a.rs"),
         call("delete", "completed", &locations, &none),
         call("move", "completed", &none, &content),
         edit("/etc/hosts"),
