@@ -1,6 +1,6 @@
 //! The part of the history that belongs to instances in folders.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use anyhow::Result;
 use serde::Deserialize;
@@ -22,8 +22,8 @@ pub(crate) struct FolderHistory {
     pub(crate) payloads: Vec<Payload>,
     /// The names of the files that waited in the folders at the end.
     pub(crate) waiting_files: Vec<String>,
-    /// The names of the rejected files and of their reasons.
-    pub(crate) rejected: Vec<String>,
+    /// The rejected files and their reasons, by name, with their content.
+    pub(crate) rejected: BTreeMap<String, String>,
 }
 
 /// A file that another program has dropped into the folder of an instance.

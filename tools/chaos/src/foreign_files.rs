@@ -26,6 +26,9 @@ const IN_PLACE_PERCENT: usize = 40;
 /// The percentage of the other files that come again after the runtime has removed them.
 const REPEATED_PERCENT: usize = 25;
 
+/// The beginning of the name of each file.
+pub(crate) const NAME_PREFIX: &str = "drop-";
+
 /// A folder with an automation that its files may fire.
 #[derive(Clone)]
 pub(crate) struct FileTarget {
@@ -92,7 +95,10 @@ impl ForeignProgram {
     /// Drops one file with a unique ticket.
     async fn drop_file(&mut self, stop: &CancellationToken) {
         let number = self.rng.hex_string();
-        let (name, ticket) = (format!("drop-{number}.json"), format!("ticket-{number}"));
+        let (name, ticket) = (
+            format!("{NAME_PREFIX}{number}.json"),
+            format!("ticket-{number}"),
+        );
         let is_broken = self.rng.chance(BROKEN_PERCENT);
         let schedule = if is_broken {
             "nobody"

@@ -15,6 +15,7 @@ use super::{
     history::{History, Session},
     processes::{self, Process},
     queries,
+    trigger_folder::TriggerFolder,
     workload::Workload,
 };
 
@@ -25,9 +26,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(300);
 const OPEN_RUNS_TIMEOUT: Duration = Duration::from_secs(150);
 /// The maximum time until the remaining agent processes are dead after no run is open.
 const SURVIVORS_TIMEOUT: Duration = Duration::from_secs(15);
-
-/// The maximum time until no file waits after no run is open. A runtime looks once a minute at the copy of a file whose run
-/// another worker had for long.
+/// The maximum time until no file waits. A runtime looks once a minute at a file that no server could take for long, and
+/// at the copy of a file whose run another worker had for long.
 const FILES_TIMEOUT: Duration = Duration::from_secs(75);
 
 #[derive(Deserialize)]
@@ -72,9 +72,11 @@ pub(crate) async fn wait_for_recovery(
     }
 }
 
-/// Pauses all automations and waits until no run is open. Returns a complaint for each run that is still open after
-/// [`OPEN_RUNS_TIMEOUT`].
+/// Waits until the last files of other programs have fired, for at most [`FILES_TIMEOUT`]: a runtime that was away may
+/// look for them late, and moves the file of a paused automation to `failed`. Then pauses all automations and waits until
+/// no run is open. Returns a complaint for each run that is still open after [`OPEN_RUNS_TIMEOUT`].
 pub(crate) async fn quiesce(field: &FaultTargets, world: &Workload) -> Result<Vec<String>> {
+    wait_until_empty(field, TriggerFolder::foreign_files).await?;
     for tenant in &world.tenants {
         for automation in &tenant.automations {
             let path = format!("/automations/{automation}/pause");
@@ -104,11 +106,20 @@ pub(crate) async fn quiesce(field: &FaultTargets, world: &Workload) -> Result<Ve
 
 /// Waits until no file waits in a folder, and returns the names of those that still wait after [`FILES_TIMEOUT`].
 pub(crate) async fn wait_for_files(field: &FaultTargets) -> Result<Vec<String>> {
+    wait_until_empty(field, TriggerFolder::waiting_files).await
+}
+
+/// Waits until no folder has a file that `files` lists, and returns the names of those that are left after
+/// [`FILES_TIMEOUT`].
+async fn wait_until_empty(
+    field: &FaultTargets,
+    files: impl Fn(&TriggerFolder) -> Result<Vec<String>>,
+) -> Result<Vec<String>> {
     let deadline = Instant::now() + FILES_TIMEOUT;
     loop {
         let mut waiting = Vec::new();
         for instance in &field.folders {
-            waiting.extend(instance.folder.waiting_files()?);
+            waiting.extend(files(&instance.folder)?);
         }
         if waiting.is_empty() || Instant::now() > deadline {
             return Ok(waiting);

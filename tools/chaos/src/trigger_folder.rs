@@ -1,6 +1,7 @@
 //! The trigger folder of an instance, on a small disk of its own where the machine permits that.
 
 use std::{
+    collections::BTreeMap,
     ffi::OsStr,
     fs::{self, File, Permissions},
     io::{self, Write as _},
@@ -16,6 +17,8 @@ use tokio::{
     process::{Child, Command},
     time::timeout,
 };
+
+use super::foreign_files;
 
 /// Mounts the small disk in a name space of its own, whose process keeps it. Other processes reach the disk by the path
 /// of that process in `/proc`.
@@ -83,12 +86,26 @@ impl TriggerFolder {
         Ok(waiting.filter(|name| name.contains(RUN_MARK)).collect())
     }
 
-    /// Returns the names of the files that the runtime has rejected, and of their reasons.
-    pub(crate) fn rejected_files(&self) -> Result<Vec<String>> {
-        match names_in(&self.path.join("failed")) {
-            Err(error) if is_missing(&error) => Ok(Vec::new()),
-            names => names,
-        }
+    /// Returns the names of the waiting files that another program has written.
+    pub(crate) fn foreign_files(&self) -> Result<Vec<String>> {
+        let waiting = self.waiting_files()?.into_iter();
+        Ok(waiting
+            .filter(|name| name.starts_with(foreign_files::NAME_PREFIX))
+            .collect())
+    }
+
+    /// Returns the files that the runtime has rejected and their reasons, by name, with their content.
+    pub(crate) fn rejected_files(&self) -> Result<BTreeMap<String, String>> {
+        let failed = self.path.join("failed");
+        let names = match names_in(&failed) {
+            Err(error) if is_missing(&error) => Vec::new(),
+            names => names?,
+        };
+        let read = |name: String| {
+            let content = fs::read(failed.join(&name))?;
+            Ok((name, String::from_utf8_lossy(&content).into_owned()))
+        };
+        names.into_iter().map(read).collect()
     }
 
     /// Reads a file. Returns `None` if it is no longer there.

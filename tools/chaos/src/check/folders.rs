@@ -175,12 +175,15 @@ fn check_foreign_files(check: &mut Check, history: &History, folders: &FolderHis
             check.add_violation(format!("{} reached {}", file.name, run.format_attempt()));
         }
         let reason = format!("{}.reason", file.name);
+        let reason = folders.rejected.get(&reason).map(|text| text.trim_end());
         let of_file = |name: &&String| name.starts_with(&file.name);
-        let rejected = folders.rejected.iter().filter(of_file).count();
-        if rejected != 2 * usize::from(file.is_broken)
-            || file.is_broken != folders.rejected.contains(&reason)
-        {
-            check.add_violation(format!("{} is {rejected} times in `failed`", file.name));
+        let rejected = folders.rejected.keys().filter(of_file).count();
+        if rejected != 2 * usize::from(file.is_broken) || file.is_broken != reason.is_some() {
+            let reason = reason.unwrap_or("none");
+            check.add_violation(format!(
+                "{} is {rejected} times in `failed`, with the reason: {reason}",
+                file.name
+            ));
         }
         *(if file.is_broken {
             &mut broken
@@ -273,7 +276,9 @@ mod tests {
                 run: "run_1".into(),
                 payload: "ticket-1".into(),
             }],
-            rejected: vec!["b.json".into(), "b.json.reason".into()],
+            rejected: ["b.json", "b.json.reason"]
+                .map(|name| (name.to_owned(), "{}".to_owned()))
+                .into(),
             waiting_files: Vec::new(),
         };
         (history, folders)
@@ -329,10 +334,17 @@ mod tests {
             ("b.json is 0 times in `failed`", |_, folders| {
                 folders.rejected.clear();
             }),
-            ("a.json is 2 times in `failed`", |_, folders| {
-                let names = ["a.json", "a.json.reason"].map(str::to_owned);
-                folders.rejected.extend(names);
-            }),
+            (
+                "a.json is 2 times in `failed`, with the reason: the automation is paused",
+                |_, folders| {
+                    let files = [
+                        ("a.json", "{}"),
+                        ("a.json.reason", "the automation is paused\n"),
+                    ];
+                    let files = files.map(|(name, content)| (name.to_owned(), content.to_owned()));
+                    folders.rejected.extend(files);
+                },
+            ),
         ];
         for (expected, spoil) in spoils {
             let (mut history, mut folders) = history();
