@@ -11,7 +11,11 @@ use serde_json::json;
 use tokio::{task::JoinSet, time::sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::{folder_history::ForeignFile, rng::Rng, trigger_folder::TriggerFolder};
+use super::{
+    folder_history::ForeignFile,
+    rng::Rng,
+    trigger_folder::{FOREIGN_PREFIX, TriggerFolder},
+};
 
 /// The pause between two files of one program, in milliseconds.
 const FILE_PAUSE_MILLIS: std::ops::Range<u64> = 500..2500;
@@ -25,9 +29,6 @@ const BROKEN_PERCENT: usize = 12;
 const IN_PLACE_PERCENT: usize = 40;
 /// The percentage of the other files that come again after the runtime has removed them.
 const REPEATED_PERCENT: usize = 25;
-
-/// The beginning of the name of each file.
-pub(crate) const NAME_PREFIX: &str = "drop-";
 
 /// A folder with an automation that its files may fire.
 #[derive(Clone)]
@@ -96,7 +97,7 @@ impl ForeignProgram {
     async fn drop_file(&mut self, stop: &CancellationToken) {
         let number = self.rng.hex_string();
         let (name, ticket) = (
-            format!("{NAME_PREFIX}{number}.json"),
+            format!("{FOREIGN_PREFIX}{number}.json"),
             format!("ticket-{number}"),
         );
         let is_broken = self.rng.chance(BROKEN_PERCENT);

@@ -18,8 +18,6 @@ use tokio::{
     time::timeout,
 };
 
-use super::foreign_files;
-
 /// Mounts the small disk in a name space of its own, whose process keeps it. Other processes reach the disk by the path
 /// of that process in `/proc`.
 const MOUNT: &str =
@@ -32,6 +30,8 @@ const MOUNT_TIMEOUT: Duration = Duration::from_secs(10);
 const FILLER: &str = ".filler";
 /// The size of each write that fills the disk.
 const FILL_BLOCK_BYTES: usize = 64 * 1024;
+/// The beginning of the name of each file that another program has written.
+pub(crate) const FOREIGN_PREFIX: &str = "drop-";
 /// The part of the name of each file that a server has written.
 const RUN_MARK: &str = "-run_";
 
@@ -90,7 +90,7 @@ impl TriggerFolder {
     pub(crate) fn foreign_files(&self) -> Result<Vec<String>> {
         let waiting = self.waiting_files()?.into_iter();
         Ok(waiting
-            .filter(|name| name.starts_with(foreign_files::NAME_PREFIX))
+            .filter(|name| name.starts_with(FOREIGN_PREFIX))
             .collect())
     }
 
