@@ -42,6 +42,7 @@ test("goal_is_started_approved_and_followed_until_it_is_done", async ({ page, st
   // Nobody reloads: the events of the tasks bring the plan.
   await expect(approve).toBeVisible({ timeout: DONE_MS });
   await expect(page.getByText("The plan waits for you.")).toBeVisible();
+  await expect(page.getByText(/The planner answers messages at once, but “Plan again…” waits/)).toBeVisible();
   await expect(node(page, "outline")).toBeVisible();
   await expect(node(page, "summary")).toHaveAccessibleName(/pending/);
   await approve.click();

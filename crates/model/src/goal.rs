@@ -59,6 +59,8 @@ mod writes;
 #[cfg(test)]
 mod tests_edits;
 #[cfg(test)]
+mod tests_first_plan;
+#[cfg(test)]
 mod tests_limits;
 #[cfg(test)]
 mod tests_messages;

@@ -400,9 +400,26 @@ impl Graph {
         self.turns.saturating_add(self.requested_turns())
     }
 
-    /// Returns `true` if the work is over: a plan was published, none is open, and each task is DONE, CANCELLED or optional.
+    /// Returns `true` if the work is over: a plan was published, none is open, and each task is DONE, CANCELLED or optional. The
+    /// tasks that a person has made are not all while the planner has failed to make its first plan.
     pub(super) fn is_complete(&self) -> bool {
-        self.plan_version > 0 && self.plan_task.is_none() && self.required_open == 0
+        let lacks_plan =
+            self.plan_version == 0 || self.stop == Some(Stop::Stuck(StuckCause::NoPlan));
+        !lacks_plan && self.plan_task.is_none() && self.required_open == 0
+    }
+
+    /// Returns `true` if the task of a plan is the first one of the planner, or if no plan has been published before it. A
+    /// person may have made tasks before the first one.
+    pub fn is_first_plan(&self, no: TaskNo) -> bool {
+        let mut earlier = self.tasks.iter().take(no.0);
+        self.plan_version == 0 || earlier.all(|task| task.kind != TaskKind::Plan)
+    }
+
+    /// Returns `true` if the planner has made a plan.
+    pub(super) fn has_planned(&self) -> bool {
+        let is_done =
+            |task: &Task| task.kind == TaskKind::Plan && task.status() == TaskStatus::Done;
+        self.tasks.iter().any(is_done)
     }
 
     /// Returns `true` if a check of the whole goal is open.
@@ -416,10 +433,10 @@ impl Graph {
     /// resolved then.
     pub fn is_resolved_check(&self, no: TaskNo) -> bool {
         let is_check = |task: &&Task| task.kind == TaskKind::Check;
-        let mut later = self.tasks.iter().skip(no.0 + 1).filter(is_check);
+        let mut checks = self.tasks.iter().skip(no.0).filter(is_check);
         let task = self.tasks.get(no.0).filter(is_check);
         task.is_some_and(|task| task.status() == TaskStatus::Failed)
-            && later.any(|task| task.status() == TaskStatus::Done)
+            && checks.any(|task| task.status() == TaskStatus::Done)
     }
 
     /// Returns the kind of a task.

@@ -238,6 +238,7 @@ mod tests {
             (50, Some(50), "time used_up: used up"),
             (40, Some(50), "time used_up: used up"),
             (70, None, "time enough: 10m left"),
+            (60, None, "time used_up: used up 0s ago"),
             (40, None, "time used_up: used up 20m ago"),
         ] {
             let goal = LimitedGoal {

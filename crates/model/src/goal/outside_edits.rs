@@ -103,6 +103,7 @@ mod tests {
         let writes: Vec<String> = writes.iter().map(|it| (*it).to_owned()).collect();
         let mut found = EditsOutsideWrites::of([(path, directory)], &writes);
         assert_eq!(found.more, 0);
+        assert_eq!(found.is_empty(), found.paths.is_empty());
         found.paths.pop()
     }
 

@@ -6,7 +6,7 @@ use crate::{
         graph::{SeatsWait, Stop},
         mover::Mover,
         new_task::Plan,
-        plan::{PreparedPlan, prepare},
+        plan::prepare,
         seat::Prompt,
         task::{Activity, CancelReason, DoneBy, Progress, TaskKind, TaskNo, TaskState, TaskStatus},
     },
@@ -65,7 +65,7 @@ impl Mover<'_> {
         self.leave_stuck();
         if !plan.is_empty() {
             self.graph.reported = false;
-            self.publish_or_pause(prepared);
+            self.publish(prepared);
         }
         Ok(())
     }
@@ -77,15 +77,6 @@ impl Mover<'_> {
             Ok(())
         } else {
             Err(Refusal::Version { given, present })
-        }
-    }
-
-    /// Publishes a plan. The first one waits for a person's approval if the team says so.
-    pub(super) fn publish_or_pause(&mut self, plan: PreparedPlan) {
-        let is_first = self.graph.plan_version == 0;
-        self.publish(plan);
-        if is_first && self.graph.team.approve_plan && self.graph.goal == GoalState::Active {
-            self.set_goal(GoalState::Paused(PauseReason::ApprovePlan));
         }
     }
 
@@ -150,10 +141,14 @@ impl Mover<'_> {
         if is_broken {
             self.repeat_broken(no);
         } else {
+            // The findings stay, because the seat has to mend them. They no longer bound those of the judge.
             let progress = &mut self.task_mut(no).progress;
+            let earlier = std::mem::take(progress);
             *progress = Progress {
-                home: progress.home,
-                judge: progress.judge,
+                home: earlier.home,
+                judge: earlier.judge,
+                findings: earlier.findings,
+                failed_check: earlier.failed_check,
                 ..Progress::default()
             };
             self.set_state(no, TaskState::Ready);
@@ -165,6 +160,11 @@ impl Mover<'_> {
     fn repeat_broken(&mut self, no: TaskNo) {
         let is_check_of_goal = self.graph.kind(no) == TaskKind::Check;
         match self.task(no).activity() {
+            // The directory with the work is lost with the seat.
+            Some(Activity::BrokenCheck { .. }) if self.task(no).progress.home.is_none() => {
+                self.release_writes(no);
+                self.return_to_seat(no, Prompt::Work);
+            }
             Some(Activity::BrokenCheck { .. }) => self.run_checks(no),
             Some(Activity::BrokenJudge) => {
                 let progress = &mut self.task_mut(no).progress;
@@ -205,6 +205,10 @@ impl Mover<'_> {
         self.graph.reported = false;
         self.complete(no, DoneBy::Person);
         self.note_check(no);
+        if self.graph.kind(no) == TaskKind::Check && self.graph.accepted {
+            // Its findings need no plan any more.
+            self.graph.plan_requested = false;
+        }
         Ok(())
     }
 
@@ -251,6 +255,10 @@ impl Mover<'_> {
     /// Refuses a goal that is not paused.
     pub(super) fn resume(&mut self) -> Result<(), Refusal> {
         self.check_goal(GoalEvent::Resume)?;
+        let no_plan = StuckCause::NoPlan;
+        let lacks_plan = self.graph.plan_version == 0
+            || self.graph.goal == GoalState::Stuck(no_plan)
+            || self.graph.stop == Some(Stop::Stuck(no_plan));
         self.graph.stop = None;
         self.graph.idle_turns = 0;
         self.set_goal(GoalState::Active);
@@ -258,7 +266,7 @@ impl Mover<'_> {
         for no in broken {
             self.repeat_broken(no);
         }
-        if self.graph.plan_version == 0 && self.graph.plan_task.is_none() {
+        if lacks_plan && self.graph.plan_task.is_none() {
             self.graph.plan_requested = true;
         }
         Ok(())

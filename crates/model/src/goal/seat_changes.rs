@@ -260,7 +260,7 @@ impl Mover<'_> {
             return;
         }
         graph.plan_requested = false;
-        if graph.plan_version > 0 {
+        if !graph.is_first_plan(TaskNo(graph.tasks.len())) {
             if graph.replans >= graph.limits.replans {
                 return;
             }

@@ -44,6 +44,23 @@ fn edit_is_new_version_of_plan_unless_nothing_changes() {
 }
 
 #[test]
+fn plan_is_invalid_by_its_own_faults_and_not_by_what_has_changed_since() {
+    let mut game = working();
+    game.end("worker-1", TurnEnd::Reported);
+    let is_invalid = |version, tasks, drops: &[&str]| {
+        let drops = drops.iter().map(|key| (*key).to_owned()).collect();
+        let plan = Plan { tasks, drops };
+        let refusal = advance(&mut game.graph.clone(), Event::Publish { version, plan });
+        refusal.unwrap_err().is_invalid_plan()
+    };
+    // `a` is done by now.
+    assert!(!is_invalid(1, Vec::new(), &["a"]));
+    assert!(!is_invalid(0, Vec::new(), &[]));
+    assert!(is_invalid(1, vec![work("f", &["unknown"])], &[]));
+    assert!(is_invalid(1, vec![work("f", &["unknown"])], &["a"]));
+}
+
+#[test]
 fn only_tasks_that_have_not_begun_or_have_failed_are_edited() {
     let mut game = working();
     let retitle = |game: &Game, key: &str| game.edit(key, |content| content.title.push('!'));

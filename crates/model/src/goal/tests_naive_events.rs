@@ -186,7 +186,7 @@ impl Naive {
                 self.leave_stuck();
                 self.reported &= plan.is_empty();
                 if !plan.is_empty() {
-                    self.publish_first(prepared);
+                    self.publish(prepared);
                 }
             }
             Event::EditTask(edit) => self.edit(edit),
@@ -204,6 +204,9 @@ impl Naive {
                 self.reported = false;
                 self.complete(no.0, DoneBy::Person);
                 self.note_check(no.0);
+                if self.accepted && self.tasks[no.0].kind == TaskKind::Check {
+                    self.wants_plan = false;
+                }
             }
             Event::CancelTask(no) => {
                 self.leave_stuck();
@@ -218,13 +221,16 @@ impl Naive {
             }
             Event::Pause => self.goal = GoalState::Paused(PauseReason::Person),
             Event::Resume => {
+                let unplanned = Some(GoalState::Stuck(StuckCause::NoPlan));
+                let unplanned =
+                    self.version == 0 || [self.stop, Some(self.goal)].contains(&unplanned);
                 self.goal = GoalState::Active;
                 self.stop = None;
                 self.idle = 0;
                 for no in 0..self.tasks.len() {
                     self.repeat_broken(no);
                 }
-                self.wants_plan |= self.version == 0 && self.open_plan().is_none();
+                self.wants_plan |= unplanned && self.open_plan().is_none();
             }
             Event::Cancel => self.end(GoalState::Cancelled),
         }
@@ -256,8 +262,15 @@ impl Naive {
         }
     }
 
-    pub(super) fn publish_first(&mut self, plan: NaivePlan) {
-        let first = self.version == 0;
+    pub(super) fn plans_first(&self, no: usize) -> bool {
+        let plan = |task: &NaiveTask| task.kind == TaskKind::Plan;
+        self.version == 0 || self.tasks.iter().position(plan) == Some(no)
+    }
+
+    pub(super) fn publish_planned(&mut self, plan: NaivePlan) {
+        let plans = self.tasks.iter().filter(|it| it.kind == TaskKind::Plan);
+        let done = plans.filter(|it| it.state.status() == TaskStatus::Done);
+        let first = done.count() == 1;
         self.publish(plan);
         if first && self.team.approve_plan && self.goal == GoalState::Active {
             self.goal = GoalState::Paused(PauseReason::ApprovePlan);
@@ -292,6 +305,10 @@ impl Naive {
 
     fn repeat_broken(&mut self, no: usize) {
         match self.activity(no) {
+            Some(Activity::BrokenCheck { .. }) if self.tasks[no].home.is_none() => {
+                self.tasks[no].occupies = None;
+                self.back(no, Prompt::Work);
+            }
             Some(Activity::BrokenCheck { .. }) => self.run_checks(no),
             Some(Activity::BrokenJudge) => {
                 self.tasks[no].misses = 0;

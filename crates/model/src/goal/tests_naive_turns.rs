@@ -40,7 +40,7 @@ impl Naive {
             (TurnEnd::Cancelled, _) if of_judge => self.break_judge(no),
             (TurnEnd::Cancelled, kind) => {
                 self.fail(no, FailReason::TurnCancelled, Vec::new());
-                if kind == TaskKind::Plan && self.version == 0 {
+                if kind == TaskKind::Plan && self.plans_first(no) {
                     self.stick(StuckCause::NoPlan);
                 }
             }
@@ -87,7 +87,7 @@ impl Naive {
     fn end_plan(&mut self, no: usize, seat: usize, end: &TurnEnd) {
         let first = self.version == 0;
         match end {
-            TurnEnd::Failed if first => self.attempt(no, Prompt::Plan),
+            TurnEnd::Failed if self.plans_first(no) => self.attempt(no, Prompt::Plan),
             TurnEnd::Failed => self.attempt(no, Prompt::Replan),
             TurnEnd::WithoutReport {
                 listed_tools: false,
@@ -97,7 +97,7 @@ impl Naive {
                 match self.prepare(plan) {
                     Some(prepared) => {
                         self.complete(no, DoneBy::Result);
-                        self.publish_first(prepared);
+                        self.publish_planned(prepared);
                     }
                     None => self.remind(no, seat, FailReason::PlanRefused),
                 }
@@ -106,7 +106,7 @@ impl Naive {
             _ => self.complete(no, DoneBy::Result),
         }
         let failed = self.tasks[no].state.status() == TaskStatus::Failed;
-        if failed && self.version == 0 {
+        if failed && self.plans_first(no) {
             self.stick(StuckCause::NoPlan);
         }
     }

@@ -1,5 +1,7 @@
 //! Graphs that are built from their parts.
 
+use std::collections::BTreeSet;
+
 use super::{tests_support::*, *};
 
 /// Builds the graph of a game from its parts.
@@ -100,4 +102,30 @@ fn parts_with_unknown_references_are_refused() {
     };
     let expected = PartsError::Reference("occupied path of task", 3);
     assert_eq!(build(occupied), expected);
+}
+
+#[test]
+fn progress_names_its_tasks_and_renumbers_them() {
+    let checked = NewTask {
+        checks: vec!["lint".into()],
+        ..work("a", &[])
+    };
+    let plan = vec![checked, work("b", &[]), work("c", &[]), work("d", &[])];
+    let mut game = Game::planned(team(2, Some(Reviews::All)), plan);
+    let others = seats(&[game.seat_no("judge-1")]);
+    game.go(Event::OtherTurns(others));
+    // The checks of `a`, the waiting review of `b`, and the turns of `c` and `d`.
+    for seat in ["worker-1", "worker-2"] {
+        game.end(seat, TurnEnd::Reported);
+    }
+    let mut progress = game.graph.progress();
+    let expected = |by: usize| (1 + by..=4 + by).map(TaskNo).collect::<BTreeSet<_>>();
+    progress.occupied.clear();
+    assert_eq!(progress.tasks(), expected(0));
+    progress.renumber(|no| TaskNo(no.0 + 10));
+    assert_eq!(progress.tasks(), expected(10));
+    progress.occupied.insert(TaskNo(20), None);
+    progress.renumber(|no| TaskNo(no.0 - 5));
+    let occupied = BTreeSet::from([TaskNo(15)]);
+    assert_eq!(progress.tasks(), &expected(5) | &occupied);
 }

@@ -1,5 +1,7 @@
 //! Checks and reviews: rounds, evidence, findings, broken checks and broken judges.
 
+use std::collections::BTreeSet;
+
 use super::{tests_support::*, *};
 
 fn reviewed() -> NewTask {
@@ -40,6 +42,15 @@ fn judge_that_always_sends_back_stops_after_three_rounds() {
     game.go(Event::Retry(game.no("a")));
     let progress = &game.task("a").progress;
     assert_eq!([progress.home, progress.judge], seats);
+    // The worker has to mend the last finding, which is no round yet, and the judge may find others.
+    assert_eq!(progress.findings, BTreeSet::from(["f3".to_owned()]));
+    assert_eq!(
+        [progress.rounds, progress.reviews, progress.equal_findings],
+        [0; 3]
+    );
+    game.end("worker-1", TurnEnd::Reported);
+    game.send_back(vec![blocker("f4")]);
+    assert_eq!(game.turn("worker-1"), "rework a");
 }
 
 #[test]
@@ -211,6 +222,17 @@ fn same_failed_check_with_equal_lines_is_no_progress() {
     }
     fail_check(&mut game, "x");
     assert_eq!(game.reason("a"), "no progress tests");
+    // A retry keeps what the worker has to mend.
+    game.go(Event::Retry(game.no("a")));
+    let progress = &game.task("a").progress;
+    let failed = Some(("tests".to_owned(), "x".to_owned()));
+    assert_eq!(
+        (&progress.failed_check, progress.equal_checks),
+        (&failed, 0)
+    );
+    game.end("worker-1", TurnEnd::Reported);
+    fail_check(&mut game, "x");
+    assert_eq!(game.turn("worker-1"), "rework a");
 }
 
 #[test]
@@ -268,6 +290,35 @@ fn broken_check_waits_for_person_and_counts_as_no_round() {
 }
 
 #[test]
+fn work_whose_check_is_lost_with_its_seat_is_done_again_on_another_seat() {
+    let task = NewTask {
+        checks: vec!["tests".to_owned()],
+        writes: Some(vec!["src".to_owned()]),
+        ..reviewed()
+    };
+    let mut team = team(2, Some(Reviews::Marked));
+    for seat in &mut team.seats {
+        seat.directory = Directory::Own;
+    }
+    for move_on in [Event::Resume, Event::Retry(TaskNo(1))] {
+        let mut game = Game::planned(team.clone(), vec![task.clone()]);
+        game.end("worker-1", TurnEnd::Reported);
+        let a = game.no("a");
+        game.presence("worker-1", Presence::Removed);
+        game.go(Event::CheckBroken {
+            task: a,
+            check: "tests".to_owned(),
+        });
+        game.end("planner-1", SILENT);
+        assert_eq!(game.graph.goal(), GoalState::Stuck(StuckCause::Idle));
+        game.go(move_on);
+        assert_eq!(game.turn("worker-2"), "work a");
+        game.end("worker-2", TurnEnd::Reported);
+        assert_eq!(game.effects.last(), Some(&Effect::RunChecks(a)));
+    }
+}
+
+#[test]
 fn two_failed_checks_of_the_goal_are_stuck() {
     let mut game = Game::planned(team(1, Some(Reviews::Goal)), vec![reviewed()]);
     game.end("worker-1", TurnEnd::Reported);
@@ -287,7 +338,15 @@ fn two_failed_checks_of_the_goal_are_stuck() {
         game.graph.goal(),
         GoalState::Stuck(StuckCause::CheckRejected)
     );
+    let mut resumed = game.graph.clone();
+    // A person accepts the whole: nothing is left to plan.
     game.go(Event::Accept(game.no("check#2")));
+    assert_eq!(game.turn("planner-1"), "report report#2");
+    game.end("planner-1", SILENT);
+    assert_eq!(game.graph.goal(), GoalState::Done);
+    // A person resumes: the planner mends what was found.
+    std::mem::swap(&mut game.graph, &mut resumed);
+    game.go(Event::Resume);
     assert_eq!(game.turn("planner-1"), "replan plan#3");
 }
 

@@ -1,7 +1,7 @@
 //! The ends of turns.
 
 use crate::goal::{
-    event::{Effect, Refusal, StuckCause, TurnEnd},
+    event::{Effect, GoalState, PauseReason, Refusal, StuckCause, TurnEnd},
     mover::Mover,
     new_task::Plan,
     plan::prepare,
@@ -111,11 +111,12 @@ impl Mover<'_> {
 
     /// Publishes the plan of a turn, or reminds the planner.
     ///
-    /// A later plan without a change is complete: the planner found nothing to change. A first plan without a task is none.
+    /// A plan without a change is complete if there are tasks: the planner found nothing to change. A first plan without a task
+    /// is none, unless a person has made tasks before it.
     fn end_plan(&mut self, no: TaskNo, seat: SeatNo, end: TurnEnd) {
-        let is_first = self.graph.plan_version == 0;
+        let has_no_tasks = self.graph.plan_version == 0;
         let (reason, may_remind) = match end {
-            TurnEnd::Planned(plan) if !(is_first && plan.tasks.is_empty()) => {
+            TurnEnd::Planned(plan) if !(has_no_tasks && plan.tasks.is_empty()) => {
                 if plan.is_empty() {
                     self.complete(no, DoneBy::Result);
                     return;
@@ -134,7 +135,7 @@ impl Mover<'_> {
                 listed_tools: false,
             } => (FailReason::ToolsUnavailable, false),
             TurnEnd::RefusedReport(_) => (FailReason::PlanRefused, true),
-            _ if !is_first => {
+            _ if !has_no_tasks => {
                 self.complete(no, DoneBy::Result);
                 return;
             }
@@ -144,11 +145,16 @@ impl Mover<'_> {
         self.note_failed_plan(no);
     }
 
+    /// Publishes a plan of the planner. The first one waits for a person's approval if the team says so.
     fn try_publish(&mut self, no: TaskNo, plan: &Plan) -> Result<(), FailReason> {
         match prepare(self.graph, plan) {
             Ok(prepared) => {
+                let needs_approval = self.graph.team.approve_plan && !self.graph.has_planned();
                 self.complete(no, DoneBy::Result);
-                self.publish_or_pause(prepared);
+                self.publish(prepared);
+                if needs_approval && self.graph.goal == GoalState::Active {
+                    self.set_goal(GoalState::Paused(PauseReason::ApprovePlan));
+                }
                 Ok(())
             }
             Err(faults) => {
@@ -160,7 +166,9 @@ impl Mover<'_> {
 
     /// Lets the goal become stuck if its first plan has failed. After a later one, the tasks that are there go on.
     fn note_failed_plan(&mut self, no: TaskNo) {
-        if self.task(no).status() == TaskStatus::Failed && self.graph.plan_version == 0 {
+        let is_plan = self.graph.kind(no) == TaskKind::Plan;
+        let has_failed = self.task(no).status() == TaskStatus::Failed;
+        if is_plan && has_failed && self.graph.is_first_plan(no) {
             self.stick(StuckCause::NoPlan);
         }
     }
@@ -198,7 +206,7 @@ impl Mover<'_> {
     fn fail_attempt(&mut self, no: TaskNo) {
         let attempts = self.graph.team.roles[self.task(no).role].attempts;
         let is_plan = self.graph.kind(no) == TaskKind::Plan;
-        let is_first = self.graph.plan_version == 0;
+        let is_first = self.graph.is_first_plan(no);
         let progress = &mut self.task_mut(no).progress;
         progress.attempts += 1;
         progress.reminded = false;

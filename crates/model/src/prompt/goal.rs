@@ -56,7 +56,7 @@ template!(
     /// The prompt of the first plan. Variables: those of [`PlanContext`].
     GOAL_PLAN,
     "goal.plan",
-    version 2
+    version 3
 );
 template!(
     /// The prompt of a later plan. Variables: those of [`ReplanContext`].
@@ -68,7 +68,7 @@ template!(
     /// The prompt of an attempt at a task. Variables: those of [`WorkContext`].
     GOAL_WORK,
     "goal.work",
-    version 3
+    version 4
 );
 template!(
     /// The prompt of a task whose result was sent back. Variables: those of [`ReworkContext`].

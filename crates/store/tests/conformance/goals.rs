@@ -20,6 +20,7 @@ mod presence;
 mod prompts;
 mod questions;
 mod reports;
+mod retries;
 mod rounds;
 mod shared_directories;
 mod stage;
@@ -162,6 +163,10 @@ pub(crate) use reports::{
     report_in_answer_of_agent_with_tools_counts_after_reminder_alone,
     report_in_answer_over_limit_is_refused_whole,
 };
+pub(crate) use retries::{
+    first_plan_after_tasks_of_person_is_the_first_one,
+    retry_of_task_that_was_not_accepted_has_its_findings,
+};
 pub(crate) use rounds::{
     runs_of_judge_have_the_verdicts_that_count, verdict_of_run_is_as_the_task_moved,
 };
@@ -276,6 +281,8 @@ behaviours! {
             checks_of_each_task_count_apart_from_those_of_planner, open_task_has_no_result_in_later_plan,
             failed_tasks_hide_no_newest_result, messages_beyond_bound_of_task_turn_wait_for_next_one,
             notes_of_failed_review_are_no_earlier_findings, question_of_planner_hides_no_proposal,
+            retry_of_task_that_was_not_accepted_has_its_findings,
+            first_plan_after_tasks_of_person_is_the_first_one,
             runs_of_judge_have_the_verdicts_that_count, verdict_of_run_is_as_the_task_moved,
             goals_are_spenders_apart_from_conversations, seats_of_goal_have_their_turns_and_usage,
             edited_task_has_new_texts_in_later_prompts, priority_that_person_changes_decides_next_turn,

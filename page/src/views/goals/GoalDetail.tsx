@@ -1,10 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { Link, Redirect } from "wouter";
-import { get, request } from "../../api/client";
+import { get } from "../../api/client";
 import { hasStatus } from "../../api/problem";
 import { keys } from "../../api/queries";
-import type { Goal, GoalReport, Task, TaskDetails, TaskList as Tasks } from "../../api/types";
+import type { Goal, GoalReport, Task, TaskDetails } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { Copy } from "../../kit/Copy";
 import { ErrorState, sentence } from "../../kit/ErrorState";
@@ -20,6 +20,7 @@ import { fileName, saveText } from "../save";
 import { About, Team } from "./GoalAbout";
 import { Facts } from "./GoalFacts";
 import { Head, Notices } from "./GoalHead";
+import { storedGoalOf, taskListOf } from "./goal-queries";
 import css from "./goals.module.css";
 import { Kept } from "./Kept";
 import { NewTask } from "./NewTask";
@@ -27,21 +28,10 @@ import { TaskPanel } from "./TaskPanel";
 import { TasksPanel } from "./TasksPanel";
 import { isEditable, isOver, titleOfGoal } from "./words";
 
-interface Stored {
-  goal: Goal;
-  etag: string | null;
-}
-
 /** The route `/goals/:id`. */
 export default function GoalDetail({ params }: { params: { id: string } }) {
   const { id } = params;
-  const stored = useQuery({
-    queryKey: [...keys.goal(id), "itself"],
-    queryFn: async ({ signal }): Promise<Stored> => {
-      const { data, etag } = await request<Goal>("GET", `/goals/${encodeURIComponent(id)}`, { signal });
-      return { goal: data, etag };
-    },
-  });
+  const stored = useQuery(storedGoalOf(id));
   if (stored.data === undefined) {
     return (
       <div className={css.detail}>
@@ -70,10 +60,7 @@ const NONE: Task[] = [];
 
 function Detail({ goal, etag }: { goal: Goal; etag: string | null }) {
   const [chosenKey, choose] = useFilter("task");
-  const list = useQuery({
-    queryKey: [...keys.goal(goal.id), "tasks"],
-    queryFn: ({ signal }) => get<Tasks>(`/sessions/${goal.id}/tasks`, {}, signal),
-  });
+  const list = useQuery(taskListOf(goal));
   const tasks = list.data?.tasks ?? NONE;
   const chosen = tasks.find((task) => task.key === chosenKey) ?? null;
   const onChoose = (key: string) => choose(key === chosenKey ? "" : key);

@@ -143,11 +143,18 @@ describe("adviceOf", () => {
     expect(text).toMatch(/^A review gave no verdict\. Retry the task/);
   });
 
-  it("goal_sent_back_names_the_last_check", () => {
+  it("goal_sent_back_names_the_last_check_and_the_plan_before_the_next_one", () => {
     const tasks = [task("check#1", { kind: "check" }), task("check#2", { kind: "check" })];
     const { keys, text } = advice("goal sent back", tasks);
     expect(keys).toEqual(["check#2"]);
-    expect(text).toContain("Accept the check, or let the planner plan again.");
+    expect(text).toContain("Accept the check to end the goal without another plan.");
+    expect(text).toContain("“Resume” lets the planner plan about the findings, and then repeats the check.");
+  });
+
+  it("goal_sent_back_without_further_plans_repeats_the_check", () => {
+    const { text } = advice("goal sent back", [task("check#1", { kind: "check" })], { replans: 5 });
+    expect(text).toContain("Accept the check to end the goal. “Resume” repeats the check.");
+    expect(text).not.toContain("plan");
   });
 
   it("no_progress_permits_a_resume", () => {

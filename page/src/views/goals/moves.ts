@@ -72,7 +72,8 @@ export function adviceOf(goal: StuckGoal, tasks: readonly Task[]): Advice {
   const failed = tasks.filter(({ status }) => status === "FAILED");
   const work = failed.filter(({ kind, optional }) => kind === "work" && !optional);
   const last = (kind: Task["kind"]) => failed.filter((task) => task.kind === kind).slice(-1);
-  const planAgain = replanRefusal(goal) === null ? ", or let the planner plan again" : "";
+  const hasPlanLeft = replanRefusal(goal) === null;
+  const planAgain = hasPlanLeft ? ", or let the planner plan again" : "";
   switch (goal.cause) {
     case "no plan":
       return {
@@ -87,7 +88,11 @@ export function adviceOf(goal: StuckGoal, tasks: readonly Task[]): Advice {
     case "goal sent back":
       return {
         tasks: last("check"),
-        text: `The judge sent the whole back as often as its limits permit. Accept the check${planAgain}. “Resume” repeats the check.`,
+        text: `The judge sent the whole back as often as its limits permit. ${
+          hasPlanLeft
+            ? "Accept the check to end the goal without another plan. “Resume” lets the planner plan about the findings, and then repeats the check."
+            : "Accept the check to end the goal. “Resume” repeats the check."
+        }`,
       };
     case "no progress":
       return {

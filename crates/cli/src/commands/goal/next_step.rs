@@ -34,9 +34,10 @@ fn stuck_step(goal: &GoalSummary) -> String {
              A review gave no verdict. Or retry or accept the task."
         ),
         Some(StuckCause::CheckRejected) => format!(
-            "To repeat the check: matins goal resume {id}\n  \
+            "To plan again: matins goal resume {id}\n  \
              The judge sent the whole back as often as its limits permit.\n  \
-             Or accept the check, or replan the goal."
+             The plan is about its findings, and another check follows.\n  \
+             Or accept the check, which ends the goal without another plan."
         ),
         Some(StuckCause::NoProgress) => format!(
             "For as many turns again: matins goal resume {id}\n  \

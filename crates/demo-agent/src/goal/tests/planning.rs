@@ -30,6 +30,8 @@ fn plan(goal: &str, roles: &[&str], max_tasks: u32) -> String {
         },
         budget_left: Some("6 USD"),
         checks: &["tests"],
+        open: &[],
+        open_more: 0,
         staged: &["outline"],
         memory_keys: &["files"],
     };

@@ -28,6 +28,7 @@ fn work(key: &str) -> WorkContext<'_> {
         }],
         artifacts: &[],
         messages: &[],
+        findings: &[],
         attempt: 2,
         last_error: Some("The agent was killed."),
     }

@@ -43,6 +43,10 @@ pub struct PlanContext<'a> {
     pub budget_left: Option<&'a str>,
     /// The names of the checks.
     pub checks: &'a [&'a str],
+    /// The tasks that a person has made, the ones to be listed first, without those that are over.
+    pub open: &'a [TaskEntry<'a>],
+    /// The number of tasks that `open` lacks.
+    pub open_more: usize,
     /// The keys of the tasks that an earlier attempt has staged.
     pub staged: &'a [&'a str],
     /// The keys of memory entries, the ones to be listed first.
@@ -101,6 +105,8 @@ impl PlanContext<'_> {
             "limits": { "plan": plan, "tasks": tasks, "parallel": parallel, "replans": replans },
             "budget_left": self.budget_left,
             "checks": quoted(self.checks),
+            "open": task_lines(self.open),
+            "open_more": Listed::tasks(self.open).more + self.open_more,
             "staged": quoted(self.staged),
             "memory_keys": quoted(memory_keys),
             "memory_keys_more": self.memory_keys.len() - memory_keys.len(),

@@ -116,6 +116,7 @@ pub(super) const WORK: WorkContext<'_> = WorkContext {
             text: "Name no price.",
         },
     ],
+    findings: &[],
     attempt: 2,
     last_error: Some("the agent exited with status 1"),
 };
@@ -144,6 +145,8 @@ pub(super) const PLAN: PlanContext<'_> = PlanContext {
     },
     budget_left: Some("6 USD, 200 turns"),
     checks: &["spelling"],
+    open: &[OPEN],
+    open_more: 2,
     staged: &["tone", "facts"],
     memory_keys: &["audience"],
 };
@@ -263,6 +266,8 @@ fn prompts() -> Vec<(&'static str, RenderedPrompt, &'static str)> {
     let bare_plan = PlanContext {
         budget_left: None,
         checks: &[],
+        open: &[],
+        open_more: 0,
         staged: &[],
         memory_keys: &[],
         ..PLAN
@@ -276,6 +281,11 @@ fn prompts() -> Vec<(&'static str, RenderedPrompt, &'static str)> {
         attempt: 1,
         last_error: None,
         ..WORK
+    };
+    let retried_work = WorkContext {
+        findings: &FINDINGS,
+        last_error: Some("The mail is in campaign/mail-2.md."),
+        ..bare_work
     };
     let by_default = AnswerContext {
         source: AnswerSource::Default,
@@ -303,6 +313,7 @@ fn prompts() -> Vec<(&'static str, RenderedPrompt, &'static str)> {
         rendered!("goal.replan", REPLAN),
         rendered!("goal.work", WORK),
         rendered!("goal.work.bare", bare_work),
+        rendered!("goal.work.retried", retried_work),
         rendered!("goal.rework", REWORK),
         rendered!("goal.review", REVIEW),
         rendered!("goal.answer", ANSWER),
@@ -372,8 +383,8 @@ fn template_text_changes_only_with_its_version() {
         ),
         (
             "goal.plan",
-            2,
-            "6588e32c39d34b8f52b4771d576c0d4c2ac3099f206b3d8307b86206c252d565",
+            3,
+            "86842f65ca23d474999ec5020c48528bdcc2ebc99930fdb66863208e030ac69b",
         ),
         (
             "goal.replan",
@@ -382,8 +393,8 @@ fn template_text_changes_only_with_its_version() {
         ),
         (
             "goal.work",
-            3,
-            "85350c9719b086f9f344e9582e12fd58d2c69ee225f25622d1e03275da41a91b",
+            4,
+            "0ccc98811b3e7a6c71ed81a6d2a643ea34bdcf33fb5f3d35c6af94210e6e7267",
         ),
         (
             "goal.rework",

@@ -141,11 +141,16 @@ fn texts_of_agents_stay_fenced_in_work() {
             }),
             message(MessageSender::Person("Anna")),
         ],
+        findings: &[FindingEntry {
+            id: "f1",
+            ..finding()
+        }],
         attempt: 2,
         last_error: Some(HOSTILE),
     };
     let prompt = prompt.render().unwrap();
-    assert_only_fenced(&prompt, &[HOSTILE.to_owned(), artifact_line()]);
+    let finding = format!("f1: {HOSTILE}");
+    assert_only_fenced(&prompt, &[HOSTILE.to_owned(), artifact_line(), finding]);
     // The result, two messages and the error.
     assert_eq!(prompt.text.matches(&fenced(HOSTILE)).count(), 4);
     // The message of a person is the only one that can approve.
@@ -164,6 +169,7 @@ fn titles_lines_and_paths_stay_on_their_lines_in_work() {
         inputs: &[],
         artifacts: &[],
         messages: &[],
+        findings: &[],
         attempt: 1,
         last_error: None,
     };
@@ -189,6 +195,7 @@ fn names_of_senders_and_checks_stay_on_their_lines() {
             sender: MessageSender::Person(HOSTILE),
             text: "Hello",
         }],
+        findings: &[],
         attempt: 1,
         last_error: None,
     };
@@ -356,6 +363,8 @@ fn keys_and_names_stay_on_their_lines_in_plan() {
         },
         budget_left: Some(HOSTILE),
         checks: &[HOSTILE],
+        open: &[task()],
+        open_more: 0,
         staged: &[HOSTILE],
         memory_keys: &[HOSTILE],
     };

@@ -31,6 +31,8 @@ pub struct WorkContext<'a> {
     pub artifacts: &'a [ArtifactEntry<'a>],
     /// The messages that wait, oldest first.
     pub messages: &'a [MessageEntry<'a>],
+    /// The findings for which an earlier result was not accepted.
+    pub findings: &'a [FindingEntry<'a>],
     /// The number of the attempt, from 1. A person's retry begins at 1 again.
     pub attempt: u32,
     /// The end of the last turn of the task. `None` if it has had none.
@@ -107,6 +109,7 @@ impl WorkContext<'_> {
             "artifacts_more": artifacts.more,
             "messages": message_values(self.messages),
             "messages_more": self.messages.len().saturating_sub(MAX_LISTED),
+            "findings": finding_values(self.findings),
             "attempt": self.attempt,
             "last_error": self.last_error,
         }))

@@ -70,6 +70,8 @@ pub(super) struct GoalTexts {
     cancelled: Vec<String>,
     /// The findings of the last round of a task. For a check of the goal, those of earlier checks that count in it.
     findings: HashMap<TaskNo, Vec<StoredFinding>>,
+    /// The findings for which an earlier result of a task was not accepted, for a new attempt at it.
+    open_findings: HashMap<TaskNo, Vec<StoredFinding>>,
     /// The answers for which the turn of a task starts.
     answers: HashMap<TaskNo, Vec<StoredAnswer>>,
     /// The messages that the turn of a task carries to its seat.
@@ -111,14 +113,16 @@ impl GoalTexts {
         };
         // 3. The findings and the answers.
         let mut findings = HashMap::new();
-        let mut answers = HashMap::new();
+        let (mut open_findings, mut answers) = (HashMap::new(), HashMap::new());
         let (mut tool_calls, mut last_errors) = (HashMap::new(), HashMap::new());
         for turn in turns {
             let no = turn.task;
+            let task = &graph.tasks()[no.0];
             if turn.is_review || turn.prompt == Prompt::Rework {
-                let task = &graph.tasks()[no.0];
                 let found = match task.kind {
                     TaskKind::Check => read_check_findings(tx, goal, no).await?,
+                    // Those from before a person's retry bound no judge.
+                    _ if turn.is_review && task.progress.reviews == 0 => Vec::new(),
                     _ if turn.is_review => {
                         read_counted(tx, goal, no, &task.progress.findings).await?
                     }
@@ -135,6 +139,10 @@ impl GoalTexts {
             if turn.prompt == Prompt::Work {
                 let error = facts::read_last_error(tx, goal.tasks[no.0]).await?;
                 last_errors.extend(error.map(|error| (no, error)));
+                let progress = &task.progress;
+                if progress.failed_check.is_some() || !progress.findings.is_empty() {
+                    open_findings.insert(no, read_findings(tx, goal, no).await?);
+                }
             }
         }
         Ok(Self {
@@ -146,6 +154,7 @@ impl GoalTexts {
             staged: staged.tasks.into_iter().map(|task| task.key).collect(),
             cancelled: staged.drops,
             findings,
+            open_findings,
             answers,
         })
     }
@@ -217,7 +226,7 @@ async fn read_messages(
     Ok(messages)
 }
 
-/// Returns the newest verdicts on a task with their findings.
+/// Returns the newest verdicts on a task with their findings, without those of turns that have not succeeded.
 async fn read_verdicts(
     tx: &mut Tx,
     goal: &Goal,
@@ -226,8 +235,8 @@ async fn read_verdicts(
 ) -> Result<Vec<(ReportStatus, Vec<StoredFinding>)>, Error> {
     let rows = tx
         .fetch_all(
-            sql!("task_reports/of_task"),
-            params![goal.tasks[no.0], "verdict", limit],
+            sql!("task_reports/verdicts"),
+            params![goal.tasks[no.0], limit],
         )
         .await?;
     let mut verdicts = Vec::with_capacity(rows.len());
@@ -264,7 +273,7 @@ async fn read_findings(tx: &mut Tx, goal: &Goal, no: TaskNo) -> Result<Vec<Store
 }
 
 /// Returns the findings that count in the next round, with the texts of the newest verdict that sends the task back for one of
-/// them. A newer verdict has moved nothing if its turn has failed, and the notes of a judge that accepts send nothing back.
+/// them. The notes of a judge that accepts send nothing back.
 async fn read_counted(
     tx: &mut Tx,
     goal: &Goal,

@@ -202,9 +202,9 @@ pub(crate) async fn task_behind_many_others_has_first_results_and_counts_the_res
 
 pub(crate) async fn later_plan_names_reasons_that_are_new(db: &TestStore) {
     let stage = Stage::setup(db).await;
-    let session = stage
-        .planned_goal(db, team(1, None), &[work("a", &[])])
-        .await;
+    let mut team = team(1, None);
+    team.limits.graph.replans = 9;
+    let session = stage.planned_goal(db, team, &[work("a", &[])]).await;
     for _ in 0..2 {
         let worker = stage.turn(db, session, "worker-1").await;
         stage.fail(worker.run, FailureKind::AgentError).await;
@@ -229,6 +229,14 @@ pub(crate) async fn later_plan_names_reasons_that_are_new(db: &TestStore) {
     let planner = reason("a person has requested it, or tasks have changed").await;
     stage.list_tools(&planner).await;
     stage.succeed(planner.run).await;
+    // A text that begins like the one before, and one that an earlier plan has had, are other texts.
+    for text in ["Draft two mails.\nAnd a page.", "Draft two mails."] {
+        let edit = GoalChange::Edit(text.into());
+        stage.change(session, edit).await.unwrap();
+        let planner = reason("the goal has changed").await;
+        stage.list_tools(&planner).await;
+        stage.succeed(planner.run).await;
+    }
     // A person retries the task, which fails again for the same reason.
     let retry = GoalChange::Retry("a".into());
     stage.change(session, retry).await.unwrap();

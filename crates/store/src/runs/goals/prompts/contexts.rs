@@ -110,6 +110,7 @@ fn render_plan(goal: &Goal, texts: &GoalTexts) -> Result<String, prompt::Error> 
         .collect();
     let checks: Vec<_> = team.checks.iter().map(String::as_str).collect();
     let budget_left = describe_budget_left(goal, &texts.facts.usage);
+    let (open, open_more) = task_entries(goal, texts, TaskList::Open);
     let context = PlanContext {
         goal: &goal.text,
         roles: &roles,
@@ -121,6 +122,8 @@ fn render_plan(goal: &Goal, texts: &GoalTexts) -> Result<String, prompt::Error> 
         },
         budget_left: budget_left.as_deref(),
         checks: &checks,
+        open: &open,
+        open_more,
         staged: &strs(&texts.staged),
         memory_keys: &strs(&texts.facts.memory_keys),
     };
@@ -243,6 +246,7 @@ fn render_work(goal: &Goal, no: TaskNo, texts: &GoalTexts) -> Result<String, pro
         inputs: &inputs,
         artifacts: &artifacts(texts, |_| true),
         messages: &messages,
+        findings: &findings(texts.open_findings.get(&no).map_or(&[], Vec::as_slice)),
         attempt: task.progress.attempts + 1,
         last_error,
     };

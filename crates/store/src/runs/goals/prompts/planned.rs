@@ -13,7 +13,7 @@ use crate::{Error, database::Tx, goals::Goal};
 #[derive(Default)]
 pub(super) struct PlannedPrompts {
     lines: BTreeSet<String>,
-    /// `true` if none of them has the present text of the goal.
+    /// `true` if the newest of them has another text of the goal than the present one.
     pub(super) lack_goal: bool,
 }
 
@@ -27,12 +27,13 @@ impl PlannedPrompts {
         let rows = tx
             .fetch_all(sql!("tasks/plan_prompts"), params![goal.session, ending])
             .await?;
-        let text = format!("The goal:\n\n{}\n", goal.text);
+        // A blank line ends the goal in each prompt.
+        let text = format!("The goal:\n\n{}\n\n", goal.text);
         let mut lines = BTreeSet::new();
-        let mut lack_goal = !rows.is_empty();
+        let mut lack_goal = false;
         for row in &rows {
             let prompt: String = row.get("content")?;
-            lack_goal &= !prompt.contains(&text);
+            lack_goal = !prompt.contains(&text);
             lines.extend(prompt.lines().map(str::to_owned));
         }
         Ok(Self { lines, lack_goal })

@@ -171,8 +171,11 @@ impl Store {
         let last_turns = LastTurns::read(&mut tx, &[id], std::slice::from_ref(in_graph)).await?;
         let task = task_view(&graph, (no, id), &texts, &faults, &last_turns)?;
         // 2. The reports and the runs.
-        let result = read_newest(&mut tx, id, "result").await?;
-        let verdict = read_newest(&mut tx, id, "verdict").await?;
+        let result = tx
+            .fetch_optional(sql!("task_reports/newest_result"), params![id])
+            .await?;
+        let result = result.as_ref().map(read_report).transpose()?;
+        let verdict = read_last_verdict(&mut tx, id).await?;
         let reported = reported_task(in_graph, verdict.as_ref());
         let runs = read_runs(&mut tx, session, &task, in_graph).await?;
         // 3. The edits.
@@ -270,22 +273,22 @@ async fn read_artifacts(tx: &mut Tx, session: SessionId) -> Result<Vec<ReportedA
     Ok(artifacts)
 }
 
-async fn read_newest(
+/// Returns the newest verdict on a task.
+async fn read_last_verdict(
     tx: &mut Tx,
     id: TaskId,
-    kind: &str,
 ) -> Result<Option<(ReportStatus, ReportBody)>, Error> {
-    let rows = tx
-        .fetch_all(sql!("task_reports/of_task"), params![id, kind, 1_u32])
+    let row = tx
+        .fetch_optional(sql!("task_reports/verdicts"), params![id, 1_u32])
         .await?;
-    let read = |row| -> Result<_, Error> {
-        let row: &Row = row;
-        Ok((
-            row.parse("status")?,
-            stored::read::<StoredReport>(row, "body")?,
-        ))
-    };
-    rows.first().map(read).transpose()
+    row.as_ref().map(read_report).transpose()
+}
+
+fn read_report(row: &Row) -> Result<(ReportStatus, ReportBody), Error> {
+    Ok((
+        row.parse("status")?,
+        stored::read::<StoredReport>(row, "body")?,
+    ))
 }
 
 /// Returns the findings of the last round of a task, those of the failed check first.
@@ -294,7 +297,7 @@ pub(crate) async fn read_last_findings(
     task: &Task,
     id: TaskId,
 ) -> Result<Vec<TaskFinding>, Error> {
-    let verdict = read_newest(tx, id, "verdict").await?;
+    let verdict = read_last_verdict(tx, id).await?;
     Ok(reported_task(task, verdict.as_ref()).findings)
 }
 
