@@ -78,7 +78,7 @@ impl Graph {
     /// Returns the prompt of the first turn of a READY task.
     fn first_prompt(&self, task: TaskNo) -> Prompt {
         match self.kind(task) {
-            TaskKind::Plan if self.is_first_plan(task) => Prompt::Plan,
+            TaskKind::Plan if self.plan_version == 0 => Prompt::Plan,
             TaskKind::Plan => Prompt::Replan,
             _ => Prompt::Work,
         }

@@ -400,23 +400,13 @@ impl Graph {
         self.turns.saturating_add(self.requested_turns())
     }
 
-    /// Returns `true` if the work is over: a plan was published, none is open, and each task is DONE, CANCELLED or optional. The
-    /// tasks that a person has made are not all while the planner has failed to make its first plan.
+    /// Returns `true` if the work is over: a plan was published, none is open, and each task is DONE, CANCELLED or optional.
     pub(super) fn is_complete(&self) -> bool {
-        let lacks_plan =
-            self.plan_version == 0 || self.stop == Some(Stop::Stuck(StuckCause::NoPlan));
-        !lacks_plan && self.plan_task.is_none() && self.required_open == 0
+        self.plan_version > 0 && self.plan_task.is_none() && self.required_open == 0
     }
 
-    /// Returns `true` if the task of a plan is the first one of the planner, or if no plan has been published before it. A
-    /// person may have made tasks before the first one.
-    pub fn is_first_plan(&self, no: TaskNo) -> bool {
-        let mut earlier = self.tasks.iter().take(no.0);
-        self.plan_version == 0 || earlier.all(|task| task.kind != TaskKind::Plan)
-    }
-
-    /// Returns `true` if the planner has made a plan.
-    pub(super) fn has_planned(&self) -> bool {
+    /// Returns `true` if the planner has made a plan. A person may have published tasks before it.
+    pub fn has_planned(&self) -> bool {
         let is_done =
             |task: &Task| task.kind == TaskKind::Plan && task.status() == TaskStatus::Done;
         self.tasks.iter().any(is_done)

@@ -80,8 +80,18 @@ impl Mover<'_> {
         }
     }
 
+    /// Requests a plan about the findings of the check for which the goal is stuck, if it is.
+    fn answer_rejection(&mut self) {
+        let is_rejected = self.graph.goal == GoalState::Stuck(StuckCause::CheckRejected)
+            || self.graph.stop == Some(Stop::Stuck(StuckCause::CheckRejected));
+        if is_rejected {
+            self.request_plan();
+        }
+    }
+
     /// Lets a stuck goal go on, because a person has changed something. If still nothing can run, it becomes stuck again.
     pub(super) fn leave_stuck(&mut self) {
+        self.answer_rejection();
         if matches!(self.graph.stop, Some(Stop::Stuck(_))) {
             self.graph.stop = None;
             self.graph.idle_turns = 0;
@@ -163,6 +173,7 @@ impl Mover<'_> {
             // The directory with the work is lost with the seat.
             Some(Activity::BrokenCheck { .. }) if self.task(no).progress.home.is_none() => {
                 self.release_writes(no);
+                self.task_mut(no).progress.reminded = false;
                 self.return_to_seat(no, Prompt::Work);
             }
             Some(Activity::BrokenCheck { .. }) => self.run_checks(no),
@@ -200,6 +211,7 @@ impl Mover<'_> {
             let accepted = "FAILED tasks, and RUNNING ones that are under review, are accepted";
             return Err(self.refuse_task(no, accepted));
         }
+        let was_requested = self.graph.plan_requested;
         self.leave_stuck();
         // The report of a stuck goal does not know of it. Nor does it of a cancellation.
         self.graph.reported = false;
@@ -207,7 +219,7 @@ impl Mover<'_> {
         self.note_check(no);
         if self.graph.kind(no) == TaskKind::Check && self.graph.accepted {
             // Its findings need no plan any more.
-            self.graph.plan_requested = false;
+            self.graph.plan_requested = was_requested;
         }
         Ok(())
     }
@@ -255,10 +267,7 @@ impl Mover<'_> {
     /// Refuses a goal that is not paused.
     pub(super) fn resume(&mut self) -> Result<(), Refusal> {
         self.check_goal(GoalEvent::Resume)?;
-        let no_plan = StuckCause::NoPlan;
-        let lacks_plan = self.graph.plan_version == 0
-            || self.graph.goal == GoalState::Stuck(no_plan)
-            || self.graph.stop == Some(Stop::Stuck(no_plan));
+        self.answer_rejection();
         self.graph.stop = None;
         self.graph.idle_turns = 0;
         self.set_goal(GoalState::Active);
@@ -266,7 +275,7 @@ impl Mover<'_> {
         for no in broken {
             self.repeat_broken(no);
         }
-        if lacks_plan && self.graph.plan_task.is_none() {
+        if self.graph.plan_version == 0 && self.graph.plan_task.is_none() {
             self.graph.plan_requested = true;
         }
         Ok(())

@@ -217,3 +217,67 @@ fn hint(nearest: Option<&str>) -> String {
         |nearest| format!("; did you mean `{nearest}`?"),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fault_names_its_task_and_field() {
+        let key = || "mail".to_owned();
+        let of_task = [
+            (PlanError::Key(key()), Some("key")),
+            (PlanError::NoJudge(key()), Some("review")),
+            (PlanError::NoRole(key()), Some("role")),
+            (
+                PlanError::Path {
+                    key: key(),
+                    path: "..".into(),
+                },
+                Some("writes"),
+            ),
+            (
+                PlanError::Priority {
+                    key: key(),
+                    priority: 10,
+                },
+                Some("priority"),
+            ),
+            (
+                PlanError::DependsOnReplaced {
+                    key: key(),
+                    named: "old".into(),
+                },
+                Some("depends_on"),
+            ),
+            (
+                PlanError::Entries {
+                    field: "acceptance",
+                    key: key(),
+                    count: 11,
+                    accepted: 10,
+                },
+                Some("acceptance"),
+            ),
+            (
+                PlanError::Duplicate {
+                    key: key(),
+                    finished: "old".into(),
+                },
+                None,
+            ),
+        ];
+        for (fault, field) in of_task {
+            assert_eq!((fault.key(), fault.field()), (Some("mail"), field));
+        }
+        let status = PlanError::Status {
+            field: "drops",
+            named: "old".into(),
+            status: TaskStatus::Done,
+            accepted: "open tasks are accepted",
+        };
+        assert_eq!((status.key(), status.field()), (None, Some("drops")));
+        let cycle = PlanError::Cycle(vec![key()]);
+        assert_eq!((cycle.key(), cycle.field()), (None, None));
+    }
+}

@@ -191,6 +191,29 @@ mod tests {
     }
 
     #[test]
+    fn verdicts_are_reports_of_judges_alone() {
+        let body = ReportBody {
+            evidence: vec!["read it".into(), "ran it".into()],
+            findings: vec![finding("source", "No source.")],
+            ..ReportBody::default()
+        };
+        let sent_back = Verdict::SendBack(vec![Finding {
+            id: "source".into(),
+            severity: Severity::Blocker,
+            regression: false,
+        }]);
+        for (status, verdict) in [
+            (ReportStatus::Done, None),
+            (ReportStatus::Failed, None),
+            (ReportStatus::Accept, Some(Verdict::Accept { evidence: 2 })),
+            (ReportStatus::SendBack, Some(sent_back)),
+        ] {
+            assert_eq!(status.is_verdict(), verdict.is_some());
+            assert_eq!(body.verdict(status), verdict);
+        }
+    }
+
+    #[test]
     fn each_text_is_accepted_up_to_its_limit() {
         for (field, accepted) in [
             ("result", RESULT_BYTES),

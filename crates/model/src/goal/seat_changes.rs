@@ -81,13 +81,14 @@ impl Mover<'_> {
             progress.judge = progress.judge.filter(|it| *it != seat);
         }
         // 4. Move the tasks.
+        let under_way = match turn {
+            Some(Input::Task { task, prompt }) => Some((task, prompt)),
+            _ => None,
+        };
         let prompt_of = |no: TaskNo| {
-            let waiting = queue.iter().find(|(task, _)| *task == no);
-            let under_way = match turn {
-                Some(Input::Task { task, prompt }) if task == no => Some(prompt),
-                _ => None,
-            };
-            waiting.map(|(_, prompt)| *prompt).or(under_way)
+            let mut turns = queue.iter().copied().chain(under_way);
+            let turn = turns.find(|(task, _)| *task == no);
+            turn.map(|(_, prompt)| prompt)
         };
         let running: Vec<_> = self.graph.running.iter().copied().collect();
         for no in running {
@@ -260,7 +261,7 @@ impl Mover<'_> {
             return;
         }
         graph.plan_requested = false;
-        if !graph.is_first_plan(TaskNo(graph.tasks.len())) {
+        if graph.has_planned() {
             if graph.replans >= graph.limits.replans {
                 return;
             }

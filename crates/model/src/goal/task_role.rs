@@ -72,6 +72,8 @@ mod tests {
         ] {
             let found = TaskRole::of_turn(kind, is_review);
             assert_eq!((found, found.report_kind()), (role, report), "{kind}");
+            let has_report = matches!(report, Some(Result | Verdict));
+            assert_eq!(found.reports(), has_report, "{kind}");
         }
     }
 }

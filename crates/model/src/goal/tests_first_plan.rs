@@ -3,7 +3,7 @@
 use super::{tests_support::*, *};
 
 #[test]
-fn tasks_of_person_before_first_plan_leave_it_the_first_one() {
+fn first_plan_after_tasks_of_person_is_approved_and_no_replan() {
     let mut team = team(1, None);
     team.approve_plan = true;
     let limits = Limits {
@@ -18,46 +18,30 @@ fn tasks_of_person_before_first_plan_leave_it_the_first_one() {
     game.go(Event::Start);
     assert_eq!(game.graph.goal(), GoalState::Active);
     assert_eq!(game.turn("worker-1"), "work a");
-    // 2. The planner gets the prompt of a first plan, also after a failed turn.
-    assert_eq!(game.turn("planner-1"), "plan plan#1");
-    game.end("planner-1", TurnEnd::Failed);
-    assert_eq!(game.turn("planner-1"), "plan plan#1");
-    assert_eq!(game.graph.replans, 0);
-    // 3. The plan waits for its approval. A planner that has nothing to add is done.
-    let mut silent = Game {
-        graph: game.graph.clone(),
-        effects: Vec::new(),
-    };
-    silent.end("planner-1", SILENT);
-    assert_eq!(silent.reason("plan#1"), "result");
+    // 2. The planner learns which tasks there are.
+    assert_eq!(game.turn("planner-1"), "replan plan#1");
+    assert!(!game.graph.has_planned());
     game.plan(vec![work("b", &[])]);
+    assert!(game.graph.has_planned());
+    // 3. The plan waits for its approval. The next one would exceed the limit.
     let paused = GoalState::Paused(PauseReason::ApprovePlan);
     assert_eq!(game.graph.goal(), paused);
+    let refusal = game.refused(Event::Replan);
+    assert!(refusal.contains("`limits.replans`"), "{refusal}");
+    game.go(Event::Resume);
+    assert_eq!(game.graph.goal(), GoalState::Active);
 }
 
 #[test]
-fn goal_without_first_plan_is_not_done_with_tasks_of_person() {
+fn tasks_of_person_go_on_without_first_plan() {
     for end in [TurnEnd::Failed, TurnEnd::Cancelled] {
         let mut game = Game::new(team(1, None));
         game.plan_by_person(vec![work("a", &[])]);
-        game.end("planner-1", end);
-        if game.turn("planner-1") == "plan plan#1" {
-            game.end("planner-1", TurnEnd::Failed);
+        while game.status("plan#1") == TaskStatus::Running {
+            game.end("planner-1", end.clone());
         }
         game.end("worker-1", TurnEnd::Reported);
         game.end("planner-1", SILENT);
-        let stuck = GoalState::Stuck(StuckCause::NoPlan);
-        assert_eq!(game.graph.goal(), stuck);
-        // The planner tries again, or a person does without it.
-        let mut other = Game {
-            graph: game.graph.clone(),
-            effects: Vec::new(),
-        };
-        game.go(Event::Resume);
-        assert_eq!(game.turn("planner-1"), "replan plan#2");
-        other.plan_by_person(vec![work("b", &[])]);
-        other.end("worker-1", TurnEnd::Reported);
-        other.end("planner-1", SILENT);
-        assert_eq!(other.graph.goal(), GoalState::Done);
+        assert_eq!(game.graph.goal(), GoalState::Done);
     }
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use super::{
     tests_naive::{Naive, NaiveTask},
-    tests_naive_plan::NaivePlan,
     *,
 };
 
@@ -124,6 +123,7 @@ impl Naive {
     }
 
     pub(super) fn leave_stuck(&mut self) {
+        self.answer_rejection();
         if let Some(GoalState::Stuck(_)) = self.stop {
             self.stop = None;
             self.idle = 0;
@@ -200,12 +200,13 @@ impl Naive {
                 self.retry(no.0);
             }
             Event::Accept(no) => {
+                let wanted = self.wants_plan;
                 self.leave_stuck();
                 self.reported = false;
                 self.complete(no.0, DoneBy::Person);
                 self.note_check(no.0);
                 if self.accepted && self.tasks[no.0].kind == TaskKind::Check {
-                    self.wants_plan = false;
+                    self.wants_plan = wanted;
                 }
             }
             Event::CancelTask(no) => {
@@ -221,16 +222,14 @@ impl Naive {
             }
             Event::Pause => self.goal = GoalState::Paused(PauseReason::Person),
             Event::Resume => {
-                let unplanned = Some(GoalState::Stuck(StuckCause::NoPlan));
-                let unplanned =
-                    self.version == 0 || [self.stop, Some(self.goal)].contains(&unplanned);
+                self.answer_rejection();
                 self.goal = GoalState::Active;
                 self.stop = None;
                 self.idle = 0;
                 for no in 0..self.tasks.len() {
                     self.repeat_broken(no);
                 }
-                self.wants_plan |= unplanned && self.open_plan().is_none();
+                self.wants_plan |= self.version == 0 && self.open_plan().is_none();
             }
             Event::Cancel => self.end(GoalState::Cancelled),
         }
@@ -262,18 +261,15 @@ impl Naive {
         }
     }
 
-    pub(super) fn plans_first(&self, no: usize) -> bool {
-        let plan = |task: &NaiveTask| task.kind == TaskKind::Plan;
-        self.version == 0 || self.tasks.iter().position(plan) == Some(no)
+    pub(super) fn planned(&self) -> bool {
+        let mut plans = self.tasks.iter().filter(|it| it.kind == TaskKind::Plan);
+        plans.any(|it| it.state.status() == TaskStatus::Done)
     }
 
-    pub(super) fn publish_planned(&mut self, plan: NaivePlan) {
-        let plans = self.tasks.iter().filter(|it| it.kind == TaskKind::Plan);
-        let done = plans.filter(|it| it.state.status() == TaskStatus::Done);
-        let first = done.count() == 1;
-        self.publish(plan);
-        if first && self.team.approve_plan && self.goal == GoalState::Active {
-            self.goal = GoalState::Paused(PauseReason::ApprovePlan);
+    fn answer_rejection(&mut self) {
+        let rejected = GoalState::Stuck(StuckCause::CheckRejected);
+        if self.goal == rejected || self.stop == Some(rejected) {
+            self.request_plan();
         }
     }
 
@@ -307,6 +303,7 @@ impl Naive {
         match self.activity(no) {
             Some(Activity::BrokenCheck { .. }) if self.tasks[no].home.is_none() => {
                 self.tasks[no].occupies = None;
+                self.tasks[no].reminded = false;
                 self.back(no, Prompt::Work);
             }
             Some(Activity::BrokenCheck { .. }) => self.run_checks(no),

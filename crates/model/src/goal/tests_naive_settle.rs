@@ -63,7 +63,7 @@ impl Naive {
                     continue;
                 }
                 let prompt = match row.kind {
-                    TaskKind::Plan if self.plans_first(task) => Prompt::Plan,
+                    TaskKind::Plan if self.version == 0 => Prompt::Plan,
                     TaskKind::Plan => Prompt::Replan,
                     _ => Prompt::Work,
                 };
@@ -153,10 +153,8 @@ impl Naive {
             self.release();
             if self.wants_plan && self.open_plan().is_none() && self.stop.is_none() {
                 self.wants_plan = false;
-                let first =
-                    self.version == 0 || self.tasks.iter().all(|it| it.kind != TaskKind::Plan);
-                if first || self.replans < self.limits.replans {
-                    self.replans += u32::from(!first);
+                if !self.planned() || self.replans < self.limits.replans {
+                    self.replans += u32::from(self.planned());
                     self.add(TaskKind::Plan, PLANNER, TaskState::Ready);
                 }
             }
@@ -191,9 +189,8 @@ impl Naive {
                 .any(|task| matches!(task.state, TaskState::Running(Activity::Question { .. })));
             let required = self.tasks.iter().filter(|task| task.kind == TaskKind::Work);
             let mut required = required.filter(|task| !task.optional() && !task.over());
-            let unplanned = self.stop == Some(GoalState::Stuck(StuckCause::NoPlan));
-            let planned = self.version > 0 && !unplanned && self.open_plan().is_none();
-            let complete = planned && required.next().is_none();
+            let complete =
+                self.version > 0 && self.open_plan().is_none() && required.next().is_none();
             let done = complete && (self.accepted || !self.has_judge());
             if self.stop.is_none() && question {
                 return;

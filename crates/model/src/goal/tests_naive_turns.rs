@@ -40,7 +40,7 @@ impl Naive {
             (TurnEnd::Cancelled, _) if of_judge => self.break_judge(no),
             (TurnEnd::Cancelled, kind) => {
                 self.fail(no, FailReason::TurnCancelled, Vec::new());
-                if kind == TaskKind::Plan && self.plans_first(no) {
+                if kind == TaskKind::Plan && self.version == 0 {
                     self.stick(StuckCause::NoPlan);
                 }
             }
@@ -87,7 +87,7 @@ impl Naive {
     fn end_plan(&mut self, no: usize, seat: usize, end: &TurnEnd) {
         let first = self.version == 0;
         match end {
-            TurnEnd::Failed if self.plans_first(no) => self.attempt(no, Prompt::Plan),
+            TurnEnd::Failed if first => self.attempt(no, Prompt::Plan),
             TurnEnd::Failed => self.attempt(no, Prompt::Replan),
             TurnEnd::WithoutReport {
                 listed_tools: false,
@@ -96,8 +96,12 @@ impl Naive {
             TurnEnd::Planned(plan) if !plan.tasks.is_empty() || !first && !plan.is_empty() => {
                 match self.prepare(plan) {
                     Some(prepared) => {
+                        let approve = self.team.approve_plan && !self.planned();
                         self.complete(no, DoneBy::Result);
-                        self.publish_planned(prepared);
+                        self.publish(prepared);
+                        if approve && self.goal == GoalState::Active {
+                            self.goal = GoalState::Paused(PauseReason::ApprovePlan);
+                        }
                     }
                     None => self.remind(no, seat, FailReason::PlanRefused),
                 }
@@ -106,7 +110,7 @@ impl Naive {
             _ => self.complete(no, DoneBy::Result),
         }
         let failed = self.tasks[no].state.status() == TaskStatus::Failed;
-        if failed && self.plans_first(no) {
+        if failed && self.version == 0 {
             self.stick(StuckCause::NoPlan);
         }
     }

@@ -149,7 +149,7 @@ fn every_field_of_task_has_its_limit() {
         drops: Vec::new(),
     };
     assert_eq!(validate(&planning().graph, &plan), Ok(()));
-    for title in ["", "a ", "a\nb", "a {item}"] {
+    for title in ["", "a ", "a\nb", "a {item}", &(long(119) + "\n")] {
         let broken = task(&|it| {
             it.title = title.to_owned();
             it.each = vec!["\u{1b}".to_owned()];

@@ -160,6 +160,15 @@ fn block_with_schema_is_report() {
     assert_eq!(status, ReportStatus::SendBack);
     assert_eq!(body.findings[0].severity, Severity::Blocker);
     assert_eq!(body.evidence, ["read"]);
+    let accepted = answer(r#"{"verdict":"accept","evidence":["read"]}"#);
+    let found = report_in_answer(ReportKind::Verdict, &accepted);
+    assert!(
+        matches!(
+            found,
+            Ok(Some(AnswerReport::Report(ReportStatus::Accept, _)))
+        ),
+        "{found:?}"
+    );
     let task = r#"{"key":"a","title":"A","description":"Do it.","role":"worker","writes":[]}"#;
     let Ok(Some(AnswerReport::Task(task))) = report_in_answer(ReportKind::Plan, &answer(task))
     else {
@@ -173,8 +182,11 @@ fn block_with_schema_is_report() {
 
 #[test]
 fn schema_is_closed_and_describes_each_property() {
-    for kind in [ReportKind::Plan, ReportKind::Result, ReportKind::Verdict] {
-        let schema = report_schema(kind);
+    let verdict = report_schema(ReportKind::Verdict);
+    let finding = verdict["properties"]["findings"]["items"].clone();
+    assert_eq!(finding["required"], json!(["id", "text", "severity"]));
+    let schemas = [ReportKind::Plan, ReportKind::Result].map(report_schema);
+    for schema in schemas.into_iter().chain([verdict, finding]) {
         assert_eq!(schema["additionalProperties"], false);
         let properties = schema["properties"].as_object().unwrap();
         for (name, property) in properties {
@@ -185,4 +197,11 @@ fn schema_is_closed_and_describes_each_property() {
             assert!(properties.contains_key(required.as_str().unwrap()));
         }
     }
+}
+
+#[test]
+fn each_kind_of_report_has_its_tool() {
+    let kinds = [ReportKind::Plan, ReportKind::Result, ReportKind::Verdict];
+    let tools = kinds.map(ReportKind::tool);
+    assert_eq!(tools, ["create_task", "update_task", "judge_task"]);
 }

@@ -208,6 +208,7 @@ fn failed_check_sends_back_without_judge_and_counts_as_round() {
     game.go(Event::ChecksPassed(game.no("a")));
     game.send_back(vec![blocker("f1")]);
     assert_eq!(game.task("a").progress.rounds, 2);
+    assert_eq!(game.task("a").round(), 3);
     rework(&mut game);
     fail_check(&mut game, "y");
     assert_eq!(game.reason("a"), "not accepted tests");

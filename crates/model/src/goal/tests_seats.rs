@@ -315,3 +315,88 @@ fn seats_that_are_removed_together_lose_their_turns_and_take_no_task_of_each_oth
             .contains("`seat` 9 is unknown")
     );
 }
+
+#[test]
+fn seat_is_busy_with_a_turn_and_with_an_input_that_comes_first() {
+    let game = Game::new(team(1, None));
+    let mut seat = game.graph.seats()[game.seat_no("worker-1").0].clone();
+    for (turn, other_inputs, is_busy) in [
+        (None, 0, false),
+        (None, 1, true),
+        (Some(Input::Other), 0, true),
+    ] {
+        (seat.turn, seat.other_inputs) = (turn, other_inputs);
+        assert_eq!(seat.is_busy(), is_busy);
+    }
+}
+
+/// A goal of two workers and two judges whose first task writes in the directory of its seat.
+fn doubled() -> Game {
+    let mut team = team(2, Some(Reviews::Marked));
+    team.seats.push(seat("judge-2", JUDGE, Directory::Shared));
+    let task = NewTask {
+        review: true,
+        writes: Some(vec!["src".to_owned()]),
+        ..work("a", &[])
+    };
+    Game::planned(team, vec![task])
+}
+
+#[test]
+fn removed_seat_leaves_memories_and_questions_of_others() {
+    let mut game = doubled();
+    game.presence("judge-1", Presence::Offline);
+    game.end("worker-1", TurnEnd::Reported);
+    assert_eq!(game.turn("judge-2"), "review a");
+    game.presence("judge-1", Presence::Online);
+    let findings = vec![blocker("f1")];
+    game.end("judge-2", TurnEnd::Verdict(Verdict::SendBack(findings)));
+    game.end("worker-1", TurnEnd::Questions(1));
+    let asked = game.task("a").clone();
+    game.presence("worker-2", Presence::Removed);
+    assert_eq!(game.task("a"), &asked);
+    game.go(Event::Answered(game.no("a")));
+    assert_eq!(game.turn("worker-1"), "answer a");
+    game.end("worker-1", TurnEnd::Reported);
+    assert_eq!(game.turn("judge-2"), "review a");
+}
+
+#[test]
+fn question_of_removed_seat_moves_with_its_paths() {
+    let (a, writes) = (TaskNo(1), |game: &Game| game.graph.progress().occupied);
+    // 1. Another worker gets the answer, and takes the paths with its turn.
+    let mut game = doubled();
+    game.end("worker-1", TurnEnd::Questions(1));
+    assert!(writes(&game).contains_key(&a));
+    game.presence("worker-1", Presence::Removed);
+    assert!(!writes(&game).contains_key(&a));
+    // 2. The paths of work that a judge asks about stay with the work.
+    let mut game = doubled();
+    game.end("worker-1", TurnEnd::Reported);
+    game.end("judge-1", TurnEnd::Questions(1));
+    let before = writes(&game);
+    game.presence("judge-1", Presence::Removed);
+    assert_eq!(writes(&game), before);
+    game.go(Event::Answered(a));
+    assert_eq!(game.turn("judge-2"), "answer a");
+    // 3. Without another judge, a person decides.
+    game.end("judge-2", TurnEnd::Questions(1));
+    game.presence("judge-2", Presence::Removed);
+    let waits = "a person, because no judge gives a verdict";
+    assert_eq!(game.waits_for("a"), waits);
+}
+
+#[test]
+fn removed_seat_without_messages_leaves_room_for_nothing() {
+    let limits = Limits {
+        turns: 10,
+        ..Limits::default()
+    };
+    let mut game = Game::with_limits(team(2, None), limits);
+    game.go(Event::Budget(BudgetLevel::Low));
+    game.plan(vec![work("a", &[])]);
+    let stop = Some(Stop::Budget);
+    assert_eq!(game.graph.stop, stop);
+    game.presence("worker-2", Presence::Removed);
+    assert_eq!(game.graph.stop, stop);
+}

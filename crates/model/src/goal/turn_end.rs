@@ -166,9 +166,7 @@ impl Mover<'_> {
 
     /// Lets the goal become stuck if its first plan has failed. After a later one, the tasks that are there go on.
     fn note_failed_plan(&mut self, no: TaskNo) {
-        let is_plan = self.graph.kind(no) == TaskKind::Plan;
-        let has_failed = self.task(no).status() == TaskStatus::Failed;
-        if is_plan && has_failed && self.graph.is_first_plan(no) {
+        if self.task(no).status() == TaskStatus::Failed && self.graph.plan_version == 0 {
             self.stick(StuckCause::NoPlan);
         }
     }
@@ -206,7 +204,7 @@ impl Mover<'_> {
     fn fail_attempt(&mut self, no: TaskNo) {
         let attempts = self.graph.team.roles[self.task(no).role].attempts;
         let is_plan = self.graph.kind(no) == TaskKind::Plan;
-        let is_first = self.graph.is_first_plan(no);
+        let is_first = self.graph.plan_version == 0;
         let progress = &mut self.task_mut(no).progress;
         progress.attempts += 1;
         progress.reminded = false;

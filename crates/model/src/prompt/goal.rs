@@ -30,7 +30,7 @@ pub use entries::{
 pub use interrupted::{InterruptedState, MAX_STAGED_LISTED, StagedEntry};
 pub use judging::{CheckContext, ReportContext, ReviewContext};
 pub use opening::{SeatInstructions, open_goal_memory};
-pub use planning::{PlanContext, PlanLimits, ReplanContext, RoleEntry};
+pub use planning::{PlanContext, PlanLimits, PlanRules, ReplanContext, RoleEntry};
 pub use working::{AnswerContext, AnswerSource, ReminderContext, ReworkContext, WorkContext};
 
 macro_rules! template {
@@ -56,13 +56,13 @@ template!(
     /// The prompt of the first plan. Variables: those of [`PlanContext`].
     GOAL_PLAN,
     "goal.plan",
-    version 3
+    version 2
 );
 template!(
     /// The prompt of a later plan. Variables: those of [`ReplanContext`].
     GOAL_REPLAN,
     "goal.replan",
-    version 3
+    version 4
 );
 template!(
     /// The prompt of an attempt at a task. Variables: those of [`WorkContext`].

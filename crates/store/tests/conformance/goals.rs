@@ -164,7 +164,7 @@ pub(crate) use reports::{
     report_in_answer_over_limit_is_refused_whole,
 };
 pub(crate) use retries::{
-    first_plan_after_tasks_of_person_is_the_first_one,
+    first_plan_after_tasks_of_person_has_rules_and_approval,
     retry_of_task_that_was_not_accepted_has_its_findings,
 };
 pub(crate) use rounds::{
@@ -282,7 +282,7 @@ behaviours! {
             failed_tasks_hide_no_newest_result, messages_beyond_bound_of_task_turn_wait_for_next_one,
             notes_of_failed_review_are_no_earlier_findings, question_of_planner_hides_no_proposal,
             retry_of_task_that_was_not_accepted_has_its_findings,
-            first_plan_after_tasks_of_person_is_the_first_one,
+            first_plan_after_tasks_of_person_has_rules_and_approval,
             runs_of_judge_have_the_verdicts_that_count, verdict_of_run_is_as_the_task_moved,
             goals_are_spenders_apart_from_conversations, seats_of_goal_have_their_turns_and_usage,
             edited_task_has_new_texts_in_later_prompts, priority_that_person_changes_decides_next_turn,

@@ -41,8 +41,8 @@ moves! {
     pause_goal = "/goals/{goal}/pause", Pause;
     /// Resume a goal
     ///
-    /// Resumes a paused goal, or approves its first plan. Checks and reviews that could not run get another attempt, and a
-    /// first plan that failed is made again. An active goal stays so. Returns 409 for a draft and for a goal that is over.
+    /// Resumes a paused goal, or approves its first plan. Checks and reviews that could not run get another attempt, and the
+    /// planner of a goal without a plan gets another turn. An active goal stays so. Returns 409 for a draft and for a goal that is over.
     resume_goal = "/goals/{goal}/resume", Resume;
     /// Cancel a goal
     ///

@@ -34,9 +34,9 @@ fn stuck_step(goal: &GoalSummary) -> String {
              A review gave no verdict. Or retry or accept the task."
         ),
         Some(StuckCause::CheckRejected) => format!(
-            "To plan again: matins goal resume {id}\n  \
+            "To go on: matins goal resume {id}\n  \
              The judge sent the whole back as often as its limits permit.\n  \
-             The plan is about its findings, and another check follows.\n  \
+             If a plan is left, the planner answers the findings before the next check.\n  \
              Or accept the check, which ends the goal without another plan."
         ),
         Some(StuckCause::NoProgress) => format!(

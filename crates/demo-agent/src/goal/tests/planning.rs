@@ -30,8 +30,6 @@ fn plan(goal: &str, roles: &[&str], max_tasks: u32) -> String {
         },
         budget_left: Some("6 USD"),
         checks: &["tests"],
-        open: &[],
-        open_more: 0,
         staged: &["outline"],
         memory_keys: &["files"],
     };
@@ -240,6 +238,7 @@ fn replan(key: &str, status: TaskStatus, reason: &str) -> String {
         text: "FAILED it: all",
     };
     let context = ReplanContext {
+        rules: None,
         goal: GOAL,
         reason: "a task has failed",
         ended: &ended,

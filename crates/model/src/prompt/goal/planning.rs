@@ -43,14 +43,21 @@ pub struct PlanContext<'a> {
     pub budget_left: Option<&'a str>,
     /// The names of the checks.
     pub checks: &'a [&'a str],
-    /// The tasks that a person has made, the ones to be listed first, without those that are over.
-    pub open: &'a [TaskEntry<'a>],
-    /// The number of tasks that `open` lacks.
-    pub open_more: usize,
     /// The keys of the tasks that an earlier attempt has staged.
     pub staged: &'a [&'a str],
     /// The keys of memory entries, the ones to be listed first.
     pub memory_keys: &'a [&'a str],
+}
+
+/// The facts that a planner learns with its first plan.
+#[derive(Debug, Clone, Copy)]
+pub struct PlanRules<'a> {
+    /// The roles, without that of the planner.
+    pub roles: &'a [RoleEntry<'a>],
+    /// The limits.
+    pub limits: PlanLimits,
+    /// The names of the checks.
+    pub checks: &'a [&'a str],
 }
 
 /// The facts of a later plan.
@@ -60,6 +67,8 @@ pub struct ReplanContext<'a> {
     pub goal: &'a str,
     /// The reason for the plan.
     pub reason: &'a str,
+    /// The rules, if the planner has made no plan: a person has made the tasks.
+    pub rules: Option<PlanRules<'a>>,
     /// The tasks that have ended, the ones to be listed first.
     pub ended: &'a [TaskEntry<'a>],
     /// The number of tasks that `ended` lacks.
@@ -80,6 +89,25 @@ pub struct ReplanContext<'a> {
     pub cancelled: &'a [&'a str],
 }
 
+impl PlanLimits {
+    fn value(&self) -> Value {
+        let Self {
+            plan,
+            tasks,
+            parallel,
+            replans,
+        } = self;
+        json!({ "plan": plan, "tasks": tasks, "parallel": parallel, "replans": replans })
+    }
+}
+
+fn role_values(roles: &[RoleEntry<'_>]) -> Vec<Value> {
+    let values = roles
+        .iter()
+        .map(|role| json!({ "name": role.name, "seats": role.seats }));
+    values.collect()
+}
+
 impl PlanContext<'_> {
     /// Renders the prompt.
     ///
@@ -87,26 +115,14 @@ impl PlanContext<'_> {
     ///
     /// [`Error`] if the template and its variables do not match.
     pub fn render(&self) -> Result<RenderedPrompt, Error> {
-        let PlanLimits {
-            plan,
-            tasks,
-            parallel,
-            replans,
-        } = self.limits;
         let listed = self.memory_keys.len().min(MAX_LISTED);
         let memory_keys = &self.memory_keys[..listed];
-        let roles = self.roles.iter();
-        let roles: Vec<Value> = roles
-            .map(|role| json!({ "name": role.name, "seats": role.seats }))
-            .collect();
         GOAL_PLAN.render(json!({
             "goal": self.goal,
-            "roles": roles,
-            "limits": { "plan": plan, "tasks": tasks, "parallel": parallel, "replans": replans },
+            "roles": role_values(self.roles),
+            "limits": self.limits.value(),
             "budget_left": self.budget_left,
             "checks": quoted(self.checks),
-            "open": task_lines(self.open),
-            "open_more": Listed::tasks(self.open).more + self.open_more,
             "staged": quoted(self.staged),
             "memory_keys": quoted(memory_keys),
             "memory_keys_more": self.memory_keys.len() - memory_keys.len(),
@@ -128,6 +144,9 @@ impl ReplanContext<'_> {
         GOAL_REPLAN.render(json!({
             "goal": self.goal,
             "reason": self.reason,
+            "roles": self.rules.map(|rules| role_values(rules.roles)),
+            "limits": self.rules.map(|rules| rules.limits.value()),
+            "checks": self.rules.and_then(|rules| quoted(rules.checks)),
             "ended": ended.lines,
             "ended_more": ended.more + self.ended_more,
             "results_left_out": left_out,

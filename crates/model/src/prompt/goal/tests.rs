@@ -145,8 +145,6 @@ pub(super) const PLAN: PlanContext<'_> = PlanContext {
     },
     budget_left: Some("6 USD, 200 turns"),
     checks: &["spelling"],
-    open: &[OPEN],
-    open_more: 2,
     staged: &["tone", "facts"],
     memory_keys: &["audience"],
 };
@@ -154,6 +152,7 @@ pub(super) const PLAN: PlanContext<'_> = PlanContext {
 pub(super) const REPLAN: ReplanContext<'_> = ReplanContext {
     goal: GOAL,
     reason: "the task `mail-2` failed",
+    rules: None,
     ended: &[DONE, FAILED],
     ended_more: 0,
     open: &[OPEN],
@@ -266,8 +265,6 @@ fn prompts() -> Vec<(&'static str, RenderedPrompt, &'static str)> {
     let bare_plan = PlanContext {
         budget_left: None,
         checks: &[],
-        open: &[],
-        open_more: 0,
         staged: &[],
         memory_keys: &[],
         ..PLAN
@@ -281,6 +278,19 @@ fn prompts() -> Vec<(&'static str, RenderedPrompt, &'static str)> {
         attempt: 1,
         last_error: None,
         ..WORK
+    };
+    let first_replan = ReplanContext {
+        reason: "a person has requested it, or tasks have changed",
+        rules: Some(PlanRules {
+            roles: PLAN.roles,
+            limits: PLAN.limits,
+            checks: PLAN.checks,
+        }),
+        ended: &[],
+        findings: &[],
+        follow_ups: &[],
+        replans_left: 5,
+        ..REPLAN
     };
     let retried_work = WorkContext {
         findings: &FINDINGS,
@@ -311,6 +321,7 @@ fn prompts() -> Vec<(&'static str, RenderedPrompt, &'static str)> {
         rendered!("goal.plan", PLAN),
         rendered!("goal.plan.bare", bare_plan),
         rendered!("goal.replan", REPLAN),
+        rendered!("goal.replan.first", first_replan),
         rendered!("goal.work", WORK),
         rendered!("goal.work.bare", bare_work),
         rendered!("goal.work.retried", retried_work),
@@ -383,13 +394,13 @@ fn template_text_changes_only_with_its_version() {
         ),
         (
             "goal.plan",
-            3,
-            "86842f65ca23d474999ec5020c48528bdcc2ebc99930fdb66863208e030ac69b",
+            2,
+            "6588e32c39d34b8f52b4771d576c0d4c2ac3099f206b3d8307b86206c252d565",
         ),
         (
             "goal.replan",
-            3,
-            "d6ba72c1f339a90e29e2434ed1e047e2feecba719616658291f1d28801ed78be",
+            4,
+            "7577407bd3e5f6f68e5ce1d98851d1779800b0350d4007ac7e8f891e727c2bda",
         ),
         (
             "goal.work",

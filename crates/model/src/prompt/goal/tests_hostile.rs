@@ -76,6 +76,7 @@ fn texts_of_agents_stay_fenced_in_replan() {
         text: HOSTILE,
     };
     let prompt = ReplanContext {
+        rules: None,
         goal: "Draft.",
         reason: "a task failed",
         ended: &[task()],
@@ -96,6 +97,7 @@ fn texts_of_agents_stay_fenced_in_replan() {
 #[test]
 fn open_tasks_and_reason_stay_on_their_lines_in_replan() {
     let prompt = ReplanContext {
+        rules: None,
         goal: "Draft.",
         reason: HOSTILE,
         ended: &[],
@@ -363,8 +365,6 @@ fn keys_and_names_stay_on_their_lines_in_plan() {
         },
         budget_left: Some(HOSTILE),
         checks: &[HOSTILE],
-        open: &[task()],
-        open_more: 0,
         staged: &[HOSTILE],
         memory_keys: &[HOSTILE],
     };

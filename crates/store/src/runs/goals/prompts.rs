@@ -139,10 +139,14 @@ impl GoalTexts {
             if turn.prompt == Prompt::Work {
                 let error = facts::read_last_error(tx, goal.tasks[no.0]).await?;
                 last_errors.extend(error.map(|error| (no, error)));
-                let progress = &task.progress;
-                if progress.failed_check.is_some() || !progress.findings.is_empty() {
-                    open_findings.insert(no, read_findings(tx, goal, no).await?);
-                }
+            }
+            let progress = &task.progress;
+            let is_open = progress.failed_check.is_some() || !progress.findings.is_empty();
+            let mut prompts = turn.prompts(graph);
+            // The prompt of a rework has them itself.
+            let lists = turn.prompt != Prompt::Rework && prompts.any(|it| it == Prompt::Work);
+            if is_open && lists {
+                open_findings.insert(no, read_findings(tx, goal, no).await?);
             }
         }
         Ok(Self {

@@ -63,7 +63,7 @@ pub(crate) async fn retry_of_task_that_was_not_accepted_has_its_findings(db: &Te
     assert!(!prompt.contains("This is round"), "{prompt}");
 }
 
-pub(crate) async fn first_plan_after_tasks_of_person_is_the_first_one(db: &TestStore) {
+pub(crate) async fn first_plan_after_tasks_of_person_has_rules_and_approval(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let mut new = stage.new_goal(team(1, None));
     (new.draft, new.approve_plan) = (true, true);
@@ -84,16 +84,20 @@ pub(crate) async fn first_plan_after_tasks_of_person_is_the_first_one(db: &TestS
     let planner = stage.turn(db, session, "planner").await;
     let prompt = stage.run(planner.run).await.content;
     for part in [
-        "Plan the work on the goal below.",
+        "A person has made the tasks so far, and this is your first plan.",
         "- `worker`, 1 seat\n",
-        "A person has made these tasks.",
-        " own: Do own",
+        "- RUNNING own: Do own\n",
     ] {
         assert!(prompt.contains(part), "{part}: {prompt}");
     }
-    // 3. Its plan waits for the person.
+    // 3. Its plan waits for the person. The next one has no rules.
     stage.stage_task(&planner, &work("a", &[])).await.unwrap();
     stage.succeed(planner.run).await;
     let paused = GoalState::Paused(PauseReason::ApprovePlan);
     assert_eq!(stage.goal_state(session).await, paused);
+    stage.change(session, GoalChange::Resume).await.unwrap();
+    stage.change(session, GoalChange::Replan).await.unwrap();
+    let planner = stage.turn(db, session, "planner").await;
+    let prompt = stage.run(planner.run).await.content;
+    assert!(!prompt.contains("your first plan"), "{prompt}");
 }

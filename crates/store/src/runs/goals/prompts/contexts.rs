@@ -9,8 +9,8 @@ use model::{
         self,
         goal::{
             AnswerContext, AnswerSource, ArtifactEntry, CheckContext, FindingEntry, InputEntry,
-            PlanContext, PlanLimits, ReminderContext, ReplanContext, ReportContext, ReviewContext,
-            ReworkContext, RoleEntry, TaskEntry, WorkContext,
+            PlanContext, PlanLimits, PlanRules, ReminderContext, ReplanContext, ReportContext,
+            ReviewContext, ReworkContext, RoleEntry, TaskEntry, WorkContext,
         },
     },
 };
@@ -99,45 +99,59 @@ fn in_new_memory(
 
 fn render_plan(goal: &Goal, texts: &GoalTexts) -> Result<String, prompt::Error> {
     let graph = &goal.graph;
-    let team = graph.team();
-    let limits = graph.limits();
-    let roles = team.roles.iter().filter(|role| role.name != PLANNER);
-    let roles: Vec<_> = roles
-        .map(|role| RoleEntry {
-            name: &role.name,
-            seats: team.seats.iter().filter(|it| it.role == role.name).count(),
-        })
-        .collect();
-    let checks: Vec<_> = team.checks.iter().map(String::as_str).collect();
     let budget_left = describe_budget_left(goal, &texts.facts.usage);
-    let (open, open_more) = task_entries(goal, texts, TaskList::Open);
     let context = PlanContext {
         goal: &goal.text,
-        roles: &roles,
-        limits: PlanLimits {
-            plan: limits.plan,
-            tasks: limits.tasks,
-            parallel: limits.parallel,
-            replans: limits.replans,
-        },
+        roles: &role_entries(graph),
+        limits: plan_limits(graph),
         budget_left: budget_left.as_deref(),
-        checks: &checks,
-        open: &open,
-        open_more,
+        checks: &check_names(graph),
         staged: &strs(&texts.staged),
         memory_keys: &strs(&texts.facts.memory_keys),
     };
     Ok(context.render()?.text)
 }
 
+/// Returns the roles that the planner can give tasks.
+fn role_entries(graph: &Graph) -> Vec<RoleEntry<'_>> {
+    let team = graph.team();
+    let roles = team.roles.iter().filter(|role| role.name != PLANNER);
+    let entries = roles.map(|role| RoleEntry {
+        name: &role.name,
+        seats: team.seats.iter().filter(|it| it.role == role.name).count(),
+    });
+    entries.collect()
+}
+
+fn plan_limits(graph: &Graph) -> PlanLimits {
+    let limits = graph.limits();
+    PlanLimits {
+        plan: limits.plan,
+        tasks: limits.tasks,
+        parallel: limits.parallel,
+        replans: limits.replans,
+    }
+}
+
+fn check_names(graph: &Graph) -> Vec<&str> {
+    graph.team().checks.iter().map(String::as_str).collect()
+}
+
 fn render_replan(goal: &Goal, texts: &GoalTexts) -> Result<String, prompt::Error> {
+    let graph = &goal.graph;
     let (ended, ended_more) = task_entries(goal, texts, TaskList::Ended);
     let (open, open_more) = task_entries(goal, texts, TaskList::Open);
     let proposals = texts.facts.follow_ups.iter();
     let proposals: Vec<_> = proposals.map(StoredProposal::entry).collect();
+    let rules = PlanRules {
+        roles: &role_entries(graph),
+        limits: plan_limits(graph),
+        checks: &check_names(graph),
+    };
     let context = ReplanContext {
         goal: &goal.text,
         reason: &replan_reason(goal, texts),
+        rules: (!graph.has_planned()).then_some(rules),
         ended: &ended,
         ended_more,
         open: &open,

@@ -34,7 +34,6 @@ impl TaskList {
     /// Returns the lists of a prompt.
     pub(super) const fn of_prompt(prompt: Prompt) -> &'static [Self] {
         match prompt {
-            Prompt::Plan => &[Self::Open],
             Prompt::Replan => &[Self::Ended, Self::Open],
             Prompt::Check | Prompt::Report => &[Self::All],
             _ => &[],

@@ -49,12 +49,11 @@ impl Turn {
         }
         let kind = graph.tasks()[self.task.0].kind;
         match (self.prompt, kind) {
-            (Prompt::Answer | Prompt::Reminder, TaskKind::Plan)
-                if graph.is_first_plan(self.task) =>
-            {
-                Some(Prompt::Plan)
+            // A first plan says nothing of the tasks that exist.
+            (Prompt::Answer | Prompt::Reminder, TaskKind::Plan) if graph.plan_version() > 0 => {
+                Some(Prompt::Replan)
             }
-            (Prompt::Answer | Prompt::Reminder, TaskKind::Plan) => Some(Prompt::Replan),
+            (Prompt::Answer | Prompt::Reminder, TaskKind::Plan) => Some(Prompt::Plan),
             (Prompt::Answer | Prompt::Reminder, TaskKind::Check) => Some(Prompt::Check),
             (Prompt::Rework | Prompt::Answer | Prompt::Reminder, _) if !self.is_review => {
                 Some(Prompt::Work)
