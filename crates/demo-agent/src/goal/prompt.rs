@@ -20,6 +20,8 @@ const OPENINGS: [&str; 10] = [
     PLAN, REPLAN, WORK, REWORK, REVIEW, CHECK, REPORT, ANSWER, REMINDER, REFUSED,
 ];
 
+/// The line of a later plan that is the first one of the planner.
+const FIRST_PLAN: &str = "A person has made the tasks so far, and this is your first plan.";
 /// The heading of the acceptance lines.
 const ACCEPTANCE: &str = "The result has to satisfy each of these lines:";
 /// The beginning of the line with the paths that a task may write.
@@ -109,38 +111,43 @@ impl GoalPrompt {
         let Block::Line(first) = blocks[0] else {
             return None;
         };
-        Some(if first.starts_with(PLAN) {
-            Self::Plan(read_plan(blocks))
-        } else if first.starts_with(REPLAN) {
-            let tasks = task_lines(blocks, "Tasks that have ended follow.");
-            Self::Replan {
-                goal: read_goal(blocks),
-                failed: tasks.into_iter().filter(TaskLine::has_failed).collect(),
-            }
-        } else if first.starts_with(WORK) {
-            Self::Work(read_work(blocks, first))
-        } else if first.starts_with(REWORK) {
-            Self::Rework {
-                key: key_of(first, REWORK),
-                findings: fences(blocks).map(str::to_owned).collect(),
-            }
-        } else if first.starts_with(REVIEW) {
-            Self::Review(read_review(blocks, first))
-        } else if first.starts_with(CHECK) {
-            Self::Check(task_lines(blocks, "The tasks with their results follow."))
-        } else if first.starts_with(REPORT) {
-            let questions = fence_after(blocks, "Questions of the seats follow");
-            Self::Report {
-                tasks: task_lines(blocks, "The tasks with their results follow."),
-                questions: questions.lines().map(str::to_owned).collect(),
-            }
-        } else if first.starts_with(ANSWER) {
-            Self::Answer(read_answers(blocks))
-        } else if first.starts_with(MESSAGES) {
-            Self::Messages(fences(blocks).count())
-        } else {
-            Self::Reminder
-        })
+        let is_first_plan = blocks
+            .iter()
+            .any(|block| matches!(block, Block::Line(FIRST_PLAN)));
+        Some(
+            if first.starts_with(PLAN) || first.starts_with(REPLAN) && is_first_plan {
+                Self::Plan(read_plan(blocks))
+            } else if first.starts_with(REPLAN) {
+                let tasks = task_lines(blocks, "Tasks that have ended follow.");
+                Self::Replan {
+                    goal: read_goal(blocks),
+                    failed: tasks.into_iter().filter(TaskLine::has_failed).collect(),
+                }
+            } else if first.starts_with(WORK) {
+                Self::Work(read_work(blocks, first))
+            } else if first.starts_with(REWORK) {
+                Self::Rework {
+                    key: key_of(first, REWORK),
+                    findings: fences(blocks).map(str::to_owned).collect(),
+                }
+            } else if first.starts_with(REVIEW) {
+                Self::Review(read_review(blocks, first))
+            } else if first.starts_with(CHECK) {
+                Self::Check(task_lines(blocks, "The tasks with their results follow."))
+            } else if first.starts_with(REPORT) {
+                let questions = fence_after(blocks, "Questions of the seats follow");
+                Self::Report {
+                    tasks: task_lines(blocks, "The tasks with their results follow."),
+                    questions: questions.lines().map(str::to_owned).collect(),
+                }
+            } else if first.starts_with(ANSWER) {
+                Self::Answer(read_answers(blocks))
+            } else if first.starts_with(MESSAGES) {
+                Self::Messages(fences(blocks).count())
+            } else {
+                Self::Reminder
+            },
+        )
     }
 
     /// Returns the title of a conversation that begins with this prompt. Returns `None` if such a prompt follows others.
@@ -208,6 +215,7 @@ fn task_lines(blocks: &[Block<'_>], heading: &str) -> Vec<TaskLine> {
 fn read_goal(blocks: &[Block<'_>]) -> String {
     // The last of these headings counts, because the text of a goal may contain them.
     let ends = [
+        FIRST_PLAN,
         "Roles of tasks:",
         "Tasks that have ended follow.",
         "Open tasks:",

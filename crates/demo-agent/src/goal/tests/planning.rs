@@ -3,8 +3,8 @@
 use model::{
     goal::TaskStatus,
     prompt::goal::{
-        PlanContext, PlanLimits, ProposalEntry, ReminderContext, ReplanContext, RoleEntry,
-        TaskEntry,
+        PlanContext, PlanLimits, PlanRules, ProposalEntry, ReminderContext, ReplanContext,
+        RoleEntry, TaskEntry,
     },
 };
 use serde_json::{Value, json};
@@ -281,4 +281,41 @@ fn later_plan_leaves_task_that_was_not_accepted_to_a_person() {
             seat.answer
         );
     }
+}
+
+#[test]
+fn first_plan_after_tasks_of_person_is_made_as_without_them() {
+    let roles = TEAM.map(|name| RoleEntry { name, seats: 2 });
+    let open = [TaskEntry {
+        key: "own",
+        title: "Write own.md",
+        status: TaskStatus::Running,
+        result: None,
+    }];
+    let context = ReplanContext {
+        goal: GOAL,
+        reason: "a person has requested it, or tasks have changed",
+        rules: Some(PlanRules {
+            roles: &roles,
+            limits: PlanLimits {
+                plan: 50,
+                tasks: 100,
+                parallel: 3,
+                replans: 5,
+            },
+            checks: &["tests"],
+        }),
+        ended: &[],
+        ended_more: 0,
+        open: &open,
+        open_more: 0,
+        findings: &[],
+        follow_ups: &[],
+        replans_left: 5,
+        staged: &[],
+        cancelled: &[],
+    };
+    let prompt = opened(context.render().unwrap());
+    let without = planned(&mut TestSeat::new(), &plan(GOAL, &TEAM, 50));
+    assert_eq!(planned(&mut TestSeat::new(), &prompt), without);
 }
