@@ -352,6 +352,32 @@ fn two_failed_checks_of_the_goal_are_stuck() {
 }
 
 #[test]
+fn acceptance_of_check_before_an_edit_leaves_its_findings_to_planner() {
+    let optional = NewTask {
+        optional: true,
+        ..work("b", &[])
+    };
+    let limits = Limits {
+        failed_checks: 1,
+        ..Limits::default()
+    };
+    let mut game = Game::with_limits(team(1, Some(Reviews::Goal)), limits);
+    game.plan(vec![work("a", &[]), optional]);
+    game.end("worker-1", TurnEnd::Reported);
+    for _ in 0..2 {
+        game.end("worker-1", TurnEnd::ReportedFailure);
+    }
+    assert_eq!(game.turn("judge-1"), "check check#1");
+    game.go(game.edit("b", |content| content.priority = 0));
+    game.send_back(vec![blocker("f1")]);
+    game.end("planner-1", SILENT);
+    let stuck = GoalState::Stuck(StuckCause::CheckRejected);
+    assert_eq!(game.graph.goal(), stuck);
+    game.go(Event::Accept(game.no("check#1")));
+    assert_eq!(game.turn("planner-1"), "replan plan#2");
+}
+
+#[test]
 fn second_check_of_goal_counts_unresolved_findings_alone() {
     let mut game = Game::planned(team(1, Some(Reviews::Goal)), vec![work("a", &[])]);
     game.end("worker-1", TurnEnd::Reported);
