@@ -60,7 +60,7 @@ pub struct GoalRequest {
     /// The instant from which no further turn starts. If absent, it follows from the limit `hours`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// `true` if the goal pauses after its first plan, until a person resumes it.
+    /// `true` if the goal pauses after the first plan of its planner, until a person resumes it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub approve_plan: bool,
     /// `true` to create a draft, which starts when a person starts it.

@@ -159,10 +159,8 @@ impl Mover<'_> {
         self.note_end(no);
         let task = self.task(no);
         let is_needed = match task.kind {
-            // At the limit, a person decides first.
-            TaskKind::Check => self.graph.failed_checks < self.graph.limits.failed_checks,
             TaskKind::Work => !task.optional,
-            TaskKind::Plan | TaskKind::Report => false,
+            TaskKind::Check | TaskKind::Plan | TaskKind::Report => false,
         };
         if is_needed && reason != FailReason::TurnCancelled {
             self.request_plan();

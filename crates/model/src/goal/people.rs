@@ -80,11 +80,15 @@ impl Mover<'_> {
         }
     }
 
+    /// Returns `true` if the goal is stuck because a check has sent it back.
+    fn is_rejected(&self) -> bool {
+        let cause = StuckCause::CheckRejected;
+        self.graph.goal == GoalState::Stuck(cause) || self.graph.stop == Some(Stop::Stuck(cause))
+    }
+
     /// Requests a plan about the findings of the check for which the goal is stuck, if it is.
     fn answer_rejection(&mut self) {
-        let is_rejected = self.graph.goal == GoalState::Stuck(StuckCause::CheckRejected)
-            || self.graph.stop == Some(Stop::Stuck(StuckCause::CheckRejected));
-        if is_rejected {
+        if self.is_rejected() {
             self.request_plan();
         }
     }
@@ -211,13 +215,14 @@ impl Mover<'_> {
             let accepted = "FAILED tasks, and RUNNING ones that are under review, are accepted";
             return Err(self.refuse_task(no, accepted));
         }
-        let was_requested = self.graph.plan_requested;
+        // Earlier versions have requested a plan for the findings of a goal that is rejected.
+        let was_requested = self.graph.plan_requested && !self.is_rejected();
         self.leave_stuck();
         // The report of a stuck goal does not know of it. Nor does it of a cancellation.
         self.graph.reported = false;
         self.complete(no, DoneBy::Person);
         self.note_check(no);
-        if self.graph.kind(no) == TaskKind::Check && self.graph.accepted {
+        if self.graph.kind(no) == TaskKind::Check {
             // Its findings need no plan any more.
             self.graph.plan_requested = was_requested;
         }

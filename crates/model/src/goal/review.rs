@@ -198,6 +198,10 @@ impl Mover<'_> {
         if self.graph.failed_checks >= self.graph.limits.failed_checks {
             self.stick(StuckCause::CheckRejected);
         }
+        if self.graph.stop != Some(Stop::Stuck(StuckCause::CheckRejected)) {
+            // The person who lets a rejected goal go on requests the plan, unless they accept the check.
+            self.request_plan();
+        }
     }
 
     /// Counts a failed check as a round of its task.

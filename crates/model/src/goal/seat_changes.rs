@@ -261,7 +261,8 @@ impl Mover<'_> {
             return;
         }
         graph.plan_requested = false;
-        if graph.has_planned() {
+        let is_first = graph.tasks.iter().all(|task| task.kind != TaskKind::Plan);
+        if graph.plan_version > 0 && !is_first {
             if graph.replans >= graph.limits.replans {
                 return;
             }

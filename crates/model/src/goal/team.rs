@@ -90,7 +90,7 @@ pub struct Team {
     /// The names of the checks that the tasks of workers, and those of other roles that write files, have although their
     /// planner does not name them.
     pub verification: Vec<String>,
-    /// `true` if a person approves the first plan.
+    /// `true` if a person approves the first plan of the planner.
     pub approve_plan: bool,
 }
 

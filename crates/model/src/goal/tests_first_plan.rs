@@ -21,6 +21,7 @@ fn first_plan_after_tasks_of_person_is_approved_and_no_replan() {
     // 2. The planner learns which tasks there are.
     assert_eq!(game.turn("planner-1"), "replan plan#1");
     assert!(!game.graph.has_planned());
+    assert_eq!(game.graph.replans, 0);
     game.plan(vec![work("b", &[])]);
     assert!(game.graph.has_planned());
     // 3. The plan waits for its approval. The next one would exceed the limit.

@@ -294,9 +294,6 @@ impl Naive {
         match self.tasks[no].kind {
             _ if reason == FailReason::TurnCancelled => {}
             TaskKind::Work if !self.tasks[no].optional() => self.request_plan(),
-            TaskKind::Check if self.goal_rounds.len() < self.limits.failed_checks as usize => {
-                self.request_plan();
-            }
             _ => {}
         }
     }

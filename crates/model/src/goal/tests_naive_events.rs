@@ -200,12 +200,12 @@ impl Naive {
                 self.retry(no.0);
             }
             Event::Accept(no) => {
-                let wanted = self.wants_plan;
+                let wanted = self.wants_plan && !self.rejected();
                 self.leave_stuck();
                 self.reported = false;
                 self.complete(no.0, DoneBy::Person);
                 self.note_check(no.0);
-                if self.accepted && self.tasks[no.0].kind == TaskKind::Check {
+                if self.tasks[no.0].kind == TaskKind::Check {
                     self.wants_plan = wanted;
                 }
             }
@@ -266,9 +266,13 @@ impl Naive {
         plans.any(|it| it.state.status() == TaskStatus::Done)
     }
 
-    fn answer_rejection(&mut self) {
+    fn rejected(&self) -> bool {
         let rejected = GoalState::Stuck(StuckCause::CheckRejected);
-        if self.goal == rejected || self.stop == Some(rejected) {
+        self.goal == rejected || self.stop == Some(rejected)
+    }
+
+    fn answer_rejection(&mut self) {
+        if self.rejected() {
             self.request_plan();
         }
     }

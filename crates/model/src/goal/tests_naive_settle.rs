@@ -153,8 +153,10 @@ impl Naive {
             self.release();
             if self.wants_plan && self.open_plan().is_none() && self.stop.is_none() {
                 self.wants_plan = false;
-                if !self.planned() || self.replans < self.limits.replans {
-                    self.replans += u32::from(self.planned());
+                let first =
+                    self.version == 0 || self.tasks.iter().all(|it| it.kind != TaskKind::Plan);
+                if first || self.replans < self.limits.replans {
+                    self.replans += u32::from(!first);
                     self.add(TaskKind::Plan, PLANNER, TaskState::Ready);
                 }
             }

@@ -249,6 +249,9 @@ impl Naive {
             if self.goal_rounds.len() >= self.limits.failed_checks as usize {
                 self.stick(StuckCause::CheckRejected);
             }
+            if self.stop != Some(GoalState::Stuck(StuckCause::CheckRejected)) {
+                self.request_plan();
+            }
             return;
         }
         let task = &mut self.tasks[no];

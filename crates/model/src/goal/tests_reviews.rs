@@ -352,7 +352,7 @@ fn two_failed_checks_of_the_goal_are_stuck() {
 }
 
 #[test]
-fn acceptance_of_check_before_an_edit_leaves_its_findings_to_planner() {
+fn accepted_check_that_began_before_an_edit_is_repeated_without_a_plan() {
     let optional = NewTask {
         optional: true,
         ..work("b", &[])
@@ -374,7 +374,32 @@ fn acceptance_of_check_before_an_edit_leaves_its_findings_to_planner() {
     let stuck = GoalState::Stuck(StuckCause::CheckRejected);
     assert_eq!(game.graph.goal(), stuck);
     game.go(Event::Accept(game.no("check#1")));
+    assert_eq!(game.turn("judge-1"), "check check#2");
+    // A goal out of budget is not stuck at the rejection, so that the planner answers it once there is more.
+    game.go(Event::Budget(BudgetLevel::Low));
+    game.send_back(vec![blocker("f1")]);
+    game.end("planner-1", SILENT);
+    let paused = GoalState::Paused(PauseReason::Budget);
+    assert_eq!(game.graph.goal(), paused);
+    game.go(Event::Budget(BudgetLevel::Enough));
     assert_eq!(game.turn("planner-1"), "replan plan#2");
+}
+
+#[test]
+fn request_of_earlier_version_for_rejected_goal_ends_with_acceptance() {
+    let limits = Limits {
+        failed_checks: 1,
+        ..Limits::default()
+    };
+    let mut game = Game::with_limits(team(1, Some(Reviews::Goal)), limits);
+    game.plan(vec![work("a", &[])]);
+    game.end("worker-1", TurnEnd::Reported);
+    game.send_back(vec![blocker("f1")]);
+    game.end("planner-1", SILENT);
+    game.graph.plan_requested = true;
+    game.go(Event::Accept(game.no("check#1")));
+    game.end("planner-1", SILENT);
+    assert_eq!(game.graph.goal(), GoalState::Done);
 }
 
 #[test]

@@ -59,7 +59,7 @@ template!(
     version 2
 );
 template!(
-    /// The prompt of a later plan. Variables: those of [`ReplanContext`].
+    /// The prompt of a later plan, or of the first one after tasks of a person. Variables: those of [`ReplanContext`].
     GOAL_REPLAN,
     "goal.replan",
     version 4

@@ -55,7 +55,7 @@ pub(super) struct Args {
     /// A limit in place of that of the team, such as turns=100; may be repeated
     #[arg(long = "limit", value_name = "NAME=NUMBER", value_parser = parse_limit)]
     limits: Vec<(String, u32)>,
-    /// Pause after the first plan, until `matins goal resume`
+    /// Pause after the first plan of the planner, until `matins goal resume`
     #[arg(long)]
     approve_plan: bool,
     /// Create a draft, which `matins goal resume` starts
