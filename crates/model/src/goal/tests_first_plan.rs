@@ -34,6 +34,19 @@ fn first_plan_after_tasks_of_person_is_approved_and_no_replan() {
 }
 
 #[test]
+fn cancelled_report_is_no_failed_plan() {
+    let mut game = Game::new(team(1, None));
+    for _ in 0..2 {
+        game.end("planner-1", TurnEnd::Failed);
+    }
+    assert_eq!(game.turn("planner-1"), "report report#1");
+    // A person requests another plan during the report, and stops the report.
+    game.go(Event::Replan);
+    game.end("planner-1", TurnEnd::Cancelled);
+    assert_eq!(game.turn("planner-1"), "plan plan#2");
+}
+
+#[test]
 fn tasks_of_person_go_on_without_first_plan() {
     for end in [TurnEnd::Failed, TurnEnd::Cancelled] {
         let mut game = Game::new(team(1, None));

@@ -166,7 +166,9 @@ impl Mover<'_> {
 
     /// Lets the goal become stuck if its first plan has failed. After a later one, the tasks that are there go on.
     fn note_failed_plan(&mut self, no: TaskNo) {
-        if self.task(no).status() == TaskStatus::Failed && self.graph.plan_version == 0 {
+        let task = self.task(no);
+        let has_failed = task.kind == TaskKind::Plan && task.status() == TaskStatus::Failed;
+        if has_failed && self.graph.plan_version == 0 {
             self.stick(StuckCause::NoPlan);
         }
     }
