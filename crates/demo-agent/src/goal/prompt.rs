@@ -111,43 +111,41 @@ impl GoalPrompt {
         let Block::Line(first) = blocks[0] else {
             return None;
         };
-        let is_first_plan = blocks
-            .iter()
-            .any(|block| matches!(block, Block::Line(FIRST_PLAN)));
-        Some(
-            if first.starts_with(PLAN) || first.starts_with(REPLAN) && is_first_plan {
-                Self::Plan(read_plan(blocks))
-            } else if first.starts_with(REPLAN) {
-                let tasks = task_lines(blocks, "Tasks that have ended follow.");
-                Self::Replan {
-                    goal: read_goal(blocks),
-                    failed: tasks.into_iter().filter(TaskLine::has_failed).collect(),
-                }
-            } else if first.starts_with(WORK) {
-                Self::Work(read_work(blocks, first))
-            } else if first.starts_with(REWORK) {
-                Self::Rework {
-                    key: key_of(first, REWORK),
-                    findings: fences(blocks).map(str::to_owned).collect(),
-                }
-            } else if first.starts_with(REVIEW) {
-                Self::Review(read_review(blocks, first))
-            } else if first.starts_with(CHECK) {
-                Self::Check(task_lines(blocks, "The tasks with their results follow."))
-            } else if first.starts_with(REPORT) {
-                let questions = fence_after(blocks, "Questions of the seats follow");
-                Self::Report {
-                    tasks: task_lines(blocks, "The tasks with their results follow."),
-                    questions: questions.lines().map(str::to_owned).collect(),
-                }
-            } else if first.starts_with(ANSWER) {
-                Self::Answer(read_answers(blocks))
-            } else if first.starts_with(MESSAGES) {
-                Self::Messages(fences(blocks).count())
-            } else {
-                Self::Reminder
-            },
-        )
+        let has_rules = |block: &Block<'_>| matches!(block, Block::Line(FIRST_PLAN));
+        let makes_first_plan =
+            first.starts_with(PLAN) || first.starts_with(REPLAN) && blocks.iter().any(has_rules);
+        Some(if makes_first_plan {
+            Self::Plan(read_plan(blocks))
+        } else if first.starts_with(REPLAN) {
+            let tasks = task_lines(blocks, "Tasks that have ended follow.");
+            Self::Replan {
+                goal: read_goal(blocks),
+                failed: tasks.into_iter().filter(TaskLine::has_failed).collect(),
+            }
+        } else if first.starts_with(WORK) {
+            Self::Work(read_work(blocks, first))
+        } else if first.starts_with(REWORK) {
+            Self::Rework {
+                key: key_of(first, REWORK),
+                findings: fences(blocks).map(str::to_owned).collect(),
+            }
+        } else if first.starts_with(REVIEW) {
+            Self::Review(read_review(blocks, first))
+        } else if first.starts_with(CHECK) {
+            Self::Check(task_lines(blocks, "The tasks with their results follow."))
+        } else if first.starts_with(REPORT) {
+            let questions = fence_after(blocks, "Questions of the seats follow");
+            Self::Report {
+                tasks: task_lines(blocks, "The tasks with their results follow."),
+                questions: questions.lines().map(str::to_owned).collect(),
+            }
+        } else if first.starts_with(ANSWER) {
+            Self::Answer(read_answers(blocks))
+        } else if first.starts_with(MESSAGES) {
+            Self::Messages(fences(blocks).count())
+        } else {
+            Self::Reminder
+        })
     }
 
     /// Returns the title of a conversation that begins with this prompt. Returns `None` if such a prompt follows others.

@@ -423,6 +423,7 @@ impl Graph {
     /// resolved then.
     pub fn is_resolved_check(&self, no: TaskNo) -> bool {
         let is_check = |task: &&Task| task.kind == TaskKind::Check;
+        // The task itself is none of those that were accepted.
         let mut checks = self.tasks.iter().skip(no.0).filter(is_check);
         let task = self.tasks.get(no.0).filter(is_check);
         task.is_some_and(|task| task.status() == TaskStatus::Failed)

@@ -150,18 +150,15 @@ impl Mover<'_> {
 
     /// Ends a task as failed.
     ///
-    /// A failed task requests a plan, because a planner may replace it. An optional one does not: nothing waits for it, and a
-    /// turn of the planner has its price. A task with a turn that a person cancelled requests none either, because the person
-    /// decides.
+    /// A failed task of the plan requests another plan, because a planner may replace it. An optional one does not: nothing waits
+    /// for it, and a turn of the planner has its price. A task with a turn that a person cancelled requests none either, because
+    /// the person decides.
     pub(super) fn fail(&mut self, no: TaskNo, reason: FailReason, about: Vec<String>) {
         self.vacate(no);
         self.set_state(no, TaskState::Failed { reason, about });
         self.note_end(no);
         let task = self.task(no);
-        let is_needed = match task.kind {
-            TaskKind::Work => !task.optional,
-            TaskKind::Check | TaskKind::Plan | TaskKind::Report => false,
-        };
+        let is_needed = task.kind == TaskKind::Work && !task.optional;
         if is_needed && reason != FailReason::TurnCancelled {
             self.request_plan();
         }

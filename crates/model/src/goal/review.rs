@@ -198,8 +198,8 @@ impl Mover<'_> {
         if self.graph.failed_checks >= self.graph.limits.failed_checks {
             self.stick(StuckCause::CheckRejected);
         }
+        // A goal that is stuck here gets its plan from the person who lets it go on, unless they accept the check.
         if self.graph.stop != Some(Stop::Stuck(StuckCause::CheckRejected)) {
-            // The person who lets a rejected goal go on requests the plan, unless they accept the check.
             self.request_plan();
         }
     }

@@ -1,4 +1,4 @@
-//! Seats that are offline: the goal waits for them until a deadline, and then pauses.
+//! Seats that are offline, for which the goal waits until a deadline, and seats that are removed.
 
 use super::{tests_support::*, *};
 
@@ -392,12 +392,8 @@ fn question_of_removed_seat_moves_with_its_paths() {
 }
 
 #[test]
-fn removed_seat_without_messages_leaves_room_for_nothing() {
-    let limits = Limits {
-        turns: 10,
-        ..Limits::default()
-    };
-    let mut game = Game::with_limits(team(2, None), limits);
+fn removal_of_seat_without_messages_lets_no_goal_out_of_budget_go_on() {
+    let mut game = Game::new(team(2, None));
     game.go(Event::Budget(BudgetLevel::Low));
     game.plan(vec![work("a", &[])]);
     game.end("planner-1", SILENT);

@@ -42,7 +42,8 @@ moves! {
     /// Resume a goal
     ///
     /// Resumes a paused goal, or approves its first plan. Checks and reviews that could not run get another attempt. The
-    /// planner gets a turn if the goal has no plan, or was sent back. An active goal stays so. Returns 409 for a draft and for a goal that is over.
+    /// planner gets a turn if the goal has no plan, or was sent back. An active goal stays so. Returns 409 for a draft and for
+    /// a goal that is over.
     resume_goal = "/goals/{goal}/resume", Resume;
     /// Cancel a goal
     ///

@@ -14,6 +14,19 @@ use super::{TestSeat, only, opened};
 const GOAL: &str = "Write a guide to tea: green, black and herbal.";
 const TEAM: [&str; 2] = ["worker", "judge"];
 
+fn rules<'a>(roles: &'a [RoleEntry<'a>], max_tasks: u32) -> PlanRules<'a> {
+    PlanRules {
+        roles,
+        limits: PlanLimits {
+            plan: max_tasks,
+            tasks: 100,
+            parallel: 3,
+            replans: 5,
+        },
+        checks: &["tests"],
+    }
+}
+
 fn plan(goal: &str, roles: &[&str], max_tasks: u32) -> String {
     let roles: Vec<_> = roles
         .iter()
@@ -21,15 +34,8 @@ fn plan(goal: &str, roles: &[&str], max_tasks: u32) -> String {
         .collect();
     let context = PlanContext {
         goal,
-        roles: &roles,
-        limits: PlanLimits {
-            plan: max_tasks,
-            tasks: 100,
-            parallel: 3,
-            replans: 5,
-        },
+        rules: rules(&roles, max_tasks),
         budget_left: Some("6 USD"),
-        checks: &["tests"],
         staged: &["outline"],
         memory_keys: &["files"],
     };
@@ -295,16 +301,7 @@ fn first_plan_after_tasks_of_person_is_made_as_without_them() {
     let context = ReplanContext {
         goal: GOAL,
         reason: "a person has requested it, or tasks have changed",
-        rules: Some(PlanRules {
-            roles: &roles,
-            limits: PlanLimits {
-                plan: 50,
-                tasks: 100,
-                parallel: 3,
-                replans: 5,
-            },
-            checks: &["tests"],
-        }),
+        rules: Some(rules(&roles, 50)),
         ended: &[],
         ended_more: 0,
         open: &open,

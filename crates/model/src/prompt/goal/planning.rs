@@ -30,25 +30,6 @@ pub struct PlanLimits {
     pub replans: u32,
 }
 
-/// The facts of the first plan.
-#[derive(Debug, Clone, Copy)]
-pub struct PlanContext<'a> {
-    /// The goal.
-    pub goal: &'a str,
-    /// The roles, without that of the planner.
-    pub roles: &'a [RoleEntry<'a>],
-    /// The limits.
-    pub limits: PlanLimits,
-    /// The rest of the budget. `None` if the goal has no budget.
-    pub budget_left: Option<&'a str>,
-    /// The names of the checks.
-    pub checks: &'a [&'a str],
-    /// The keys of the tasks that an earlier attempt has staged.
-    pub staged: &'a [&'a str],
-    /// The keys of memory entries, the ones to be listed first.
-    pub memory_keys: &'a [&'a str],
-}
-
 /// The facts that a planner learns with its first plan.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanRules<'a> {
@@ -58,6 +39,21 @@ pub struct PlanRules<'a> {
     pub limits: PlanLimits,
     /// The names of the checks.
     pub checks: &'a [&'a str],
+}
+
+/// The facts of the first plan.
+#[derive(Debug, Clone, Copy)]
+pub struct PlanContext<'a> {
+    /// The goal.
+    pub goal: &'a str,
+    /// The rules.
+    pub rules: PlanRules<'a>,
+    /// The rest of the budget. `None` if the goal has no budget.
+    pub budget_left: Option<&'a str>,
+    /// The keys of the tasks that an earlier attempt has staged.
+    pub staged: &'a [&'a str],
+    /// The keys of memory entries, the ones to be listed first.
+    pub memory_keys: &'a [&'a str],
 }
 
 /// The facts of a later plan.
@@ -101,11 +97,12 @@ impl PlanLimits {
     }
 }
 
-fn role_values(roles: &[RoleEntry<'_>]) -> Vec<Value> {
-    let values = roles
-        .iter()
-        .map(|role| json!({ "name": role.name, "seats": role.seats }));
-    values.collect()
+impl PlanRules<'_> {
+    fn role_values(&self) -> Vec<Value> {
+        let roles = self.roles.iter();
+        let values = roles.map(|role| json!({ "name": role.name, "seats": role.seats }));
+        values.collect()
+    }
 }
 
 impl PlanContext<'_> {
@@ -119,10 +116,10 @@ impl PlanContext<'_> {
         let memory_keys = &self.memory_keys[..listed];
         GOAL_PLAN.render(json!({
             "goal": self.goal,
-            "roles": role_values(self.roles),
-            "limits": self.limits.value(),
+            "roles": self.rules.role_values(),
+            "limits": self.rules.limits.value(),
             "budget_left": self.budget_left,
-            "checks": quoted(self.checks),
+            "checks": quoted(self.rules.checks),
             "staged": quoted(self.staged),
             "memory_keys": quoted(memory_keys),
             "memory_keys_more": self.memory_keys.len() - memory_keys.len(),
@@ -144,7 +141,7 @@ impl ReplanContext<'_> {
         GOAL_REPLAN.render(json!({
             "goal": self.goal,
             "reason": self.reason,
-            "roles": self.rules.map(|rules| role_values(rules.roles)),
+            "roles": self.rules.map(|rules| rules.role_values()),
             "limits": self.rules.map(|rules| rules.limits.value()),
             "checks": self.rules.and_then(|rules| quoted(rules.checks)),
             "ended": ended.lines,

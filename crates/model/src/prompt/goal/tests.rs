@@ -127,24 +127,26 @@ fn schema() -> Value {
 
 pub(super) const PLAN: PlanContext<'_> = PlanContext {
     goal: GOAL,
-    roles: &[
-        RoleEntry {
-            name: "worker",
-            seats: 2,
+    rules: PlanRules {
+        roles: &[
+            RoleEntry {
+                name: "worker",
+                seats: 2,
+            },
+            RoleEntry {
+                name: "judge",
+                seats: 1,
+            },
+        ],
+        limits: PlanLimits {
+            plan: 50,
+            tasks: 100,
+            parallel: 3,
+            replans: 5,
         },
-        RoleEntry {
-            name: "judge",
-            seats: 1,
-        },
-    ],
-    limits: PlanLimits {
-        plan: 50,
-        tasks: 100,
-        parallel: 3,
-        replans: 5,
+        checks: &["spelling"],
     },
     budget_left: Some("6 USD, 200 turns"),
-    checks: &["spelling"],
     staged: &["tone", "facts"],
     memory_keys: &["audience"],
 };
@@ -263,8 +265,11 @@ fn prompts() -> Vec<(&'static str, RenderedPrompt, &'static str)> {
         };
     }
     let bare_plan = PlanContext {
+        rules: PlanRules {
+            checks: &[],
+            ..PLAN.rules
+        },
         budget_left: None,
-        checks: &[],
         staged: &[],
         memory_keys: &[],
         ..PLAN
@@ -281,11 +286,7 @@ fn prompts() -> Vec<(&'static str, RenderedPrompt, &'static str)> {
     };
     let first_replan = ReplanContext {
         reason: "a person has requested it, or tasks have changed",
-        rules: Some(PlanRules {
-            roles: PLAN.roles,
-            limits: PLAN.limits,
-            checks: PLAN.checks,
-        }),
+        rules: Some(PLAN.rules),
         ended: &[],
         findings: &[],
         follow_ups: &[],

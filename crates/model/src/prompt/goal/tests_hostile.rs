@@ -356,15 +356,17 @@ fn texts_of_agents_stay_fenced_in_report() {
 fn keys_and_names_stay_on_their_lines_in_plan() {
     let prompt = PlanContext {
         goal: "Draft.",
-        roles: &[],
-        limits: PlanLimits {
-            plan: 1,
-            tasks: 1,
-            parallel: 1,
-            replans: 1,
+        rules: PlanRules {
+            roles: &[],
+            limits: PlanLimits {
+                plan: 1,
+                tasks: 1,
+                parallel: 1,
+                replans: 1,
+            },
+            checks: &[HOSTILE],
         },
         budget_left: Some(HOSTILE),
-        checks: &[HOSTILE],
         staged: &[HOSTILE],
         memory_keys: &[HOSTILE],
     };

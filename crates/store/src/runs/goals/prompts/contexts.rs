@@ -98,14 +98,12 @@ fn in_new_memory(
 }
 
 fn render_plan(goal: &Goal, texts: &GoalTexts) -> Result<String, prompt::Error> {
-    let graph = &goal.graph;
+    let (roles, checks) = (role_entries(&goal.graph), check_names(&goal.graph));
     let budget_left = describe_budget_left(goal, &texts.facts.usage);
     let context = PlanContext {
         goal: &goal.text,
-        roles: &role_entries(graph),
-        limits: plan_limits(graph),
+        rules: plan_rules(&goal.graph, &roles, &checks),
         budget_left: budget_left.as_deref(),
-        checks: &check_names(graph),
         staged: &strs(&texts.staged),
         memory_keys: &strs(&texts.facts.memory_keys),
     };
@@ -123,18 +121,27 @@ fn role_entries(graph: &Graph) -> Vec<RoleEntry<'_>> {
     entries.collect()
 }
 
-fn plan_limits(graph: &Graph) -> PlanLimits {
+fn check_names(graph: &Graph) -> Vec<&str> {
+    graph.team().checks.iter().map(String::as_str).collect()
+}
+
+fn plan_rules<'a>(
+    graph: &Graph,
+    roles: &'a [RoleEntry<'a>],
+    checks: &'a [&'a str],
+) -> PlanRules<'a> {
     let limits = graph.limits();
-    PlanLimits {
+    let limits = PlanLimits {
         plan: limits.plan,
         tasks: limits.tasks,
         parallel: limits.parallel,
         replans: limits.replans,
+    };
+    PlanRules {
+        roles,
+        limits,
+        checks,
     }
-}
-
-fn check_names(graph: &Graph) -> Vec<&str> {
-    graph.team().checks.iter().map(String::as_str).collect()
 }
 
 fn render_replan(goal: &Goal, texts: &GoalTexts) -> Result<String, prompt::Error> {
@@ -143,15 +150,11 @@ fn render_replan(goal: &Goal, texts: &GoalTexts) -> Result<String, prompt::Error
     let (open, open_more) = task_entries(goal, texts, TaskList::Open);
     let proposals = texts.facts.follow_ups.iter();
     let proposals: Vec<_> = proposals.map(StoredProposal::entry).collect();
-    let rules = PlanRules {
-        roles: &role_entries(graph),
-        limits: plan_limits(graph),
-        checks: &check_names(graph),
-    };
+    let (roles, checks) = (role_entries(graph), check_names(graph));
     let context = ReplanContext {
         goal: &goal.text,
         reason: &replan_reason(goal, texts),
-        rules: (!graph.has_planned()).then_some(rules),
+        rules: (!graph.has_planned()).then(|| plan_rules(graph, &roles, &checks)),
         ended: &ended,
         ended_more,
         open: &open,
