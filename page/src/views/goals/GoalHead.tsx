@@ -186,9 +186,9 @@ export function Notices(props: {
     <>
       {goal.state === "paused" && goal.reason === "approve_plan" && (
         <Callout kind="waits" title="The plan waits for you.">
-          {plural(goal.tasks.total, "task")} so far. No further work begins until you approve it. Add and edit tasks,
-          or cancel those that you do not want. The planner answers messages at once, but “Plan again…” waits
-          until you approve the plan.
+          {plural(goal.tasks.total, "task")} so far. No further work begins until you approve it. Add and edit
+          tasks, or cancel those that you do not want. The planner answers messages at once, but “Plan again…”
+          waits until you approve the plan.
         </Callout>
       )}
       {goal.state === "paused" && goal.reason === "stuck" && (
