@@ -274,7 +274,7 @@ pub struct RunInput {
 pub enum DeferCause {
     /// The run was created while another run had the seat, or before its earliest start.
     Created(RunInput),
-    /// The session was paused before the turn began.
+    /// The session, or its goal, was paused before the turn began.
     SessionPaused,
     /// A budget is used up.
     Budget {

@@ -30,6 +30,8 @@ pub enum WaitsFor {
     Parallel(u32),
     /// The answers to this many questions.
     Questions(u32),
+    /// A later period of a budget, with the text that says which budget is used up.
+    Budget(String),
     /// A person, because this check cannot run.
     BrokenCheck(String),
     /// A person, because no judge gives a verdict.
@@ -64,6 +66,7 @@ impl fmt::Display for WaitsFor {
             Self::Parallel(limit) => write!(f, "the end of a turn: {limit} are under way"),
             Self::Questions(1) => f.write_str("the answer to a question"),
             Self::Questions(open) => write!(f, "the answers to {open} questions"),
+            Self::Budget(budget) => write!(f, "a later period: {budget}"),
             Self::BrokenCheck(check) => {
                 write!(f, "a person, because the check {check} cannot run")
             }

@@ -418,7 +418,7 @@ pub(crate) async fn promote_exclusive(
     log.write(tx, now).await
 }
 
-/// Defers a run that has not begun, because its session is paused or a draft. If the run was exclusive, another run
+/// Defers a run that has not begun, because its session or its goal is paused or a draft. If the run was exclusive, another run
 /// of its automation may start instead.
 pub(crate) async fn defer_run(
     tx: &mut Tx,

@@ -36,6 +36,7 @@ use crate::{
         heartbeat::set_running,
         over_budget::refuse_over_budget,
         precheck::{build_precheck, runs_needing_precheck},
+        requeue::{requeue, requeue_at_files},
         run_report::add_run_reports,
         seat_opening::open_memories,
         start_candidate::StartCandidate,
@@ -147,6 +148,8 @@ impl Store {
                         Some(StartCandidate {
                             memory: memories.key(&run),
                             files_on_one_server: seat.files_on_one_server,
+                            shares_files_of_goal: seat.files_on_one_server && seat.is_of_goal,
+                            goal_is_paused: seat.goal_is_paused && run.task.is_some(),
                             seat: memories.seat_of_turn(&run, seat),
                             run,
                             session,
@@ -256,8 +259,8 @@ impl Store {
             requeue(tx, log, run).await?;
             return Ok(Some(StartReply::Deferred));
         }
-        // 3. Defer the run of a session that is paused or a draft.
-        if admission == Admission::Wait {
+        // 3. Defer the run of a session or of a goal that is paused or a draft.
+        if admission == Admission::Wait || candidate.goal_is_paused {
             defer_run(tx, log, session.id, run.id, run.automation_id, now).await?;
             return Ok(Some(StartReply::Deferred));
         }
@@ -273,14 +276,18 @@ impl Store {
             let _ = end::end_run(self, tx, run, log, &finished, now).await?;
             return Ok(Some(StartReply::Refused(failure)));
         }
-        // 5. Requeue or fail a run whose directory is not on this server.
+        // 5. Requeue a run whose goal has its files on another instance.
+        if requeue_at_files(tx, log, candidate, instance).await? {
+            return Ok(Some(StartReply::Deferred));
+        }
+        // 6. Requeue or fail a run whose directory is not on this server.
         if candidate.directory_missing || self.lacks_shared_directory(candidate) {
             let refused = refuse_without_directory(self, tx, log, candidate, (instance, now));
             if let Some(reply) = refused.await? {
                 return Ok(Some(reply));
             }
         }
-        // 6. Fail or defer a run whose budget is used up.
+        // 7. Fail or defer a run whose budget is used up.
         let Some(reached) = candidate.accounts.limit_blocking_next_turn() else {
             return Ok(None);
         };
@@ -470,17 +477,6 @@ fn secrets_of(requests: &[StartRequest]) -> HashMap<RunId, [u8; 32]> {
     secrets
         .filter_map(|one| Some((one.run, one.secret?)))
         .collect()
-}
-
-/// Requeues a claimed run, so that another server can claim it.
-async fn requeue(tx: &mut Tx, log: &mut SessionLogWriter, run: &Run) -> Result<(), Error> {
-    let requeued = tx.execute(sql!("runs/requeue"), params![run.id]).await?;
-    if let (1.., Some(session)) = (requeued, run.session_id) {
-        tx.execute(sql!("heartbeats/delete"), params![run.id])
-            .await?;
-        log.add_run_change(session, run.id, RunChange::Queued { input: None });
-    }
-    Ok(())
 }
 
 /// Returns the replies to requests, in their order. The worker has lost each run that has no reply.

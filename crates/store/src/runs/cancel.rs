@@ -11,7 +11,7 @@ use model::{
     lifecycle::{InvalidTransition, Lifecycle},
     outcome::Outcome,
     run::{RunEvent, RunStatus},
-    turn::TurnResult,
+    turn::{TurnResult, WriteOutcome},
 };
 
 use crate::{
@@ -240,30 +240,23 @@ async fn cancel_one(
     let Some(run) = lock_run(tx, run).await? else {
         return Ok(());
     };
-    match run.status() {
-        RunStatus::Delivered if run.state.waits_as_file() => {
-            // No worker has the run. A runtime that claims it later finds that it is over, and removes the file.
-            end_waiting(store, tx, &run, log, reason, now).await?;
-        }
-        RunStatus::Queued | RunStatus::Deferred => {
-            end_waiting(store, tx, &run, log, reason, now).await?;
-        }
-        RunStatus::Delivered | RunStatus::Running => {
-            tx.execute(sql!("runs/request_cancel"), params![run.id, now, reason])
-                .await?;
-            // Wake the readers of the session's log, because a runtime learns of the request by them.
-            if let Some(session) = run.session_id {
-                note_change(tx, session.uuid()).await?;
-            }
-            // Void the approvals of the turn, because the turn stops before a decision could reach it.
-            approvals::void_approvals(tx, log, std::iter::once(run.id), now).await?;
-        }
-        _ => {}
+    let is_waiting = matches!(run.status(), RunStatus::Queued | RunStatus::Deferred)
+        || run.state.waits_as_file();
+    // A claim locks no seat, so that a worker may have taken the run since it was read.
+    if is_waiting && end_waiting(store, tx, &run, log, reason, now).await? {
+        return Ok(());
     }
-    Ok(())
+    tx.execute(sql!("runs/request_cancel"), params![run.id, now, reason])
+        .await?;
+    // Wake the readers of the session's log, because a runtime learns of the request by them.
+    if let Some(session) = run.session_id {
+        note_change(tx, session.uuid()).await?;
+    }
+    // Void the approvals of the turn, because the turn stops before a decision could reach it.
+    approvals::void_approvals(tx, log, std::iter::once(run.id), now).await
 }
 
-/// Ends a run that no worker has.
+/// Ends a run that no worker has. Returns `false` if a worker has taken it meanwhile.
 async fn end_waiting(
     store: &Store,
     tx: &mut Tx,
@@ -271,9 +264,13 @@ async fn end_waiting(
     log: &mut SessionLogWriter,
     reason: &str,
     now: Timestamp,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let finished = TurnResult::with_outcome(Outcome::Cancelled(reason.into()));
-    let _ = end_run(store, tx, run, log, &finished, now).await?;
-    // The row of its file stays with the run. It would be read at each search for the file that is due next.
-    take_trigger_files(tx, std::iter::once(run.id), now).await
+    if end_run(store, tx, run, log, &finished, now).await? == WriteOutcome::Fenced {
+        return Ok(false);
+    }
+    // A runtime that claims the run of a file later finds that it is over, and removes the file. The row of the file stays
+    // with the run. It would be read at each search for the file that is due next.
+    take_trigger_files(tx, std::iter::once(run.id), now).await?;
+    Ok(true)
 }

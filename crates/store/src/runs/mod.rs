@@ -25,6 +25,7 @@ mod over_budget;
 mod precheck;
 mod read;
 mod record;
+mod requeue;
 mod retry;
 mod run_report;
 pub(crate) mod run_usage;

@@ -7,6 +7,7 @@ use model::{
     budget::{self, ReachedLimit},
     entity::{Automation, Run},
     event::{DeferCause, RunChange},
+    goal::Prompt,
     outcome::{FailureKind, Outcome, RunFailure},
     owner::RunOwner,
     run::Origin,
@@ -27,8 +28,8 @@ use crate::{
 };
 
 /// Refuses to begin a turn whose budget is used up. Defers the run of an automation until the budget allows it again,
-/// and pauses the automation. Defers the messages of other seats, too. Fails the message of a person, who waits for the
-/// answer, and a run that no later period allows.
+/// and pauses the automation. Defers the messages of other seats and the turns of tasks, too. Fails the message of a person,
+/// who waits for the answer, and a run that no later period allows.
 pub(super) async fn refuse_over_budget(
     store: &Store,
     tx: &mut Tx,
@@ -40,7 +41,12 @@ pub(super) async fn refuse_over_budget(
     // 1. Fail a run that no later period allows or for whose answer a person waits.
     let text = reached.to_string();
     let owner = RunOwner::new(run.origin, automation.as_deref());
-    let Some(until) = reached.until.filter(|_| owner.waits_for_budget()) else {
+    let until = reached.until.filter(|_| owner.waits_for_budget());
+    let until = match until {
+        Some(until) => end_of_wait(tx, run, until, now).await?,
+        None => None,
+    };
+    let Some(until) = until else {
         let failure = RunFailure {
             kind: FailureKind::Budget,
             prompted: false,
@@ -85,4 +91,30 @@ pub(super) async fn refuse_over_budget(
         promote_after(tx, log, BTreeSet::from([seat]), automations, now).await?;
     }
     Ok(StartReply::Deferred)
+}
+
+/// Returns the end of the wait for a budget. The turn of a task waits at most until the time of its goal is over, because the
+/// goal would not end before. Returns `None` if the run does not wait: the time is over, or the turn is that of the report,
+/// which Matins writes without the agent, too.
+async fn end_of_wait(
+    tx: &mut Tx,
+    run: &Run,
+    until: Timestamp,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, Error> {
+    let Some(task) = run.task else {
+        return Ok(Some(until));
+    };
+    if task.prompt == Some(Prompt::Report) {
+        return Ok(None);
+    }
+    let row = tx
+        .fetch_optional(sql!("goals/until"), params![run.session_id])
+        .await?;
+    let end = row.map(|row| row.optional::<Timestamp>("until_at"));
+    let end = end
+        .transpose()?
+        .flatten()
+        .map_or(until, |end| end.min(until));
+    Ok((end > now).then_some(end))
 }

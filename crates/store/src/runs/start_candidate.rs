@@ -30,6 +30,10 @@ pub(super) struct StartCandidate {
     pub(super) memory: Option<MemoryKey>,
     /// `true` if the seat shares a directory that is not on all servers.
     pub(super) files_on_one_server: bool,
+    /// `true` if these files are those of a goal, whose seats share them.
+    pub(super) shares_files_of_goal: bool,
+    /// `true` if the run is the turn of a task whose goal a person has paused.
+    pub(super) goal_is_paused: bool,
     /// SHA-256 of the run's secret. `None` if the start is never repeated.
     pub(super) secret: Option<[u8; 32]>,
     /// The budgets that apply to the run, with their usage so far.

@@ -32,9 +32,11 @@ pub(super) struct SeatWithFormat {
     pub(super) seat: Seat,
     needs_format: i64,
     /// `true` if the session of the seat has a goal.
-    is_of_goal: bool,
+    pub(super) is_of_goal: bool,
     /// `true` if the seat shares a directory that is not on all servers, so that its turns go where its files are.
     pub(super) files_on_one_server: bool,
+    /// `true` if a person has paused the goal.
+    pub(super) goal_is_paused: bool,
 }
 
 /// The rows from which prompts and assignments are built.
@@ -225,6 +227,7 @@ pub(super) async fn read_sessions_and_seats(
             needs_format: stored::needs_format(row)?,
             is_of_goal: row.get("is_of_goal")?,
             files_on_one_server: row.get("files_on_one_server")?,
+            goal_is_paused: row.get("goal_is_paused")?,
         })
     });
     let seats = seats.await?;

@@ -1,12 +1,18 @@
 //! Cancelling runs: at once while they wait, by request while they execute.
 
+use futures::future::join;
 use model::{
     policy::SessionMode,
     run::RunStatus::{Cancelled, Delivered, Queued, Running, Skipped, Succeeded},
+    turn::StartReply,
 };
 use store::{Error, Scope};
 
-use crate::{fixtures::TestStore, stage::Stage};
+use crate::{
+    fixtures::TestStore,
+    locks::{claim_without_commit, wait_for_waiters},
+    stage::Stage,
+};
 
 pub(crate) use crate::placement::unclaimed_files::close_of_session_cancels_its_file;
 
@@ -126,4 +132,20 @@ pub(crate) async fn cancel_starts_next_run_of_automation(db: &TestStore) {
     let second = stage.fire(automation).await.run_id;
     assert_eq!(stage.cancel(first).await.unwrap(), Cancelled);
     assert_eq!(stage.status(second).await, Queued);
+}
+
+pub(crate) async fn cancel_that_meets_claim_is_requested(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage.session().await;
+    let run = stage.send_message(session, "hello").await.run_id;
+    let claimed = claim_without_commit(db, &stage, run).await;
+    let committing = async {
+        wait_for_waiters(db, 1).await;
+        claimed.commit().await.unwrap();
+    };
+    let (cancelled, ()) = Box::pin(join(stage.cancel(run), committing)).await;
+    assert_eq!(cancelled.unwrap(), Delivered);
+    let reply = stage.begin(run).await;
+    assert!(matches!(reply, StartReply::Cancelled), "{reply:?}");
+    assert_eq!(stage.status(run).await, Cancelled);
 }

@@ -12,7 +12,7 @@ use store::{Error, Scope, SessionDeletion, params};
 
 use crate::{
     fixtures::TestStore,
-    locks::lock_row,
+    locks::{lock_row, wait_for_waiters},
     stage::{Stage, answer, failed, hourly, instance},
     tool_calls::{cron, make, start_message},
 };
@@ -266,18 +266,6 @@ pub(crate) async fn automation_that_agent_makes_blocks_or_loses_to_deletion(db: 
     assert!(matches!(made, Err(Error::RunOver { .. })), "{made:?}");
     let left = stage.store.automations(stage.scope()).await.unwrap();
     assert_eq!(left.readable.len(), 0);
-}
-
-/// Waits until this many transactions wait for a lock.
-async fn wait_for_waiters(db: &TestStore, count: i64) {
-    let sql = "select count(*) as n from pg_stat_activity \
-        where datname = current_database() and wait_event_type = 'Lock'";
-    loop {
-        let rows = db.run(Scope::System, sql, params![]).await.unwrap();
-        if rows[0].get::<i64>("n").unwrap() == count {
-            return;
-        }
-    }
 }
 
 pub(crate) async fn deletion_that_races_with_automation_of_agent_leaves_no_orphan(db: &TestStore) {

@@ -38,13 +38,16 @@ pub(crate) use budgets::{
     draft_that_pauses_at_its_start_has_its_time, goal_reports_and_pauses_at_end_of_its_time,
     goal_reports_and_pauses_at_ninety_percent_of_budget, question_without_time_has_that_of_team,
     time_of_draft_counts_from_its_start, time_that_person_gave_to_draft_stays,
+    turn_waits_for_budget_of_tenant_until_time_of_goal_is_over,
     turns_without_cost_do_not_reach_budget_of_money,
 };
 pub(crate) use cancel::{
     cancelled_goal_cancels_its_turns_and_closes_its_session,
     cancelled_goal_stops_turns_with_messages, cancelled_session_starts_next_task_and_leaves_it,
     closed_session_cancels_its_goal, goal_that_is_given_up_stops_turn_with_message,
-    tools_that_write_are_refused_after_cancellation, turn_with_message_outlives_goal_that_is_done,
+    tools_that_write_are_refused_after_cancellation,
+    turn_that_is_claimed_during_cancel_of_its_task_does_not_begin,
+    turn_with_message_outlives_goal_that_is_done,
 };
 pub(crate) use causes::{
     plan_that_fails_names_its_cause, task_whose_turn_is_cancelled_waits_for_person,
@@ -91,7 +94,7 @@ pub(crate) use life::{
     ends_of_turns_without_locks_finish_each_task_once, goal_of_other_tenant_is_not_found,
     person_pauses_edits_and_resumes_goal, plan_of_thousand_tasks_is_published_at_once,
     small_goal_is_planned_worked_judged_and_reported,
-    task_waits_for_messages_of_people_on_its_seat,
+    task_waits_for_messages_of_people_on_its_seat, turn_that_has_not_begun_waits_for_end_of_pause,
 };
 pub(crate) use memories::{
     each_task_has_memory_that_its_later_turns_resume, later_plan_in_new_memory_says_what_exists,
@@ -174,6 +177,7 @@ pub(crate) use shared_directories::{
     deferred_turn_in_shared_directory_begins_on_any_instance,
     failed_message_turn_in_shared_directory_leaves_no_pin,
     goal_outside_shared_directories_works_on_one_instance,
+    queued_turns_of_goal_go_where_its_files_are,
     seats_in_shared_directory_work_on_several_instances,
     server_without_shared_directory_leaves_goal_to_others,
 };
@@ -301,12 +305,15 @@ behaviours! {
             message_that_waits_for_turn_leaves_with_its_cause, ends_of_one_batch_start_no_turn_beyond_parallel,
             seats_in_shared_directory_work_on_several_instances, goal_outside_shared_directories_works_on_one_instance,
             deferred_turn_in_shared_directory_begins_on_any_instance,
-            failed_message_turn_in_shared_directory_leaves_no_pin,
+            failed_message_turn_in_shared_directory_leaves_no_pin, queued_turns_of_goal_go_where_its_files_are,
+            turn_that_has_not_begun_waits_for_end_of_pause, turn_waits_for_budget_of_tenant_until_time_of_goal_is_over,
             server_without_shared_directory_leaves_goal_to_others, shared_directory_needs_server_that_knows_it,
         ]
     }
     sqlite {}
-    postgres {}
+    postgres {
+        goals: [turn_that_is_claimed_during_cancel_of_its_task_does_not_begin]
+    }
 }
 
 /// Lists the behaviours of goals that run on a database.

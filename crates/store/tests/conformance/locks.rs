@@ -1,7 +1,7 @@
 //! Row locks on PostgreSQL: the transitions that wait for them, and those that skip locked rows.
 
 use model::{
-    SeatId, SessionId, approval::ApprovalStatus, run::RunStatus, session::SessionEvent,
+    RunId, SeatId, SessionId, approval::ApprovalStatus, run::RunStatus, session::SessionEvent,
     turn::WriteOutcome,
 };
 use store::{Scope, database::Tx, params};
@@ -18,6 +18,31 @@ pub(crate) async fn lock_row(db: &TestStore, table: &str, id: uuid::Uuid) -> Tx 
     let mut tx = db.database.begin(Scope::System).await.unwrap();
     let sql = format!("select id from {table} where id = $1 for update");
     tx.fetch_one(statement(&sql), params![id]).await.unwrap();
+    tx
+}
+
+/// Waits until this many transactions wait for a lock.
+pub(crate) async fn wait_for_waiters(db: &TestStore, count: i64) {
+    let sql = "select count(*) as n from pg_stat_activity \
+        where datname = current_database() and wait_event_type = 'Lock'";
+    loop {
+        let rows = db.run(Scope::System, sql, params![]).await.unwrap();
+        if rows[0].get::<i64>("n").unwrap() == count {
+            return;
+        }
+    }
+}
+
+/// Begins a transaction in which the stage's worker claims a run.
+pub(crate) async fn claim_without_commit(db: &TestStore, stage: &Stage, run: RunId) -> Tx {
+    let mut tx = db.database.begin(Scope::System).await.unwrap();
+    let (worker, now) = (&stage.worker, stage.now());
+    let sql = "update agent_runs set status = 'delivered', worker_id = $2, claimed_at = $3 where id = $1 and status = 'queued'";
+    let claimed = tx.execute(statement(sql), params![run, worker, now]).await;
+    assert_eq!(claimed.unwrap(), 1, "{run} is not queued");
+    let sql = "insert into run_heartbeats (run_id, tenant_id, worker_id, beat_at) values ($1, $2, $3, $4)";
+    let beat = params![run, stage.tenant, worker, now];
+    tx.execute(statement(sql), beat).await.unwrap();
     tx
 }
 

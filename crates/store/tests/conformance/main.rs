@@ -479,7 +479,7 @@ behaviours! {
             direct_address_is_used_to_listen_and_migrate, direct_address_of_other_database_is_refused,
             read_only_database_behind_pooler_refuses_writes,
         ]
-        deadlocks: [concurrent_transitions_over_few_seats_do_not_deadlock]
+        deadlocks: [concurrent_transitions_over_few_seats_do_not_deadlock] cancel: [cancel_that_meets_claim_is_requested]
         locks: [transitions_of_seat_lock_seat_first, claim_skips_locked_runs]
         delete_session: [deletion_that_races_with_automation_of_agent_leaves_no_orphan]
         opening: [superuser_role_is_refused, runtime_blocks_no_migration]

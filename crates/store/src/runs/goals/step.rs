@@ -9,8 +9,8 @@ use model::{
     InputId, SeatId, SessionId, Timestamp,
     event::{Change, SessionChange},
     goal::{
-        Activity, Effect, Event, GoalState, Graph, Input, MessageDelay, SeatNo, Task, TaskNo,
-        TurnEnd,
+        Activity, Effect, Event, GoalState, Graph, Input, MessageDelay, PauseReason, SeatNo, Task,
+        TaskNo, TurnEnd,
     },
     lifecycle::{InvalidTransition, Lifecycle as _},
     session::{SessionEvent, SessionStatus},
@@ -242,6 +242,10 @@ pub(super) async fn move_goal(
         // Drafts of earlier versions have an active session, and a server of such a version starts a goal without its session.
         if goal.session_status == SessionStatus::Draft {
             enable_session(tx, log, goal, &mut found.freed, now).await?;
+        }
+        // Turns that had not begun when a person paused the goal have waited for this.
+        if state_before == GoalState::Paused(PauseReason::Person) && state != state_before {
+            found.freed.extend(goal.seats.iter().copied());
         }
     }
     // 2. Write the tasks and the goal, and log the move of the goal. This is its only place, so that each move has one event.

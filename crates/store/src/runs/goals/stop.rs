@@ -44,8 +44,8 @@ pub(super) async fn stop_turn(
         if row.optional::<SeatId>("seat_id")? != seat {
             continue;
         }
-        if row.get("is_waiting")? {
-            end_waiting(tx, log, goal, row, TASK_NOT_NEEDED, now).await?;
+        // A claim locks no seat, so that a worker may have taken the run since it was read.
+        if row.get("is_waiting")? && end_waiting(tx, log, goal, row, TASK_NOT_NEEDED, now).await? {
             freed.extend(seat);
             return Ok(true);
         }
@@ -95,7 +95,8 @@ async fn request_stop(
     approvals::void_approvals(tx, log, std::iter::once(run), now).await
 }
 
-/// Cancels a run that no worker has. It has no heartbeat, no live text and no approvals.
+/// Cancels a run that no worker has. It has no heartbeat, no live text and no approvals. Returns `false` if a worker has taken
+/// it meanwhile.
 async fn end_waiting(
     tx: &mut Tx,
     log: &mut SessionLogWriter,
@@ -103,7 +104,7 @@ async fn end_waiting(
     row: &Row,
     reason: &str,
     now: Timestamp,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let run: RunId = row.get("id")?;
     let outcome = Outcome::Cancelled(reason.to_owned());
     let end = params! { "runs/end";
@@ -120,11 +121,12 @@ async fn end_waiting(
     let ended = tx
         .fetch_rows(sql!("runs/end"), vec![end], params![now])
         .await?;
-    if !ended.is_empty() {
-        let change = RunChange::from_outcome(&outcome, row.get("attempt")?);
-        log.add_run_change(goal.session, run, change);
+    if ended.is_empty() {
+        return Ok(false);
     }
-    Ok(())
+    let change = RunChange::from_outcome(&outcome, row.get("attempt")?);
+    log.add_run_change(goal.session, run, change);
+    Ok(true)
 }
 
 /// Voids the questions of tasks for which nothing waits any more, because an answer or a default would start a turn that no
@@ -206,6 +208,7 @@ pub(super) async fn close_session(
         .fetch_all(sql!("goals/open_runs"), params![goal.session])
         .await?;
     for row in &open {
+        // If a worker has just taken the run, its turn does not begin, because the session is closed.
         end_waiting(tx, log, goal, row, &reason, now).await?;
     }
     let voided = tx

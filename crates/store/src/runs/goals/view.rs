@@ -5,6 +5,7 @@ mod details;
 mod edits;
 mod list;
 mod usage;
+mod waits;
 
 use std::collections::HashMap;
 
@@ -17,7 +18,7 @@ use model::{
     team::TeamDefinition,
 };
 
-use self::{causes::LastTurns, list::read_count, usage::SeatUsage};
+use self::{causes::LastTurns, list::read_count, usage::SeatUsage, waits::WaitingTurns};
 pub(crate) use self::{details::read_last_findings, list::read_task_counts};
 pub use self::{
     details::{
@@ -228,11 +229,13 @@ async fn views(tx: &mut Tx, goal: &Goal, scope: Scope) -> Result<Vec<GoalTask>, 
         )
         .await?;
     let last_turns = LastTurns::read(tx, &goal.tasks, goal.graph.tasks()).await?;
+    let waiting = WaitingTurns::read(tx, goal.session).await?;
     let mut views = Vec::with_capacity(rows.len());
     for (no, (id, row)) in goal.tasks.iter().zip(&rows).enumerate() {
         let no = TaskNo(no);
         let faults = goal.refusals.get(&no).map_or(&[][..], Vec::as_slice);
-        views.push(task_view(&goal.graph, (no, *id), row, faults, &last_turns)?);
+        let turns = (&last_turns, &waiting);
+        views.push(task_view(&goal.graph, (no, *id), row, faults, turns)?);
     }
     Ok(views)
 }
@@ -242,7 +245,7 @@ fn task_view(
     (no, id): (TaskNo, TaskId),
     row: &Row,
     faults: &[String],
-    last_turns: &LastTurns,
+    (last_turns, waiting): (&LastTurns, &WaitingTurns),
 ) -> Result<GoalTask, Error> {
     let tasks = graph.tasks();
     let task = &tasks[no.0];
@@ -270,7 +273,7 @@ fn task_view(
         priority: task.priority,
         plan_version: task.plan_version,
         depends_on: depends_on.map(|on| tasks[on.0].key.clone()).collect(),
-        waits_for: graph.waits_for(no),
+        waits_for: waiting.waits_for(graph, (no, id)),
         reason,
         about,
         cause: last_turns.cause((id, task), faults, result.as_deref()),

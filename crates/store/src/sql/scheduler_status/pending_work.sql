@@ -86,6 +86,9 @@ select
         join agent_sessions s on s.id = r.session_id and s.state = 'active'
         where r.status = 'deferred'
           and (r.not_before is null or r.not_before <= $1)
+          and (r.task_id is null or not exists (
+              select 1 from goals g where g.session_id = r.session_id and g.state = 'paused' and g.reason = 'person'
+          ))
           and not exists (
               select 1 from agent_runs a
               where a.seat_id = r.seat_id and a.status in ('queued', 'delivered', 'running')

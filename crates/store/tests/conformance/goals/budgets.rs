@@ -5,7 +5,7 @@ use std::time::Duration;
 use model::{
     budget::Money,
     goal::{GoalBudget, GoalState, PauseReason, TaskStatus},
-    turn::TurnResult,
+    turn::{StartReply, TurnResult},
 };
 use serde_json::json;
 use store::{GoalChange, GoalFilter, Page, ToolCaller};
@@ -100,6 +100,42 @@ pub(crate) async fn goal_reports_and_pauses_at_end_of_its_time(db: &TestStore) {
     stage.advance_seconds(3600);
     let passed = stage.store.pass_goal_deadlines(stage.now()).await.unwrap();
     assert_eq!(passed, 1);
+}
+
+pub(crate) async fn turn_waits_for_budget_of_tenant_until_time_of_goal_is_over(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let mut new = stage.new_goal(team(1, None));
+    new.team.limits.hours = 2;
+    let session = stage.store.create_goal(stage.tenant, &new, stage.now());
+    let session = session.await.unwrap();
+    stage.plan(db, session, &[work("a", &[])]).await;
+    // 1. The turn waits, and the task says for what.
+    stage.limit_tenant(&["1 turn/month"]).await;
+    let run = stage.open_run(db, session, "worker-1").await.unwrap();
+    let reply = stage.claim_and_begin(run).await;
+    assert!(matches!(reply, StartReply::Deferred), "{reply:?}");
+    let tasks = stage.tasks(session).await;
+    let waits = "a RUNNING a later period: the tenant's budget of 1 turn a month is used up until ";
+    assert!(tasks[1].starts_with(waits), "{tasks:?}");
+    // 2. It waits no longer than the goal. Neither does the report.
+    let now = stage.advance_seconds(2 * 3600);
+    assert_eq!(stage.store.pass_goal_deadlines(now).await.unwrap(), 1);
+    stage.store.promote_due(now).await.unwrap();
+    let reply = stage.claim_and_begin(run).await;
+    assert!(matches!(reply, StartReply::Refused(_)), "{reply:?}");
+    let report = stage.open_run(db, session, "planner").await.unwrap();
+    let reply = stage.claim_and_begin(report).await;
+    assert!(matches!(reply, StartReply::Refused(_)), "{reply:?}");
+    assert_eq!(stage.goal_state(session).await, PAUSED);
+    // 3. With more time and a higher budget the goal goes on.
+    stage.limit_tenant(&["9 turns/month"]).await;
+    let later = stage.now() + Duration::from_hours(1);
+    let resumed = stage.change(session, GoalChange::Until(later)).await;
+    assert_eq!(resumed.unwrap(), GoalState::Active);
+    let worker = stage.turn(db, session, "worker-1").await;
+    stage.report(&worker, &done("A")).await.unwrap();
+    stage.succeed(worker.run).await;
+    assert_eq!(stage.tasks(session).await[1], "a DONE nothing");
 }
 
 pub(crate) async fn time_of_draft_counts_from_its_start(db: &TestStore) {

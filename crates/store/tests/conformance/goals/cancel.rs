@@ -1,5 +1,6 @@
 //! The end of a goal by a person or by its deadline: its turns are asked to stop, and their tools refuse.
 
+use futures::future::join;
 use model::{
     MessageId, RunId, SessionId,
     artifact::ArtifactContent,
@@ -7,13 +8,14 @@ use model::{
     goal::GoalState,
     run::RunStatus,
     session::{SessionEvent, SessionStatus},
-    turn::HeartbeatReply,
+    turn::{HeartbeatReply, StartReply},
 };
 use store::{Error, GoalChange, NewArtifact, Scope, ToolCaller};
 
 use super::stage::{done, team, work};
 use crate::{
     fixtures::TestStore,
+    locks::{claim_without_commit, wait_for_waiters},
     memory::entry,
     stage::Stage,
     tool_calls::{cron, make, start},
@@ -232,4 +234,29 @@ pub(crate) async fn cancelled_session_starts_next_task_and_leaves_it(db: &TestSt
     let tasks = stage.tasks(session).await;
     assert_eq!(tasks[1..], ["a FAILED nothing", "b RUNNING nothing"]);
     stage.turn(db, session, "worker-1").await;
+}
+
+pub(crate) async fn turn_that_is_claimed_during_cancel_of_its_task_does_not_begin(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let plan = [work("a", &[]), work("b", &[])];
+    let session = stage.planned_goal(db, team(1, None), &plan).await;
+    let run = stage.open_run(db, session, "worker-1").await.unwrap();
+    let claimed = claim_without_commit(db, &stage, run).await;
+    let committing = async {
+        wait_for_waiters(db, 1).await;
+        claimed.commit().await.unwrap();
+    };
+    let cancel = stage.change(session, GoalChange::CancelTask("a".into()));
+    let (cancelled, ()) = Box::pin(join(cancel, committing)).await;
+    assert_eq!(cancelled.unwrap(), GoalState::Active);
+    // The seat is free once the worker knows.
+    assert_eq!(stage.open_run(db, session, "worker-1").await, Some(run));
+    let reply = stage.begin(run).await;
+    assert!(matches!(reply, StartReply::Cancelled), "{reply:?}");
+    assert_eq!(stage.status(run).await, RunStatus::Cancelled);
+    let next = stage.turn(db, session, "worker-1").await;
+    stage.report(&next, &done("B")).await.unwrap();
+    stage.succeed(next.run).await;
+    let tasks = stage.tasks(session).await;
+    assert_eq!(tasks[1..3], ["a CANCELLED nothing", "b DONE nothing"]);
 }

@@ -7,9 +7,9 @@ use model::{
         GoalState, NewTask, PauseReason, Reviews,
         TaskStatus::{Done, Running},
     },
-    run::Origin,
+    run::{Origin, RunStatus},
     session::SessionStatus,
-    turn::WriteOutcome,
+    turn::{StartReply, WriteOutcome},
 };
 use store::{Error, GoalChange, Scope};
 
@@ -108,12 +108,12 @@ pub(crate) async fn person_pauses_edits_and_resumes_goal(db: &TestStore) {
     let session = stage
         .planned_goal(db, team(2, None), &[work("a", &[]), work("b", &["a"])])
         .await;
+    let worker = stage.next_turn(db, session).await;
     let paused = stage.change(session, GoalChange::Pause).await.unwrap();
     assert_eq!(paused, GoalState::Paused(PauseReason::Person));
     let refused = stage.change(session, GoalChange::Pause).await;
     assert!(matches!(refused, Err(Error::Goal(_))), "{refused:?}");
     // The turn under way ends, and no other starts.
-    let worker = stage.next_turn(db, session).await;
     stage.report(&worker, &done("A")).await.unwrap();
     stage.succeed(worker.run).await;
     assert!(stage.claim().await.is_none());
@@ -152,6 +152,52 @@ pub(crate) async fn person_pauses_edits_and_resumes_goal(db: &TestStore) {
         matches!(unknown, Err(Error::NotFound { .. })),
         "{unknown:?}"
     );
+}
+
+pub(crate) async fn turn_that_has_not_begun_waits_for_end_of_pause(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let plan = [work("a", &[])];
+    let session = stage.planned_goal(db, team(1, None), &plan).await;
+    let run = stage.open_run(db, session, "worker-1").await.unwrap();
+    let waits = async || {
+        let tasks = stage.tasks(session).await;
+        tasks[1] == "a RUNNING the goal, which is paused (person)"
+    };
+    // 1. A queued turn and one that a worker has claimed do not begin.
+    stage.change(session, GoalChange::Pause).await.unwrap();
+    let reply = stage.claim_and_begin(run).await;
+    assert!(matches!(reply, StartReply::Deferred), "{reply:?}");
+    stage.assert_nothing_promotable().await;
+    assert!(stage.claim().await.is_none());
+    assert!(waits().await);
+    // 2. A person can talk to the seat.
+    let seat = stage.seat_with_name(session, "worker").await;
+    let to = (session, seat.id);
+    let sent = stage
+        .store
+        .send_message_to_seat(stage.tenant, to, None, "Be kind.", stage.now());
+    let message = sent.await.unwrap().run_id;
+    stage.start(message).await;
+    stage.succeed(message).await;
+    assert!(waits().await);
+    // 3. With the end of the pause the turn begins.
+    stage.change(session, GoalChange::Resume).await.unwrap();
+    assert_eq!(stage.status(run).await, RunStatus::Queued);
+    let worker = stage.turn(db, session, "worker-1").await;
+    assert_eq!(worker.run, run);
+    // 4. Neither does an attempt after a lost worker.
+    stage.change(session, GoalChange::Pause).await.unwrap();
+    stage.advance_seconds(200);
+    assert_eq!(stage.stall().await, [run]);
+    let now = stage.advance_seconds(200);
+    stage.store.promote_due(now).await.unwrap();
+    assert!(stage.claim().await.is_none());
+    assert!(waits().await);
+    stage.change(session, GoalChange::Resume).await.unwrap();
+    let worker = stage.turn(db, session, "worker-1").await;
+    stage.report(&worker, &done("A")).await.unwrap();
+    stage.succeed(worker.run).await;
+    assert_eq!(stage.tasks(session).await[1], "a DONE nothing");
 }
 
 pub(crate) async fn plan_of_thousand_tasks_is_published_at_once(db: &TestStore) {

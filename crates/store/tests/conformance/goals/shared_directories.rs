@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use model::{
     InstanceId, RunId, SessionId, WorkerId,
     entity::Seat,
+    goal::Plan,
     outcome::FailureKind,
     run::RunStatus::{Failed, Queued},
     turn::StartReply,
 };
-use store::Store;
+use store::{GoalChange, Store};
 
 use super::stage::{done, team, work};
 use crate::{
@@ -46,7 +47,7 @@ impl Stage {
         session
     }
 
-    async fn seat_with_name(&self, session: SessionId, name: &str) -> Seat {
+    pub(super) async fn seat_with_name(&self, session: SessionId, name: &str) -> Seat {
         let seats = self.store.seats(self.scope(), session).await.unwrap();
         seats.into_iter().find(|seat| seat.name == name).unwrap()
     }
@@ -112,6 +113,46 @@ pub(crate) async fn goal_outside_shared_directories_works_on_one_instance(db: &T
         let run = stage.open_run(db, session, "worker-1").await.unwrap();
         assert!(!stage.can_claim_on(other, run).await, "{directory}");
         assert!(stage.can_claim_on(home, run).await, "{directory}");
+    }
+}
+
+pub(crate) async fn queued_turns_of_goal_go_where_its_files_are(db: &TestStore) {
+    let mut stage = Stage::setup(db).await;
+    let (home, other) = (stage.instance, stage.second_instance().await);
+    // 1. Two tasks and the plan were queued before any turn had begun.
+    let mut new = stage.new_goal(team(2, None));
+    new.draft = true;
+    let created = stage.store.create_goal(stage.tenant, &new, stage.now());
+    let draft = created.await.unwrap();
+    let publish = GoalChange::Publish {
+        version: 0,
+        plan: Plan {
+            tasks: vec![work("a", &[]), work("b", &[])],
+            drops: Vec::new(),
+        },
+    };
+    stage.change(draft, publish).await.unwrap();
+    stage.change(draft, GoalChange::Start).await.unwrap();
+    stage.turn(db, draft, "worker-1").await;
+    let own = stage.open_run(db, draft, "worker-2").await.unwrap();
+    // 2. A message is for a seat that has had no turn.
+    let session = stage.goal_in(PROJECT).await;
+    stage.plan(db, session, &[work("a", &[])]).await;
+    let seat = stage.seat_with_name(session, "worker-2").await;
+    let (tenant, now) = (stage.tenant, stage.tick());
+    let to = (session, seat.id);
+    let sent = stage
+        .store
+        .send_message_to_seat(tenant, to, None, "Be brief.", now);
+    let message = sent.await.unwrap().run_id;
+    for run in [own, message] {
+        stage.instance = other;
+        assert!(stage.can_claim_on(other, run).await, "{run}");
+        let reply = stage.begin(run).await;
+        assert!(matches!(reply, StartReply::Deferred), "{reply:?}");
+        assert!(!stage.can_claim_on(other, run).await, "{run}");
+        stage.instance = home;
+        stage.start(run).await;
     }
 }
 

@@ -20,6 +20,7 @@ use super::{
     GoalTask, GoalView,
     causes::LastTurns,
     read_view, task_view,
+    waits::WaitingTurns,
 };
 use crate::{
     Error, Scope, boxed,
@@ -169,7 +170,9 @@ impl Store {
         let TaskGraph { graph, no, faults } = found.ok_or_else(not_found)?;
         let in_graph = &graph.tasks()[no.0];
         let last_turns = LastTurns::read(&mut tx, &[id], std::slice::from_ref(in_graph)).await?;
-        let task = task_view(&graph, (no, id), &texts, &faults, &last_turns)?;
+        let waiting = WaitingTurns::read(&mut tx, session).await?;
+        let turns = (&last_turns, &waiting);
+        let task = task_view(&graph, (no, id), &texts, &faults, turns)?;
         // 2. The reports and the runs.
         let result = tx
             .fetch_optional(sql!("task_reports/newest_result"), params![id])
