@@ -1,7 +1,7 @@
 /** Goals of the demonstration agent, which needs no model: it plans an outline, parts and a summary. */
 import { readFile } from "node:fs/promises";
 import { expectNoBarrier, SIZES } from "./barriers";
-import { expect, test, transcript } from "./fixtures";
+import { composer, expect, test, transcript } from "./fixtures";
 import { DONE_MS, node, reached, read, start, TEXT, taskPanel, tasks } from "./goals";
 import { call, converse, fireNew, type Stack } from "./stack";
 
@@ -204,9 +204,11 @@ test("person_writes_to_a_seat_and_cancels_the_goal", async ({ page, stack, signI
   await page.getByLabel("To", { exact: true }).selectOption("worker-1");
   const field = page.getByRole("textbox", { name: "Message to a seat" });
   await field.fill("Keep it <b>short</b>.");
+  await page.getByRole("tab", { name: /^Artifacts/ }).click();
   await page.reload();
+  await page.getByRole("tab", { name: /^Messages/ }).click();
   await expect(field).toHaveValue("Keep it <b>short</b>.");
-  await page.getByLabel("To", { exact: true }).selectOption("worker-1");
+  await expect(page.getByLabel("To", { exact: true })).toHaveValue("worker-1");
   await field.press("Enter");
   await expect(field).toHaveValue("");
   const messages = page.getByRole("list", { name: "Messages" });
@@ -227,8 +229,11 @@ test("conversation_of_a_goal_takes_messages_for_a_seat_and_links_back", async ({
   await signIn(page);
   await page.goto(`/goals/${id}`);
   await page.getByRole("link", { name: "Message worker-2 in the conversation" }).click();
-  await expect(page).toHaveURL(new RegExp(`/conversations/${id}\\?seat=worker-2`));
-  await expect(page.getByRole("combobox", { name: "Seat" })).toHaveValue("worker-2");
+  await expect(page).toHaveURL(new RegExp(`/conversations/${id}$`));
+  const seat = page.getByRole("combobox", { name: "Seat" });
+  await expect(seat).toHaveValue("worker-2");
+  await seat.selectOption("judge");
+  await composer(page).fill("Be strict.");
   // A message to a seat stands in the transcript with its receiver.
   await stack.api("POST", `/sessions/${id}/seat-messages`, { to: "worker-1", text: "Green tea first." });
   await expect(transcript(page).getByText("to worker-1", { exact: true })).toBeVisible();
@@ -382,6 +387,7 @@ test("viewer_sees_a_goal_and_cannot_move_it", async ({ page, stack, signIn }) =>
   await expect(begin).toHaveAttribute("title", /needs sessions:write/);
   await expect(page.getByRole("button", { name: "Cancel…" })).toBeDisabled();
   await expect(page.getByRole("button", { name: "Add a task…" })).toBeDisabled();
+  await expect(page.getByRole("textbox", { name: "Message to a seat" })).toBeDisabled();
   await page.goto("/goals/new");
   await expect(page.getByText("You cannot start a goal.")).toBeVisible();
   await expect(page.getByRole("button", { name: "Start" })).toBeDisabled();

@@ -14,7 +14,7 @@ import { useConnection } from "../../shell/connection";
 import { isTyping } from "../../shell/keys";
 import { sendMessage } from "../send-message";
 import css from "./conversation.module.css";
-import { addTyped, sendDraft, setTyped, useDraft } from "./drafts";
+import { addTyped, sendDraft, setReceiver, setTyped, useDraft } from "./drafts";
 import { placeholder, turnOf } from "./inputs";
 import { titleOf } from "./names";
 import { RequestDock } from "./RequestDock";
@@ -39,11 +39,24 @@ export const Composer = memo(function Composer(props: ComposerProps) {
   const client = useQueryClient();
   const may = usePermission();
   const { online } = useConnection();
-  const [search] = useSearchParams();
-  const { typed: draft, sending } = useDraft(view.id);
+  const [search, setSearch] = useSearchParams();
+  const { typed: draft, sending, to } = useDraft(view.id);
   const entry = view.seats.find((each) => each.is_entry);
-  const [chosenSeat, setSeat] = useState(search.get("seat"));
-  const seat = view.seats.find((each) => each.name === chosenSeat) ?? entry;
+  const linked = search.get("seat");
+  const seat = view.seats.find((each) => each.name === (linked ?? to)) ?? entry;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the setter is another one after each change of the address.
+  useEffect(() => {
+    if (linked === null) return;
+    setReceiver(view.id, linked);
+    // A link chooses once. Otherwise Back would put its seat in the place of one that was chosen since.
+    setSearch(
+      (now) => {
+        now.delete("seat");
+        return now;
+      },
+      { replace: true },
+    );
+  }, [linked, view.id]);
   const [error, setError] = useState<string | null>(null);
   const [recalled, setRecalled] = useState(0);
   const field = useRef<HTMLTextAreaElement>(null);
@@ -162,7 +175,7 @@ export const Composer = memo(function Composer(props: ComposerProps) {
                 aria-label="Seat"
                 value={seat?.name}
                 disabled={!mayWrite}
-                onChange={(event) => setSeat(event.target.value)}
+                onChange={(event) => setReceiver(view.id, event.target.value)}
               >
                 {view.seats.map((each) => (
                   <option key={each.id} value={each.name}>

@@ -1,7 +1,16 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { sendKeyed } from "../../api/keyed";
 import { Unreachable } from "../../api/problem";
-import { addTyped, draftOf, forgetDrafts, moveTyped, sendDraft, setTyped, showField } from "./drafts";
+import {
+  addTyped,
+  draftOf,
+  forgetDrafts,
+  moveTyped,
+  sendDraft,
+  setReceiver,
+  setTyped,
+  showField,
+} from "./drafts";
 
 /** A request whose answer the test gives. */
 function held() {
@@ -35,11 +44,11 @@ test("the field is empty while its text is on its way, and keeps what is typed m
   setTyped("a", "first ");
   const sent = sendDraft("a", send);
   expect(send).toHaveBeenCalledWith("first");
-  expect(draftOf("a")).toEqual({ typed: "", sending: "first " });
+  expect(draftOf("a")).toMatchObject({ typed: "", sending: "first " });
   setTyped("a", "first again");
   resolve();
   await sent;
-  expect(draftOf("a")).toEqual({ typed: "first again", sending: "" });
+  expect(draftOf("a")).toMatchObject({ typed: "first again", sending: "" });
 });
 
 test("a refused text comes back before what was typed meanwhile", async () => {
@@ -49,7 +58,7 @@ test("a refused text comes back before what was typed meanwhile", async () => {
   setTyped("b", "second");
   reject(new Error("refused"));
   await expect(sent).rejects.toThrow("refused");
-  expect(draftOf("b")).toEqual({ typed: "first\n\nsecond", sending: "" });
+  expect(draftOf("b")).toMatchObject({ typed: "first\n\nsecond", sending: "" });
 });
 
 test("a text is sent once, and an empty one never", async () => {
@@ -106,7 +115,7 @@ test("a draft that another tab writes while this tab sends is kept", async () =>
   resolve();
   await sent;
   expect(stored.get("matins.draft.h")).toBe("of another tab");
-  expect(draftOf("h")).toEqual({ typed: "of another tab", sending: "" });
+  expect(draftOf("h")).toMatchObject({ typed: "of another tab", sending: "" });
   const second = held();
   const more = sendDraft("h", second.send);
   setTyped("h", "typed here");
@@ -281,4 +290,46 @@ test("a request that ends after a sign-out brings no text back", async () => {
   await succeeding;
   expect([...stored]).toEqual([["matins.draft.s", "second"]]);
   expect(draftOf("r").typed).toBe("");
+});
+
+test("a draft keeps its receiver until it is sent", async () => {
+  let hide = showField("t");
+  setReceiver("t", "worker-2");
+  setTyped("t", "first");
+  hide();
+  hide = showField("t");
+  expect(draftOf("t")).toMatchObject({ typed: "first", to: "worker-2" });
+  const { send, resolve } = held();
+  const sent = sendDraft("t", send);
+  resolve();
+  await sent;
+  expect(draftOf("t").to).toBe("worker-2");
+  expect([...stored.keys()].filter((key) => key.startsWith("matins.draft.t"))).toEqual([]);
+  hide();
+  expect(draftOf("t").to).toBeNull();
+});
+
+test("a text that is not sent comes back with its receiver", async () => {
+  const hide = showField("u");
+  setReceiver("u", "worker-2");
+  setTyped("u", "first");
+  const { send, reject } = held();
+  const sent = sendDraft("u", send);
+  setReceiver("u", "judge");
+  reject(new Error("refused"));
+  await expect(sent).rejects.toThrow("refused");
+  expect(draftOf("u")).toMatchObject({ typed: "first", to: "worker-2" });
+  hide();
+});
+
+test("a draft of another tab keeps the receiver of that tab", async () => {
+  setReceiver("v", "worker-2");
+  setTyped("v", "first");
+  const { send, resolve } = held();
+  const sent = sendDraft("v", send);
+  stored.set("matins.draft.v", "other");
+  stored.set("matins.draft.v.to", "judge");
+  resolve();
+  await sent;
+  expect(draftOf("v")).toMatchObject({ typed: "other", to: "judge" });
 });

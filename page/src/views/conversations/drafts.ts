@@ -6,6 +6,8 @@ import { forgetAllKeys, forgetKeys } from "../../api/keyed";
 export interface Draft {
   typed: string;
   sending: string;
+  /** The name of the seat that a person has chosen as the receiver; null if none was chosen. */
+  to: string | null;
 }
 
 const drafts = new Map<string, Draft>();
@@ -18,20 +20,30 @@ let signOuts = 0;
 const shown = new Set<string>();
 
 const key = (session: string) => `matins.draft.${session}`;
+const keyOfReceiver = (session: string) => `${key(session)}.to`;
 
-function read(session: string): string {
+function readKey(name: string): string | null {
   try {
-    return localStorage.getItem(key(session)) ?? "";
+    return localStorage.getItem(name);
   } catch {
-    return "";
+    return null;
   }
 }
 
+const read = (session: string): string => readKey(key(session)) ?? "";
+const readReceiver = (session: string): string | null => readKey(keyOfReceiver(session));
+
+function writeKey(name: string, value: string | null): void {
+  if (value === null) localStorage.removeItem(name);
+  else localStorage.setItem(name, value);
+}
+
 /** Returns `false` if there is no storage. The draft then lasts as long as its field. */
-function write(session: string, text: string): boolean {
+function write(session: string, text: string, to: string | null): boolean {
   try {
-    if (text === "") localStorage.removeItem(key(session));
-    else localStorage.setItem(key(session), text);
+    // The receiver first, because without it the text would go to another seat.
+    writeKey(keyOfReceiver(session), to);
+    writeKey(key(session), text === "" ? null : text);
     return true;
   } catch {
     return false;
@@ -62,15 +74,16 @@ const joined = (first: string, second: string): string =>
 export function draftOf(session: string): Draft {
   let draft = drafts.get(session);
   if (draft === undefined) {
-    draft = { typed: read(session), sending: "" };
+    draft = { typed: read(session), sending: "", to: readReceiver(session) };
     drafts.set(session, draft);
   }
   return draft;
 }
 
-function change(session: string, draft: Draft): void {
+/** Stores the receiver only `withReceiver`, because a text that is sent leaves none to the next one. */
+function change(session: string, draft: Draft, withReceiver = true): void {
   // The text on its way as well, because it may never arrive if the tab is closed now.
-  const isStored = write(session, joined(draft.sending, draft.typed));
+  const isStored = write(session, joined(draft.sending, draft.typed), withReceiver ? draft.to : null);
   if (isStored) unstored.delete(session);
   else unstored.add(session);
   // Without its field the storage alone has the draft, because another tab may replace it there.
@@ -85,6 +98,11 @@ export function setTyped(session: string, typed: string): void {
   // A person who deletes the text of a lost request has seen it arrive. The same text, typed later, is a new message.
   if (typed === "" && draft.typed !== "" && draft.sending === "") forgetKeys(session);
   change(session, { ...draft, typed });
+}
+
+/** Chooses the seat that gets the text in the field, also before it is typed. */
+export function setReceiver(session: string, to: string): void {
+  change(session, { ...draftOf(session), to });
 }
 
 /** Adds a paragraph to the text in the field. */
@@ -102,24 +120,31 @@ export function moveTyped(from: string, to: string): void {
  * Empties the field and sends its text, so that what is typed meanwhile is another message. If `send` fails, the text
  * comes back before what was typed, and the error is thrown. A draft that another tab writes meanwhile is kept. After
  * a sign-out no text comes back. Does nothing if the field is empty or a text is on its way.
+ *
+ * The receiver stays chosen while the field is shown, and belongs to the text that comes back.
  */
 export async function sendDraft(session: string, send: (text: string) => Promise<unknown>): Promise<void> {
-  const { typed: text, sending } = draftOf(session);
+  const { typed: text, sending, to } = draftOf(session);
   if (text.trim() === "" || sending !== "") return;
-  change(session, { typed: "", sending: text });
+  change(session, { typed: "", sending: text, to });
   const signOutsBefore = signOuts;
   try {
     await send(text.trim());
   } catch (error) {
     if (signOuts !== signOutsBefore) throw error;
-    const { typed } = draftOf(session);
+    const { typed, to: next } = draftOf(session);
     const other = draftOfAnotherTab(session);
     // The other tab may have begun with the text on its way.
     const back = beginsWith(other, text) ? typed : joined(text, typed);
-    change(session, { typed: joined(other, back), sending: "" });
+    change(session, { typed: joined(other, back), sending: "", to: typed === "" ? to : next });
     throw error;
   }
-  change(session, { typed: joined(draftOfAnotherTab(session), draftOf(session).typed), sending: "" });
+  const other = draftOfAnotherTab(session);
+  const { typed, to: next } = draftOf(session);
+  // A draft of another tab has the receiver of that tab.
+  const receiver = other !== "" && typed === "" ? readReceiver(session) : next;
+  const rest = joined(other, typed);
+  change(session, { typed: rest, sending: "", to: receiver }, rest !== "");
 }
 
 /** `true` if `draft` begins with `text`, and the last word of `text` ends there. */

@@ -11,7 +11,7 @@ import { Skeleton } from "../../kit/layout";
 import { Time } from "../../kit/Time";
 import { visible } from "../../kit/visible";
 import { endText } from "../approvals/answering";
-import { sendDraft, setTyped, useDraft } from "../conversations/drafts";
+import { sendDraft, setReceiver, setTyped, useDraft } from "../conversations/drafts";
 import { Value } from "../memory/Value";
 import { useRefusal } from "../refusal";
 import { sendMessage } from "../send-message";
@@ -140,10 +140,12 @@ function QuestionLine({ question, goal }: { question: Question; goal: Goal }) {
 /** Sends a message of a person to one seat, or to all. */
 function SeatComposer({ goal }: { goal: Goal }) {
   const refusal = useRefusal()("sessions:write");
+  const mayWrite = usePermission()("sessions:write");
   const fieldId = useId();
-  const [to, setTo] = useState(goal.seats[0]?.name ?? TO_ALL);
   const draftId = `goal.${goal.id}`;
-  const { typed: draft, sending } = useDraft(draftId);
+  const { typed: draft, sending, to: chosen } = useDraft(draftId);
+  const receivers = [...goal.seats.map(({ name }) => name), TO_ALL];
+  const to = receivers.find((name) => name === chosen) ?? receivers[0];
   const [error, setError] = useState<string | null>(null);
   const send = async () => {
     if (draft.trim() === "" || sending !== "" || refusal !== null) return;
@@ -173,7 +175,12 @@ function SeatComposer({ goal }: { goal: Goal }) {
     <form className={css.composer} onSubmit={submit}>
       <div className={css.receiver}>
         <label htmlFor={fieldId}>To</label>
-        <select id={fieldId} value={to} onChange={(event) => setTo(event.target.value)}>
+        <select
+          id={fieldId}
+          value={to}
+          disabled={!mayWrite}
+          onChange={(event) => setReceiver(draftId, event.target.value)}
+        >
           {goal.seats.map((seat) => (
             <option key={seat.id} value={seat.name}>
               {seat.name}
@@ -187,6 +194,7 @@ function SeatComposer({ goal }: { goal: Goal }) {
         aria-label="Message to a seat"
         placeholder={to === TO_ALL ? "Message all seats…" : `Message ${to}…`}
         value={draft}
+        disabled={!mayWrite}
         onChange={(event) => setTyped(draftId, event.target.value)}
         onKeyDown={onKeyDown}
       />
