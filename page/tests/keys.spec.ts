@@ -134,6 +134,19 @@ test("keys_are_off_in_text_fields", async ({ page, stack, signIn }) => {
   await expect(page.getByRole("dialog")).toBeHidden();
 });
 
+test("letters_in_an_open_menu_are_no_commands", async ({ page, stack, signIn }) => {
+  const { id } = await stack.api<{ id: string }>("POST", "/goals", { goal: "x", team: "demo", draft: true });
+  await signIn(page);
+  await page.goto(`/goals/${id}`);
+  await page.getByRole("button", { name: "Actions of the goal" }).click();
+  await page.keyboard.press("e");
+  await expect(page.getByRole("menuitem", { name: "Edit…" })).toBeFocused();
+  await expect(page.getByRole("dialog")).toHaveCount(0);
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("e");
+  await expect(page.getByRole("dialog", { name: "Edit the goal" })).toBeVisible();
+});
+
 test("rows_of_runs_are_walked_and_opened_by_keys", async ({ page, stack, signIn }) => {
   const id = await converse(stack, "Walked", "First.");
   await say(stack, id, "Second.");

@@ -43,8 +43,8 @@ export function ConversationList() {
     const next = items[Math.max(0, Math.min(items.length - 1, index + step))];
     if (next) navigate(`/conversations/${next.id}`);
   };
-  useKey("j", () => move(1));
-  useKey("k", () => move(-1));
+  useKey("j", () => move(1), true);
+  useKey("k", () => move(-1), true);
   return (
     <section className={css.list} aria-labelledby="conversations-heading">
       <header>

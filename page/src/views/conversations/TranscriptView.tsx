@@ -122,8 +122,8 @@ export function TranscriptView({ items, automations, hasOlder, onOlder, startAt 
     }
     if (direction === 1) toEnd();
   };
-  useKey("[", () => jump(-1));
-  useKey("]", () => jump(1));
+  useKey("[", () => jump(-1), true);
+  useKey("]", () => jump(1), true);
 
   const fresh = Math.max(0, items.length - countAtLeave);
   return (
