@@ -240,6 +240,34 @@ test("conversation_of_a_goal_takes_messages_for_a_seat_and_links_back", async ({
   const panel = page.getByRole("complementary", { name: "Details of the conversation" });
   await panel.getByRole("link", { name: "Goal", exact: true }).click();
   await expect(page).toHaveURL(new RegExp(`/goals/${id}$`));
+  // The text goes to the seat for which it was written.
+  await page.goBack();
+  await expect(composer(page)).toHaveValue("Be strict.");
+  await expect(seat).toHaveValue("judge");
+});
+
+test("state_and_seats_keep_their_words_together", async ({ page, stack, signIn }) => {
+  const { id } = await start(stack, { title: "A".repeat(190), draft: true });
+  await page.route(new RegExp(`/api/v1/goals/${id}$`), async (route) => {
+    const response = await route.fetch();
+    const json = { ...(await response.json()), state: "paused", reason: "approve_plan" };
+    await route.fulfill({ response, json });
+  });
+  await signIn(page);
+  await page.goto(`/goals/${id}`);
+  const head = page.getByRole("main").locator("header").first();
+  const seats = page.getByRole("list", { name: "Seats" });
+  await expect(seats).toBeVisible();
+  for (const width of [650, 880, 1110, 1150, 1280]) {
+    await page.setViewportSize({ width, height: 800 });
+    const words = [
+      head.getByText("its plan waits for you"),
+      ...(await seats.getByRole("link").all()),
+      ...(await seats.getByText("free").all()),
+    ];
+    for (const word of words) expect((await word.boundingBox())?.height, `${width}`).toBeLessThan(30);
+  }
+  await page.unrouteAll({ behavior: "ignoreErrors" });
 });
 
 test("list_of_conversations_leaves_out_goals_alone", async ({ page, stack, signIn }) => {

@@ -1,7 +1,7 @@
 /** The head of a goal with its actions, and what needs a person. */
 import { useQuery } from "@tanstack/react-query";
 import { ChevronRight, Ellipsis } from "lucide-react";
-import { Fragment, useState } from "react";
+import { Fragment, useRef, useState } from "react";
 import { Link } from "wouter";
 import { get } from "../../api/client";
 import { keys, useApprovals, usePermission, useQuestionsOf } from "../../api/queries";
@@ -18,6 +18,7 @@ import { toast } from "../../kit/Toast";
 import { visible, visibleLines } from "../../kit/visible";
 import { useKey } from "../../shell/keys";
 import { addressOfApproval, addressOfSession } from "../addresses";
+import { useInert } from "../approvals/decision";
 import { QuestionAnswer } from "../approvals/Questions";
 import { useRefusal } from "../refusal";
 import { moveGoal, postMove } from "./actions";
@@ -50,6 +51,8 @@ export function Head(props: {
   const moves = movesOf(goal);
   const needsLimit = goal.state === "paused" && goal.reason === "budget";
   const direct = directMoveOf(goal);
+  const directButton = useRef<HTMLButtonElement>(null);
+  const inert = useInert(direct?.word ?? "", directButton);
   const over = isOver(goal);
   const toggle = toggleOf(goal);
   useKey("p", () => refusal === null && toggle !== null && moveGoal(goal, toggle));
@@ -74,53 +77,56 @@ export function Head(props: {
             </>
           )}
         </small>
-        <span className={css.space} />
-        <ButtonLink size="large" href={addressOfSession(goal.id)}>
-          Conversation
-        </ButtonLink>
-        {needsLimit && (
-          <Button size="large" kind="primary" refusal={refusal} onClick={() => setDialog("raise")}>
-            Raise the limit…
-          </Button>
-        )}
-        {direct !== null && (
-          <Button
-            size="large"
-            kind={direct.move === "pause" ? "ordinary" : "primary"}
-            refusal={refusal}
-            onClick={() => moveGoal(goal, direct.move)}
-          >
-            {direct.word}
-          </Button>
-        )}
-        {moves.includes("cancel") && (
-          <Button size="large" refusal={refusal} onClick={() => setDialog("cancel")}>
-            Cancel…
-          </Button>
-        )}
-        <Menu
-          trigger={
-            <IconButton label="Actions of the goal" bordered>
-              <Ellipsis size={16} aria-hidden />
-            </IconButton>
-          }
-          items={[
-            ...(over ? [] : [{ label: "Edit…", refusal, onSelect: () => setDialog("edit") }]),
-            ...(needsLimit
-              ? [{ label: "Resume", refusal, onSelect: () => void moveGoal(goal, "resume") }]
-              : []),
-            ...(moves.includes("replan")
-              ? [
-                  {
-                    label: "Plan again…",
-                    refusal: refusal ?? replanRefusal(goal),
-                    onSelect: () => setDialog("replan"),
-                  },
-                ]
-              : []),
-            { label: "Copy the ID", onSelect: () => void copyText(goal.id) },
-          ]}
-        />
+        <div className={css.headActions}>
+          <ButtonLink size="large" href={addressOfSession(goal.id)}>
+            Conversation
+          </ButtonLink>
+          {needsLimit && (
+            <Button size="large" kind="primary" refusal={refusal} onClick={() => setDialog("raise")}>
+              Raise the limit…
+            </Button>
+          )}
+          {direct !== null && (
+            <Button
+              ref={directButton}
+              size="large"
+              kind={direct.move === "pause" ? "ordinary" : "primary"}
+              refusal={refusal}
+              aria-disabled={inert}
+              onClick={() => !inert && moveGoal(goal, direct.move)}
+            >
+              {direct.word}
+            </Button>
+          )}
+          {moves.includes("cancel") && (
+            <Button size="large" refusal={refusal} onClick={() => setDialog("cancel")}>
+              Cancel…
+            </Button>
+          )}
+          <Menu
+            trigger={
+              <IconButton label="Actions of the goal" bordered>
+                <Ellipsis size={16} aria-hidden />
+              </IconButton>
+            }
+            items={[
+              ...(over ? [] : [{ label: "Edit…", refusal, onSelect: () => setDialog("edit") }]),
+              ...(needsLimit
+                ? [{ label: "Resume", refusal, onSelect: () => void moveGoal(goal, "resume") }]
+                : []),
+              ...(moves.includes("replan")
+                ? [
+                    {
+                      label: "Plan again…",
+                      refusal: refusal ?? replanRefusal(goal),
+                      onSelect: () => setDialog("replan"),
+                    },
+                  ]
+                : []),
+              { label: "Copy the ID", onSelect: () => void copyText(goal.id) },
+            ]}
+          />
+        </div>
       </div>
       {dialog === "cancel" && (
         <ActionDialog
