@@ -59,8 +59,13 @@ test("head_and_key_move_the_goal_and_not_its_session", async ({ page, stack, sig
   await page.getByRole("button", { name: "Undo" }).click();
   await stateIs(page, "planning");
   await composer(page).press("Escape");
-  await page.keyboard.press("p");
+  const moves: string[] = [];
+  page.on("request", (request) => request.method() === "POST" && moves.push(request.url()));
+  // A key that is held down repeats itself.
+  for (let count = 0; count < 5; count += 1) await page.keyboard.down("p");
+  await page.keyboard.up("p");
   await isPaused();
+  expect(moves).toHaveLength(1);
   await page.keyboard.press("p");
   await stateIs(page, "planning");
   expect(await stateOfGoal(stack, id)).toBe("active");

@@ -364,8 +364,12 @@ test("draft_is_edited_and_started", async ({ page, stack, signIn }) => {
   await dialog.getByRole("button", { name: "Save" }).click();
   await expect(dialog).toHaveCount(0);
   await expect(page.getByText("of 120")).toBeVisible();
-  await page.getByRole("button", { name: "Start" }).click();
+  const moves: string[] = [];
+  page.on("request", (request) => request.method() === "POST" && moves.push(request.url()));
+  await page.getByRole("button", { name: "Start" }).dblclick();
+  await expect(page.getByRole("button", { name: "Pause", exact: true })).toBeVisible();
   await reached(stack, id, "done");
+  expect(moves).toHaveLength(1);
 });
 
 test("goal_whose_plan_waits_is_on_the_overview_and_counted", async ({ page, stack, signIn }) => {

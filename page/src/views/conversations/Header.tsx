@@ -14,7 +14,7 @@ import {
   Square,
   Trash2,
 } from "lucide-react";
-import { memo, useState } from "react";
+import { memo, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import type { Goal, SessionView } from "../../api/types";
 import { ActionDialog } from "../../kit/ActionDialog";
@@ -23,6 +23,7 @@ import { Menu } from "../../kit/Menu";
 import { Status } from "../../kit/Status";
 import { useKey } from "../../shell/keys";
 import { addressOfArtifacts, addressOfGoal } from "../addresses";
+import { useInert } from "../approvals/decision";
 import { moveGoal } from "../goals/actions";
 import { usePlace } from "../instances";
 import { useRefusal } from "../refusal";
@@ -62,6 +63,8 @@ export const Header = memo(function Header(props: HeaderProps) {
   useKey("p", () => {
     if (move?.hasKey) act();
   });
+  const moveButton = useRef<HTMLButtonElement>(null);
+  const inert = useInert(move?.word ?? "", moveButton);
   const moveIcon = (size: number) =>
     move?.move === "pause" ? <Pause size={size} aria-hidden /> : <Play size={size} aria-hidden />;
   const path = view.cwd ?? view.own_folder ?? null;
@@ -103,7 +106,14 @@ export const Header = memo(function Header(props: HeaderProps) {
         </ButtonLink>
       )}
       {move && (
-        <Button size="large" refusal={refusal} onClick={act} className={css.desktopOnly}>
+        <Button
+          ref={moveButton}
+          size="large"
+          refusal={refusal}
+          aria-disabled={inert}
+          onClick={() => !inert && act()}
+          className={css.desktopOnly}
+        >
           {moveIcon(14)} {move.word}
         </Button>
       )}

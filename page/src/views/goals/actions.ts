@@ -8,6 +8,7 @@ import { outcomeText, staysPaused } from "./moves";
 import type { Move, TaskMove } from "./words";
 
 type Named = Pick<GoalSummary, "id">;
+type Stated = Pick<GoalSummary, "id" | "state">;
 
 export function refetchGoal(id: string): void {
   queryClient.invalidateQueries({ queryKey: keys.goals });
@@ -26,10 +27,22 @@ export async function postMove(goal: Named, move: Move): Promise<Goal> {
 
 const INVERSE: Partial<Record<Move, Move>> = { pause: "resume", resume: "pause" };
 
-/** Moves a goal at once. What can be undone gets Undo. */
-export async function moveGoal(goal: Named, move: Move): Promise<void> {
+/** The goals that are on their way to another state, by their IDs. */
+const underWay = new Set<string>();
+/** The goals, as the page has read them, that have another state by now. */
+const outdated = new WeakSet<Stated>();
+
+/**
+ * Moves a goal at once. What can be undone gets Undo. Does nothing until the page has the result of an earlier move,
+ * because a double click would make the same move twice.
+ */
+export async function moveGoal(goal: Stated, move: Move): Promise<void> {
+  if (underWay.has(goal.id) || outdated.has(goal)) return;
+  underWay.add(goal.id);
   try {
     const moved = await postMove(goal, move);
+    // The same move of a goal that stays paused may do more once a person has raised its limit.
+    if (moved.state !== goal.state) outdated.add(goal);
     const inverse = staysPaused(moved, move) ? undefined : INVERSE[move];
     const undo = async (back: Move) => {
       const undone = await postMove(goal, back);
@@ -38,6 +51,8 @@ export async function moveGoal(goal: Named, move: Move): Promise<void> {
     toast(outcomeText(moved, move), inverse ? () => undo(inverse) : null);
   } catch (error) {
     toast(errorText(error));
+  } finally {
+    underWay.delete(goal.id);
   }
 }
 
