@@ -1,11 +1,11 @@
 /** Questions of agents in the inbox: a row of the list, and the question with its answer. */
 import { useQuery } from "@tanstack/react-query";
 import { Timer } from "lucide-react";
-import { type Dispatch, type FormEvent, type SetStateAction, useId, useMemo, useRef, useState } from "react";
+import { type FormEvent, useId, useMemo, useRef, useState } from "react";
 import { Link } from "wouter";
 import { get } from "../../api/client";
 import { hasStatus } from "../../api/problem";
-import { keys } from "../../api/queries";
+import { keys, usePermission } from "../../api/queries";
 import type { Question } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { Callout, ErrorState } from "../../kit/ErrorState";
@@ -15,6 +15,7 @@ import { StatusGlyph } from "../../kit/Status";
 import { Countdown } from "../../kit/Time";
 import { visible, visibleLines } from "../../kit/visible";
 import { addressOfQuestion } from "../addresses";
+import { draftOf, setTyped, useDraft } from "../conversations/drafts";
 import { useRefusal } from "../refusal";
 import { AskedIn, useNameOf } from "./Asked";
 import { type Answer, answerQuestion, answerText, declineQuestion, endText, lateText } from "./answering";
@@ -109,9 +110,12 @@ interface AnswerProps {
   onAnswered?(): void;
 }
 
-/** The answer box of a question that waits; how it ended otherwise, with the text that came too late. */
+/**
+ * The answer box of a question that waits; how it ended otherwise, with the text that came too late. Give the component a
+ * `key` of the question.
+ */
 export function QuestionAnswer({ question, onAnswered = () => {} }: AnswerProps) {
-  const [text, setText] = useState("");
+  const { typed: text } = useDraft(question.id);
   if (question.state !== "pending") {
     const late = lateText(question, text);
     return (
@@ -121,18 +125,12 @@ export function QuestionAnswer({ question, onAnswered = () => {} }: AnswerProps)
     );
   }
   const common = { question, onAnswered };
-  return question.form ? (
-    <FieldsForm {...common} />
-  ) : (
-    <AnswerForm {...common} text={text} setText={setText} />
-  );
+  return question.form ? <FieldsForm {...common} /> : <AnswerForm {...common} text={text} />;
 }
 
-function AnswerForm(
-  props: Required<AnswerProps> & { text: string; setText: Dispatch<SetStateAction<string>> },
-) {
-  const { question, onAnswered, text, setText } = props;
+function AnswerForm({ question, onAnswered, text }: Required<AnswerProps> & { text: string }) {
   const refusal = useRefusal()("approvals:write");
+  const mayAnswer = usePermission()("approvals:write");
   const fieldId = useId();
   const [busy, setBusy] = useState<number | "text" | null>(null);
   const buttons = useRef<HTMLDivElement>(null);
@@ -141,9 +139,9 @@ function AnswerForm(
     if (busy !== null) return;
     setBusy(which);
     // The text is sent, or an option is chosen in its place. What is typed from now on would come too late.
-    setText("");
+    setTyped(question.id, "");
     const isAnswered = await answerQuestion(question.id, answer);
-    if (!isAnswered) setText((now) => (now === "" ? text : now));
+    if (!isAnswered && draftOf(question.id).typed === "") setTyped(question.id, text);
     setBusy(null);
     if (isAnswered) onAnswered();
   };
@@ -176,7 +174,8 @@ function AnswerForm(
           id={fieldId}
           value={text}
           maxLength={ANSWER_CHARS}
-          onChange={(event) => setText(event.target.value)}
+          disabled={!mayAnswer}
+          onChange={(event) => setTyped(question.id, event.target.value)}
         />
         <Button
           type="submit"
@@ -200,6 +199,7 @@ function AnswerForm(
 /** The form of an agent that waits in its turn. */
 function FieldsForm({ question, onAnswered }: Required<AnswerProps>) {
   const refusal = useRefusal()("approvals:write");
+  const mayAnswer = usePermission()("approvals:write");
   const fields = useMemo(() => fieldsOf(question.form), [question.form]);
   const [values, setValues] = useState<Values>({});
   const [busy, setBusy] = useState<"answer" | "decline" | null>(null);
@@ -222,6 +222,7 @@ function FieldsForm({ question, onAnswered }: Required<AnswerProps>) {
           key={field.name}
           field={field}
           value={values[field.name] ?? field.initial}
+          disabled={!mayAnswer}
           onChange={(value) => setValues((now) => ({ ...now, [field.name]: value }))}
         />
       ))}
@@ -244,9 +245,10 @@ function FieldsForm({ question, onAnswered }: Required<AnswerProps>) {
 
 type Value = Values[string];
 
-function Field(props: { field: FormField; value: Value; onChange(value: Value): void }) {
-  const { field, value, onChange } = props;
-  const id = `field-${field.name}`;
+function Field(props: { field: FormField; value: Value; disabled: boolean; onChange(value: Value): void }) {
+  const { field, value, disabled, onChange } = props;
+  // Forms of several questions stand on one page.
+  const id = useId();
   return (
     <div className={css.comment}>
       <label htmlFor={id}>
@@ -259,6 +261,7 @@ function Field(props: { field: FormField; value: Value; onChange(value: Value): 
         <input
           id={id}
           type="checkbox"
+          disabled={disabled}
           checked={value === true}
           onChange={(event) => onChange(event.target.checked)}
         />
@@ -266,6 +269,7 @@ function Field(props: { field: FormField; value: Value; onChange(value: Value): 
         <select
           id={id}
           multiple={field.kind === "choices"}
+          disabled={disabled}
           required={field.required}
           value={value as string | string[]}
           onChange={(event) => {
@@ -285,6 +289,7 @@ function Field(props: { field: FormField; value: Value; onChange(value: Value): 
           id={id}
           type={field.kind === "number" ? "number" : "text"}
           step="any"
+          disabled={disabled}
           required={field.required && field.kind === "number"}
           value={value as string}
           maxLength={ANSWER_CHARS}
