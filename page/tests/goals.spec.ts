@@ -247,6 +247,7 @@ test("person_writes_to_a_seat_and_cancels_the_goal", async ({ page, stack, signI
   await expect(messages).toContainText("→ worker-1");
   // Text stays text.
   await expect(messages).toContainText("Keep it <b>short</b>.");
+  await field.fill("One more thing.");
   await page.getByRole("button", { name: "Cancel…" }).click();
   const dialog = page.getByRole("dialog");
   await expect(dialog).toContainText("A cancelled goal cannot go on.");
@@ -254,6 +255,10 @@ test("person_writes_to_a_seat_and_cancels_the_goal", async ({ page, stack, signI
   await expect(page.getByText("cancelled", { exact: true }).first()).toBeVisible();
   expect((await read(stack, id)).state).toBe("failed");
   await expect(field).toHaveCount(0);
+  const unsent = page.getByText("Your message was not sent.");
+  await expect(page.getByText("One more thing.")).toBeVisible();
+  await page.getByRole("tabpanel").getByRole("button", { name: "Discard" }).click();
+  await expect(unsent).toHaveCount(0);
 });
 
 test("conversation_of_a_goal_takes_messages_for_a_seat_and_links_back", async ({ page, stack, signIn }) => {

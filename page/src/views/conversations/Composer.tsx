@@ -19,6 +19,7 @@ import { placeholder, turnOf } from "./inputs";
 import { titleOf } from "./names";
 import { RequestDock } from "./RequestDock";
 import { nameOfAsker, type Request } from "./requests";
+import { UnsentText } from "./UnsentText";
 import { WaitingInputs } from "./WaitingInputs";
 
 const MAX_HEIGHT_PX = 240;
@@ -141,12 +142,19 @@ export const Composer = memo(function Composer(props: ComposerProps) {
         onGone={keepEdit}
       />
       {closed ? (
-        <div className={css.closed}>
-          <span>This conversation is {view.state === "done" ? "completed" : view.state}.</span>
-          <Link href={`/conversations?new=1&agent=${encodeURIComponent(agent)}`}>
-            Begin another with {agent}
-          </Link>
-        </div>
+        <>
+          {draft !== "" && (
+            <div className={css.unsent}>
+              <UnsentText text={draft} onDiscard={() => setTyped(view.id, "")} />
+            </div>
+          )}
+          <div className={css.closed}>
+            <span>This conversation is {view.state === "done" ? "completed" : view.state}.</span>
+            <Link href={`/conversations?new=1&agent=${encodeURIComponent(agent)}`}>
+              Begin another with {agent}
+            </Link>
+          </div>
+        </>
       ) : (
         <>
           {error && (

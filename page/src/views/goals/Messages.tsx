@@ -12,6 +12,7 @@ import { Time } from "../../kit/Time";
 import { visible } from "../../kit/visible";
 import { endText } from "../approvals/answering";
 import { sendDraft, setReceiver, setTyped, useDraft } from "../conversations/drafts";
+import { UnsentText } from "../conversations/UnsentText";
 import { Value } from "../memory/Value";
 import { useRefusal } from "../refusal";
 import { sendMessage } from "../send-message";
@@ -60,7 +61,7 @@ export function Messages({ goal, list }: { goal: Goal; list: ReturnType<typeof u
       : { list: questions, queryKey: questionsOf(goal.id).queryKey };
   return (
     <>
-      {!isOver(goal) && <SeatComposer goal={goal} />}
+      <SeatComposer goal={goal} />
       {[messages, questions].map(
         (each, index) =>
           each.error && (
@@ -137,7 +138,7 @@ function QuestionLine({ question, goal }: { question: Question; goal: Goal }) {
   );
 }
 
-/** Sends a message of a person to one seat, or to all. */
+/** Sends a message of a person to one seat, or to all. Of a goal that is over, shows the text that was not sent. */
 function SeatComposer({ goal }: { goal: Goal }) {
   const refusal = useRefusal()("sessions:write");
   const mayWrite = usePermission()("sessions:write");
@@ -162,6 +163,7 @@ function SeatComposer({ goal }: { goal: Goal }) {
       setError(errorText(problem));
     }
   };
+  if (isOver(goal)) return <UnsentText text={draft} onDiscard={() => setTyped(draftId, "")} />;
   const submit = (event: FormEvent) => {
     event.preventDefault();
     void send();
