@@ -77,7 +77,7 @@ export function Team({ goal, onChoose }: { goal: Goal; onChoose(key: string): vo
     <Panel title={`Team ${visible(goal.team)}`}>
       <ul className={css.seats} aria-label="Seats">
         {goal.seats.map((seat) => {
-          const { look, word } = stateOfSeat(seat);
+          const { look, word } = stateOfSeat(seat, goal);
           const used = seatUsageText(seat, goal);
           return (
             <li key={seat.id}>

@@ -6,7 +6,7 @@ import { visible } from "../../kit/visible";
 import css from "./goals.module.css";
 import { type Direction, layoutOf, NODE_HEIGHT, NODE_WIDTH, neighbour } from "./layout";
 import { nodeName, nodeText } from "./task-text";
-import { stateOfTask } from "./words";
+import { isHeld, stateOfTask } from "./words";
 
 const ARROWS: Record<string, Direction> = {
   ArrowLeft: "left",
@@ -90,7 +90,7 @@ export function TaskGraph({ tasks, chosen, onChoose }: TaskGraphProps) {
                 aria-pressed={task.key === chosen}
                 className={css.node}
                 data-task={task.key}
-                data-status={task.status}
+                data-status={isHeld(task) ? "READY" : task.status}
                 width={NODE_WIDTH}
                 height={NODE_HEIGHT}
                 rx={6}

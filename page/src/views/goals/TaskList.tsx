@@ -5,7 +5,7 @@ import { visible } from "../../kit/visible";
 import css from "./goals.module.css";
 import type { TaskGraphProps } from "./TaskGraph";
 import { doneText } from "./task-text";
-import { kindText, reasonText, seatAndRound, stateOfTask } from "./words";
+import { isHeld, kindText, reasonText, seatAndRound, stateOfTask } from "./words";
 
 /** The tasks as a list, in the order in which they were made. */
 export function TaskList({ tasks, chosen, onChoose }: TaskGraphProps) {
@@ -26,7 +26,7 @@ export function TaskList({ tasks, chosen, onChoose }: TaskGraphProps) {
             </span>
             <small className={css.aside}>
               {visible(detailOf(task))}
-              {task.started_at && (
+              {task.started_at && !isHeld(task) && (
                 <>
                   {detailOf(task) !== "" && ", "}
                   <Duration from={task.started_at} to={task.ended_at ?? null} />

@@ -129,6 +129,20 @@ describe("stateOfTask", () => {
       "waits",
       "waits for you",
     ],
+    [
+      { status: "RUNNING", step: "review", waits_for: "the goal, which is paused (budget)" },
+      "queued",
+      "waits",
+    ],
+    [
+      {
+        status: "RUNNING",
+        step: "review",
+        waits_for: "the goal, which will be paused after the turns under way",
+      },
+      "running",
+      "in review",
+    ],
     [{ status: "DONE" }, "succeeded", "done"],
     [{ status: "FAILED" }, "failed", "failed"],
     [{ status: "CANCELLED" }, "cancelled", "cancelled"],
@@ -137,11 +151,18 @@ describe("stateOfTask", () => {
   });
 
   it("every_seat_has_a_shape_and_a_word", () => {
-    const states = (["free", "busy", "offline", "removed"] as const).map((state) => stateOfSeat({ state }));
+    const goal = { state: "active" } as const;
+    const states = (["free", "busy", "offline", "removed"] as const).map((state) =>
+      stateOfSeat({ state }, goal),
+    );
     expect(new Set(states.map(({ look }) => look)).size).toBe(4);
     expect(states.map(({ word }) => word)).toEqual(["free", "busy", "offline", "removed"]);
     // The server of the version before.
-    expect(stateOfSeat({ state: "gone" }).word).toBe("removed");
+    expect(stateOfSeat({ state: "gone" }, goal).word).toBe("removed");
+  });
+
+  it("seat_with_messages_waits_in_a_draft", () => {
+    expect(stateOfSeat({ state: "busy" }, { state: "draft" })).toEqual({ look: "queued", word: "waits" });
   });
 
   it("seat_and_later_rounds_are_named", () => {
@@ -157,8 +178,17 @@ describe("lookOfPhase", () => {
   const look = (state: Goal["state"], ...tasks: [Task["status"], optional?: boolean][]) =>
     lookOfPhase(
       { state },
-      tasks.map(([status, optional = false]) => ({ status, optional })),
+      tasks.map(([status, optional = false]) => ({ status, optional, waits_for: null })),
     );
+
+  it("task_that_a_paused_goal_holds_back_does_not_run", () => {
+    const task = {
+      status: "RUNNING",
+      optional: false,
+      waits_for: "the goal, which is paused (budget)",
+    } as const;
+    expect(lookOfPhase({ state: "paused" }, [task])).toBe("queued");
+  });
 
   it.each<[Task["status"][], string]>([
     [[], "queued"],

@@ -55,7 +55,12 @@ function isBroken({ status, waits_for }: Pick<Task, "status" | "waits_for">): bo
   return status === "RUNNING" && (waits_for?.startsWith("a person,") ?? false);
 }
 
-/** The state of a task. A running one may wait for a person. */
+/** `true` if no turn of a task goes on before its goal does. */
+export function isHeld({ status, waits_for }: Pick<Task, "status" | "waits_for">): boolean {
+  return status === "RUNNING" && (waits_for?.startsWith("the goal, which is ") ?? false);
+}
+
+/** The state of a task. A running one may wait for a person, or for its goal. */
 export function stateOfTask({ status, step, waits_for }: StatedTask): State {
   switch (status) {
     case "PENDING":
@@ -64,6 +69,7 @@ export function stateOfTask({ status, step, waits_for }: StatedTask): State {
       return { look: "queued", word: "ready" };
     case "RUNNING":
       if (isBroken({ status, waits_for })) return { look: "waits", word: "waits for you" };
+      if (isHeld({ status, waits_for })) return { look: "queued", word: "waits" };
       if (step === "question") return { look: "waits", word: "asks you" };
       if (step === "checks") return { look: "running", word: "checks run" };
       if (step === "review") return { look: "running", word: "in review" };
@@ -80,12 +86,13 @@ export function stateOfTask({ status, step, waits_for }: StatedTask): State {
 /** A server of the version before says `gone` of a removed seat. */
 type SeatState = GoalSeat["state"] | "gone" | "removed";
 
-export function stateOfSeat({ state }: { state: SeatState }): State {
+/** The state of a seat. In a draft, its messages wait until the start of the goal. */
+export function stateOfSeat({ state }: { state: SeatState }, goal: Pick<Goal, "state">): State {
   switch (state) {
     case "free":
       return { look: "queued", word: "free" };
     case "busy":
-      return { look: "running", word: "busy" };
+      return goal.state === "draft" ? { look: "queued", word: "waits" } : { look: "running", word: "busy" };
     case "offline":
       return { look: "paused", word: "offline" };
     case "removed":
@@ -107,13 +114,14 @@ export const PHASES: { kind: Task["kind"]; phase: GoalSummary["phase"]; label: s
  */
 export function lookOfPhase(
   { state }: Pick<Goal, "state">,
-  tasks: readonly Pick<Task, "status" | "optional">[],
+  tasks: readonly Pick<Task, "status" | "optional" | "waits_for">[],
 ): Look {
   const has = (...wanted: Task["status"][]) => tasks.some(({ status }) => wanted.includes(status));
-  if (state === "active" && has("RUNNING")) return "running";
+  const runs = tasks.some((task) => task.status === "RUNNING" && !isHeld(task));
+  if (state === "active" && runs) return "running";
   if (tasks.some(({ status, optional }) => status === "FAILED" && !optional)) return "failed";
-  if (has("RUNNING")) return "running";
-  if (tasks.length === 0 || has("PENDING", "READY")) return "queued";
+  if (runs) return "running";
+  if (tasks.length === 0 || has("PENDING", "READY", "RUNNING")) return "queued";
   if (has("DONE") && !(state === "failed" && has("CANCELLED"))) return "succeeded";
   return has("CANCELLED") ? "cancelled" : "failed";
 }
