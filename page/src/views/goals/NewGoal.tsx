@@ -101,10 +101,7 @@ export default function NewGoal() {
   const installed = [...(agents.data?.items ?? [])].sort(
     (a, b) => Number(b.program !== null) - Number(a.program !== null),
   );
-  const agent = agentOf(
-    form,
-    installed.map((each) => each.name),
-  );
+  const agent = agentOf(form, installed);
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     if (busy || refusal !== null) return;

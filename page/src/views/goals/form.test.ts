@@ -49,16 +49,26 @@ describe("requestOfForm", () => {
   });
 
   it("agent_is_absent_if_each_seat_names_its_own", () => {
-    const names = ["claude", "codex"];
-    expect(agentOf(EMPTY, names)).toBe("claude");
-    expect(agentOf({ ...EMPTY, agent: "codex" }, names)).toBe("codex");
-    expect(agentOf({ ...EMPTY, agent: AGENTS_OF_FILE }, names)).toBe("claude");
-    expect(agentOf({ ...EMPTY, team: "demo", agent: "codex" }, names)).toBeNull();
+    const agents = ["claude", "codex"].map((name) => ({ name, program: `/bin/${name}` }));
+    expect(agentOf(EMPTY, agents)).toBe("claude");
+    expect(agentOf({ ...EMPTY, agent: "codex" }, agents)).toBe("codex");
+    expect(agentOf({ ...EMPTY, agent: AGENTS_OF_FILE }, agents)).toBe("claude");
+    expect(agentOf({ ...EMPTY, team: "demo", agent: "codex" }, agents)).toBeNull();
     const file = { ...EMPTY, goal: "x", team: FROM_FILE, teamText: "" };
-    expect(agentOf(file, names)).toBe("claude");
+    expect(agentOf(file, agents)).toBe("claude");
     const own = { ...file, agent: AGENTS_OF_FILE };
-    expect(agentOf(own, names)).toBeNull();
+    expect(agentOf(own, agents)).toBeNull();
     expect(requestOfForm(own, null)).not.toHaveProperty("agent");
+  });
+
+  it("demonstration_agent_is_chosen_only_without_a_real_one_that_is_installed", () => {
+    const demo = { name: "demo", program: "/bin/matins" };
+    const gemini = { name: "gemini", program: "/bin/gemini" };
+    expect(agentOf(EMPTY, [demo, gemini])).toBe("gemini");
+    expect(agentOf({ ...EMPTY, agent: "demo" }, [demo, gemini])).toBe("demo");
+    expect(agentOf(EMPTY, [demo, { ...gemini, program: null }])).toBe("demo");
+    expect(agentOf(EMPTY, [{ ...gemini, program: null }])).toBe("gemini");
+    expect(agentOf(EMPTY, [])).toBeNull();
   });
 
   it("budget_and_commands_are_as_typed", () => {

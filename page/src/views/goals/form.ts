@@ -1,5 +1,5 @@
 /** The forms of goals: which requests they make, and which of their fields a problem of the API names. */
-import type { Goal, GoalPatch, GoalRequest } from "../../api/types";
+import type { Agent, Goal, GoalPatch, GoalRequest } from "../../api/types";
 import { localInput, shellWord } from "../memory/entries";
 import { bringsAgents, TEAMS } from "./teams";
 
@@ -127,11 +127,19 @@ const commandsOf = (text: string): string[] =>
     .map((line) => line.trim())
     .filter((line) => line !== "");
 
-/** Returns the agent of a goal among the names of those that can be chosen; null if the team names the agents of its seats. */
-export function agentOf(form: NewGoalForm, names: string[]): string | null {
+/** The name of the demonstration agent, which is always installed and does no real work. */
+const DEMO = "demo";
+
+/**
+ * Returns the agent of a goal: the chosen one, else the first real one that is installed. Null if the team names the
+ * agents of its seats.
+ */
+export function agentOf(form: NewGoalForm, agents: Pick<Agent, "name" | "program">[]): string | null {
   const team = TEAMS.find((each) => each.name === form.team);
   if (bringsAgents(team) || (form.team === FROM_FILE && form.agent === AGENTS_OF_FILE)) return null;
-  return names.find((each) => each === form.agent) ?? names[0] ?? null;
+  const chosen = agents.find(({ name }) => name === form.agent);
+  const real = agents.find(({ name, program }) => name !== DEMO && program !== null);
+  return (chosen ?? real ?? agents[0])?.name ?? null;
 }
 
 /** `agent` is null if the team names the agents of its seats. */
