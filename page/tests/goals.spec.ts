@@ -144,6 +144,11 @@ test("graph_is_walked_by_keys", async ({ page, stack, signIn }) => {
   await taskPanel(page, "summary").getByRole("button", { name: "Close the task" }).press("Enter");
   await expect(taskPanel(page, "summary")).toBeHidden();
   await expect(node(page, "summary")).toBeFocused();
+  // The graph leaves plans out.
+  const plan = page.getByRole("list", { name: "Phases" }).getByRole("button", { name: "Plan" });
+  await plan.press("Enter");
+  await page.getByRole("button", { name: "Close the task" }).press("Enter");
+  await expect(plan).toBeFocused();
 });
 
 test("question_of_a_worker_is_answered_here", async ({ page, stack, signIn }) => {

@@ -65,8 +65,13 @@ function Detail({ goal, etag }: { goal: Goal; etag: string | null }) {
   const chosen = tasks.find((task) => task.key === chosenKey) ?? null;
   const onChoose = (key: string) => choose(key === chosenKey ? "" : key);
   const work = useRef<HTMLDivElement>(null);
-  const focusTask = (key: string) =>
-    work.current?.querySelector<HTMLElement | SVGElement>(`[data-task="${CSS.escape(key)}"]`)?.focus();
+  const focusTask = (key: string) => {
+    // A phase comes before the same task in the graph, which leaves plans out, or in the list.
+    const found = work.current?.querySelectorAll<HTMLElement>(`[data-task="${CSS.escape(key)}"]`);
+    Array.from(found ?? [])
+      .at(-1)
+      ?.focus();
+  };
   const closeTask = (key: string) => {
     // The panel takes its button away, which has the focus.
     focusTask(key);

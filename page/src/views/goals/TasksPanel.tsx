@@ -85,6 +85,7 @@ function Phases(props: {
             {kind !== "work" && last ? (
               <button
                 type="button"
+                data-task={last.key}
                 className={css.link}
                 aria-pressed={last.key === chosen}
                 onClick={() => onChoose(last.key)}
