@@ -1,5 +1,5 @@
 /** The form of a new goal. */
-import { expect, test } from "./fixtures";
+import { expect, holdBack, test } from "./fixtures";
 
 test.use({ stackName: "new-goal" });
 
@@ -21,8 +21,37 @@ test("form_shows_refusals_at_their_fields_and_keeps_the_draft", async ({ page, s
   await page.reload();
   await expect(page.getByLabel("Goal", { exact: true })).toHaveValue(TEXT);
   await expect(page.getByLabel("Team", { exact: true })).toHaveValue("demo");
-  await page.getByRole("button", { name: "Discard" }).click();
+  const discard = page.getByRole("button", { name: "Discard" });
+  const dialog = page.getByRole("dialog", { name: "Discard the goal?" });
+  await discard.click();
+  await dialog.getByRole("button", { name: "Keep editing" }).click();
+  await expect(page.getByLabel("Goal", { exact: true })).toHaveValue(TEXT);
+  await discard.click();
+  await dialog.getByRole("button", { name: "Discard" }).click();
   await expect(page.getByLabel("Goal", { exact: true })).toHaveValue("");
+});
+
+test("form_that_is_left_leads_nowhere_and_tells_its_refusal", async ({ page, signIn }) => {
+  await signIn(page);
+  const leave = async (folder: string) => {
+    await page.goto("/goals/new");
+    await page.getByLabel("Goal", { exact: true }).fill(TEXT);
+    await page.getByLabel("Title").fill("A guide that is left");
+    await page.getByLabel("Team", { exact: true }).selectOption("demo");
+    await page.getByLabel("Directory").fill(folder);
+    await page.getByLabel("Create a draft and start it later").check();
+    const held = await holdBack(page, "POST", /\/goals$/);
+    await page.getByRole("button", { name: "Create the draft" }).click();
+    await held.sent;
+    await page.getByRole("link", { name: "Runs", exact: true }).click();
+    await expect(page.getByRole("heading", { level: 1, name: "Runs" })).toBeVisible();
+    held.release();
+  };
+  await leave("not/absolute");
+  await expect(page.getByText(/^The goal is not created\. .*absolute/)).toBeVisible();
+  await leave("");
+  await expect(page.getByText("A guide that is left is a draft")).toBeVisible();
+  await expect(page).toHaveURL(/\/runs$/);
 });
 
 test("rare_fields_unfold_at_their_refusals", async ({ page, stack, signIn }) => {
@@ -69,4 +98,8 @@ test("mistake_in_a_team_file_stands_at_the_file", async ({ page, signIn }) => {
   await expect(page.getByLabel("Team file")).toHaveAttribute("aria-invalid", "true");
   await expect(page.getByLabel("Team file")).toBeFocused();
   await page.getByRole("button", { name: "Discard" }).click();
+  await page
+    .getByRole("dialog", { name: "Discard the goal?" })
+    .getByRole("button", { name: "Discard" })
+    .click();
 });

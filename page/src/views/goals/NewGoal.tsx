@@ -6,6 +6,7 @@ import { forgetKeys, sendKeyed } from "../../api/keyed";
 import { ApiProblem } from "../../api/problem";
 import { keys, queryClient, useAgents, usePermission, useWhoami } from "../../api/queries";
 import type { Goal } from "../../api/types";
+import { ActionDialog } from "../../kit/ActionDialog";
 import { Button } from "../../kit/Button";
 import { Callout, ErrorState, errorText } from "../../kit/ErrorState";
 import { Field, Panel, SelectField, TextField } from "../../kit/layout";
@@ -69,6 +70,7 @@ export default function NewGoal() {
   const [failure, setFailure] = useState<Failure<NewGoalField> | null>(null);
   const [showsRare, setShowsRare] = useState(hasRare(form));
   const [busy, setBusy] = useState(false);
+  const [discarding, setDiscarding] = useState(false);
   const [, navigate] = useLocation();
   const refusal = useRefusal()("sessions:write");
   const isKnown = useWhoami().data !== undefined;
@@ -118,8 +120,11 @@ export default function NewGoal() {
       writeDraft(EMPTY);
       queryClient.invalidateQueries({ queryKey: keys.goals });
       toast(`${titleOfGoal(goal)} is ${form.draft ? "a draft" : "started"}`);
+      // The person has left the form meanwhile.
+      if (fields.current === null) return;
       navigate(addressOfGoal(goal.id));
     } catch (error) {
+      if (fields.current === null) return toast(`The goal is not created. ${errorText(error)}`);
       const field = error instanceof ApiProblem ? fieldOfProblem(error.problem.field) : null;
       refuse({ field, text: errorText(error) });
       setBusy(false);
@@ -296,12 +301,7 @@ export default function NewGoal() {
             <Button
               size="large"
               disabled={isEmpty(form) && unread === null}
-              onClick={() => {
-                setForm(EMPTY);
-                setDiscards((count) => count + 1);
-                setUnread(null);
-                setFailure(null);
-              }}
+              onClick={() => setDiscarding(true)}
             >
               Discard
             </Button>
@@ -311,6 +311,21 @@ export default function NewGoal() {
           </div>
         </form>
       </Panel>
+      {discarding && (
+        <ActionDialog
+          title="Discard the goal?"
+          note="The form is empty then."
+          action="Discard"
+          dismiss="Keep editing"
+          act={async () => {
+            setForm(EMPTY);
+            setDiscards((count) => count + 1);
+            setUnread(null);
+            setFailure(null);
+          }}
+          onClose={() => setDiscarding(false)}
+        />
+      )}
     </div>
   );
 }
