@@ -38,7 +38,14 @@ test("task_that_the_judge_sends_back_is_retried_and_accepted_by_a_person", async
   await expect(checks.getByText("counted", { exact: true })).toBeVisible();
   await panel.getByRole("button", { name: "Retry…" }).click();
   const retry = page.getByRole("dialog", { name: "Retry “summary”?" });
-  await retry.getByLabel("Comment (optional)").fill("Count its words.");
+  const comment = retry.getByLabel("Comment (optional)");
+  await comment.fill("Count its words.");
+  await comment.press("Escape");
+  await page
+    .getByRole("dialog", { name: "Discard your comment?" })
+    .getByRole("button", { name: "Keep editing" })
+    .click();
+  await expect(comment).toHaveValue("Count its words.");
   await retry.getByRole("button", { name: "Retry", exact: true }).click();
   await expect(page.getByText("summary is retried")).toBeVisible();
   // The planner gets the comment.

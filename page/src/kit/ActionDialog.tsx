@@ -14,6 +14,8 @@ export interface ActionDialogProps {
   disabled?: boolean;
   act(): Promise<void>;
   onClose(): void;
+  /** Called in place of `onClose` when a person closes the dialog without the action. */
+  onDismiss?(): void;
   /** Shows an error in another way than as its text. */
   renderFailure?(error: unknown): ReactNode;
   /** Says why a failed action can never succeed; null if it may. The dialog has Close alone then. */
@@ -27,6 +29,7 @@ export interface ActionDialogProps {
  */
 export function ActionDialog(props: ActionDialogProps) {
   const { action, kind = "danger", dismiss = "Keep", disabled, onClose, renderFailure = errorText } = props;
+  const { onDismiss = onClose } = props;
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const ended = error === null ? null : (props.ended?.(error) ?? null);
@@ -45,7 +48,7 @@ export function ActionDialog(props: ActionDialogProps) {
   return (
     <Dialog
       open
-      onClose={onClose}
+      onClose={onDismiss}
       title={shown.title}
       note={shown.note}
       foot={
@@ -53,7 +56,7 @@ export function ActionDialog(props: ActionDialogProps) {
           <Button onClick={onClose}>Close</Button>
         ) : (
           <>
-            <Button onClick={onClose}>{dismiss}</Button>
+            <Button onClick={onDismiss}>{dismiss}</Button>
             <Button kind={kind} busy={busy} disabled={disabled} onClick={act}>
               {action}
             </Button>

@@ -333,6 +333,7 @@ const COMMENT_CHARS = 8192;
 
 function Confirm({ task, move, onClose }: { task: Task; move: TaskMove; onClose(): void }) {
   const [comment, setComment] = useState("");
+  const [leaves, setLeaves] = useState(false);
   const { title, note, action, done } = QUESTIONS[move];
   return (
     <ActionDialog
@@ -346,6 +347,7 @@ function Confirm({ task, move, onClose }: { task: Task; move: TaskMove; onClose(
         toast(`${task.key} ${done}`);
       }}
       onClose={onClose}
+      onDismiss={() => (comment.trim() === "" ? onClose() : setLeaves(true))}
     >
       <TextField
         label="Comment (optional)"
@@ -356,6 +358,16 @@ function Confirm({ task, move, onClose }: { task: Task; move: TaskMove; onClose(
         note="The planner gets it as a message."
         onChange={(event) => setComment(event.target.value)}
       />
+      {leaves && (
+        <ActionDialog
+          title="Discard your comment?"
+          note="The task stays as it is."
+          action="Discard"
+          dismiss="Keep editing"
+          act={async () => onClose()}
+          onClose={() => setLeaves(false)}
+        />
+      )}
     </ActionDialog>
   );
 }
