@@ -1,6 +1,6 @@
-/** Goals that a person moves: a task that the judge never accepts, a pause, and a question. */
+/** Goals that a person moves: a task that the judge never accepts, a pause, and questions. */
 import { expectNoBarrier } from "./barriers";
-import { expect, test } from "./fixtures";
+import { composer, expect, test } from "./fixtures";
 import { DONE_MS, reached, start, TEXT, taskPanel, tasks } from "./goals";
 
 test.use({ stackName: "goal-decisions" });
@@ -318,4 +318,60 @@ test("question_stays_among_the_messages_with_its_answer", async ({ page, stack, 
   await page.getByRole("tab", { name: /^Memory/ }).click();
   // The planner has remembered the files.
   await expect(page.getByRole("tab", { name: "Memory 1", exact: true })).toBeVisible();
+});
+
+test("questions_of_seats_keep_their_answers_apart", async ({ page, stack, signIn }) => {
+  const { id } = await start(stack, { title: "A guide of three questions", draft: true });
+  const { seats } = await stack.api<{ seats: { id: string; name: string }[] }>("GET", `/goals/${id}`);
+  // Three agents would have to ask at once.
+  const form = { type: "object", properties: { server: { type: "string", title: "Server" } } };
+  const deadline_at = new Date(Date.now() + 3_600_000).toISOString();
+  const ask = (name: string, form: object | null) => {
+    const seat_id = seats.find((seat) => seat.name === name)?.id;
+    const asked = { session_id: id, seat_id, text: "Which one?", options: [], default: null, form };
+    return { id: `que_${name}`, state: "pending", created_at: deadline_at, deadline_at, ...asked };
+  };
+  const items = [ask("worker-1", form), ask("worker-2", form), ask("judge", null)];
+  await page.route(/\/questions\?session=/, (route) => route.fulfill({ json: { items, next: null } }));
+  const inputOf = (name: string) =>
+    page.getByRole("region", { name: `Question of ${name}` }).getByRole("textbox");
+  await signIn(page);
+  await page.goto(`/goals/${id}`);
+  await page.getByText("Server", { exact: true }).nth(1).click();
+  await page.keyboard.type("beta");
+  await expect(inputOf("worker-2")).toHaveValue("beta");
+  await expect(inputOf("worker-1")).toHaveValue("");
+  await inputOf("judge").fill("My aunt");
+  await page.getByRole("link", { name: "Conversation", exact: true }).click();
+  await expect(composer(page)).toBeVisible();
+  await page.goBack();
+  await expect(inputOf("judge")).toHaveValue("My aunt");
+  await signIn(page, "viewer");
+  await page.goto(`/goals/${id}`);
+  for (const name of ["worker-1", "judge"]) await expect(inputOf(name)).toBeDisabled();
+  await page.unrouteAll({ behavior: "ignoreErrors" });
+});
+
+test("state_and_seats_keep_their_words_together", async ({ page, stack, signIn }) => {
+  const { id } = await start(stack, { title: "A".repeat(190), draft: true });
+  await page.route(new RegExp(`/api/v1/goals/${id}$`), async (route) => {
+    const response = await route.fetch();
+    const json = { ...(await response.json()), state: "paused", reason: "approve_plan" };
+    await route.fulfill({ response, json });
+  });
+  await signIn(page);
+  await page.goto(`/goals/${id}`);
+  const head = page.getByRole("main").locator("header").first();
+  const seats = page.getByRole("list", { name: "Seats" });
+  await expect(seats).toBeVisible();
+  for (const width of [650, 880, 1110, 1150, 1280]) {
+    await page.setViewportSize({ width, height: 800 });
+    const words = [
+      head.getByText("its plan waits for you"),
+      ...(await seats.getByRole("link").all()),
+      ...(await seats.getByText("free").all()),
+    ];
+    for (const word of words) expect((await word.boundingBox())?.height, `${width}`).toBeLessThan(30);
+  }
+  await page.unrouteAll({ behavior: "ignoreErrors" });
 });
