@@ -138,6 +138,7 @@ test("completion_and_deletion_name_the_goal_that_they_end", async ({ page, stack
     await page.getByRole("menuitem", { name, exact: true }).click();
   };
   const dialog = page.getByRole("dialog");
+  await composer(page).fill("One more thing.");
   await choose("Complete");
   await expect(dialog).toContainText("It cancels the goal “A guide to give up”");
   await expect(dialog).toContainText("its running turns are asked to stop");
@@ -145,6 +146,8 @@ test("completion_and_deletion_name_the_goal_that_they_end", async ({ page, stack
   await stateIs(page, "cancelled");
   expect(await stateOfGoal(stack, id)).toBe("failed");
   await expect.poll(async () => (await view(stack, id)).open_runs).toEqual([]);
+  await expect(page.getByText("Your message was not sent.")).toBeVisible();
+  await expect(page.getByText("One more thing.")).toBeVisible();
   await choose("Delete");
   await expect(dialog).toContainText("so does the goal “A guide to give up”");
   await dialog.getByRole("button", { name: "Delete conversation and goal" }).click();
