@@ -1,1 +1,0 @@
-import{T as e,ai as t,ci as n,dr as r,ii as i}from"./index-Bsib0NEq.js";var a=n(t(),1),o=i();function s({text:t}){let[n,i]=(0,a.useState)(!1);return(0,o.jsx)(r,{size:`small`,onClick:async()=>{await e(t)&&i(!0)},children:n?`Copied`:`Copy`})}export{s as t};

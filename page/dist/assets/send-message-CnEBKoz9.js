@@ -1,1 +1,0 @@
-import{Hn as e,Ir as t}from"./index-Bsib0NEq.js";async function n(n,r,i){let{isReplay:a}=await t(`POST`,n,{body:r,idempotencyKey:i});a&&e(`This message was sent before. To say it again, send it once more.`)}export{n as t};
