@@ -16,7 +16,9 @@ use model::{
 
 use crate::{
     error::CliError,
-    output::{ATTENTION, DIM, LocalTime, Output, OutputError, clean, excerpt, paint},
+    output::{
+        ATTENTION, DIM, LocalTime, Output, OutputError, clean, column_count, excerpt, padded, paint,
+    },
 };
 
 /// The minimum width of the column of speakers.
@@ -24,8 +26,8 @@ const SPEAKER_COLUMNS: usize = 9;
 /// The minimum number of columns for wrapped text.
 const MIN_TEXT_COLUMNS: usize = 20;
 
-/// The maximum number of characters of a seat's name in the column of speakers.
-const MAX_SEAT_CHARS: usize = 16;
+/// The highest width of a seat's name in the column of speakers.
+const MAX_SEAT_COLUMNS: usize = 16;
 
 /// The names of the seats of a session that has several, which label the rows of their agents.
 #[derive(Debug, Default)]
@@ -37,7 +39,7 @@ impl SeatNames {
         let named = seats.iter().filter(|_| seats.len() > 1);
         Self(
             named
-                .map(|seat| (seat.id, excerpt(&seat.name, MAX_SEAT_CHARS)))
+                .map(|seat| (seat.id, excerpt(&seat.name, MAX_SEAT_COLUMNS)))
                 .collect(),
         )
     }
@@ -52,7 +54,7 @@ impl SeatNames {
 
     /// Returns the width of the column of speakers.
     fn columns(&self) -> usize {
-        let names = self.0.values().map(|name| name.chars().count());
+        let names = self.0.values().map(|name| column_count(name));
         names.max().unwrap_or(0).max(SPEAKER_COLUMNS)
     }
 }
@@ -83,7 +85,7 @@ const fn speaker_style(who: Speaker) -> Style {
 pub(crate) fn format_message(message: &Message, time: &str, seats: &SeatNames) -> String {
     let who = message.speaker();
     let columns = seats.columns();
-    let indent = time.chars().count() + columns + 3;
+    let indent = column_count(time) + columns + 3;
     let content = &message.content;
     let text = match who {
         Speaker::Seat => {
@@ -107,7 +109,7 @@ pub(crate) fn format_message(message: &Message, time: &str, seats: &SeatNames) -
         Speaker::AgentThought | Speaker::Tool => paint(DIM, &text),
         _ => text,
     };
-    let speaker = format!("{:columns$}", seats.label(message));
+    let speaker = padded(seats.label(message), columns);
     format!(
         "{}  {} {text}",
         paint(DIM, time),

@@ -9,6 +9,7 @@ mod next_step;
 mod parallel_turns;
 mod printed_task;
 mod start;
+mod task_line;
 mod usage;
 mod values;
 
@@ -24,11 +25,6 @@ use crate::{
     output::{clean, excerpt, last_columns, short_ids, table},
 };
 
-pub(super) use self::{
-    format::{Widths, round_text},
-    printed_task::PrintedTask,
-    values::{GoalArg, text_argument},
-};
 use self::{
     format::{format_short_state, format_state, print_goal},
     limit_lines::{is_paused_by_limit, print_limits},
@@ -37,6 +33,11 @@ use self::{
     usage::format_usage,
 };
 
+pub(super) use self::{
+    printed_task::PrintedTask,
+    task_line::{Widths, round_text},
+    values::{GoalArg, text_argument},
+};
 /// The note behind each message, because the planner cannot say so before its turn.
 const MESSAGE_CHANGES_NO_PLAN: &str =
     "A message changes no plan: matins goal edit --text and matins goal replan do.";

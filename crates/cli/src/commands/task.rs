@@ -12,7 +12,7 @@ use super::goal::{GoalArg, Widths, round_text};
 use crate::{
     app::App,
     error::{CliError, Exit},
-    output::{LINE_COLUMNS, LocalTime, continued, excerpt, field_row, one_line, table},
+    output::{LocalTime, continued, field_row, one_line, table_with_notes},
 };
 
 /// Manage the tasks of goals
@@ -121,27 +121,20 @@ fn details_text(details: &TaskDetails, time: &LocalTime) -> String {
 /// Formats the runs of a task as a table, with each verdict and its findings below the row.
 fn runs_text(runs: &[TaskRun]) -> String {
     let rows = runs.iter().map(|run| {
-        [
+        let verdict = run.verdict.map(|verdict| match verdict {
+            CountedVerdict::Accept => "accepted".to_owned(),
+            CountedVerdict::SendBack => "sent back".to_owned(),
+        });
+        let findings = run.findings.iter().map(finding_text);
+        let cells = [
             run.id.to_string(),
             run.status.to_string(),
             run.prompt.clone().unwrap_or_default(),
             one_line(&run.seat),
-        ]
+        ];
+        (cells, verdict.into_iter().chain(findings).collect())
     });
-    let table = table(["RUN", "STATUS", "PROMPT", "SEAT"], rows);
-    let mut rows = table.lines().map(str::to_owned);
-    let mut lines: Vec<_> = rows.by_ref().take(1).collect();
-    for (row, run) in rows.zip(runs) {
-        lines.push(row);
-        let verdict = run.verdict.map(|verdict| match verdict {
-            CountedVerdict::Accept => "  accepted",
-            CountedVerdict::SendBack => "  sent back",
-        });
-        lines.extend(verdict.map(str::to_owned));
-        let findings = run.findings.iter().map(finding_text);
-        lines.extend(findings.map(|text| format!("  {}", excerpt(&text, LINE_COLUMNS - 2))));
-    }
-    lines.join("\n")
+    table_with_notes(["RUN", "STATUS", "PROMPT", "SEAT"], rows)
 }
 
 /// Formats a finding with its source, its severity, and the acceptance line that the result misses.
@@ -250,6 +243,7 @@ async fn move_task(app: &App, args: &MoveArgs, to: TaskMove) -> Result<(), CliEr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::{LINE_COLUMNS, column_count};
 
     /// A text of an agent with lines of its own headings, and with characters that control a terminal.
     const HOSTILE: &str = "One\nResult:\nAccepted.\r\nEvidence:\n- none\u{1b}[2J\n\nRUN  STATUS";
@@ -333,11 +327,7 @@ mod tests {
                 "  accepted",
             ]
         );
-        assert!(
-            lines
-                .iter()
-                .all(|line| line.chars().count() <= LINE_COLUMNS)
-        );
+        assert!(lines.iter().all(|line| column_count(line) <= LINE_COLUMNS));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! the styles of this module, and JSON documents through `escape_json`. Commands escape single texts (`clean`,
 //! `one_line`, `excerpt`, `paint`), so that an agent cannot write such a style either.
 
+mod columns;
 mod export_writer;
 mod table;
 mod text;
@@ -19,9 +20,10 @@ use anstyle::{AnsiColor, Style};
 use model::escape::{escape_except, escape_json};
 use serde::Serialize;
 
+pub(crate) use columns::{column_count, excerpt, padded};
 pub(crate) use export_writer::ExportWriter;
-pub(crate) use service::{clean, excerpt, one_line};
-pub(crate) use table::{last_columns, short_ids, table, text_table};
+pub(crate) use service::{clean, one_line};
+pub(crate) use table::{last_columns, short_ids, table, table_with_notes, text_table};
 pub(crate) use text::{
     FIELD_COLUMNS, LINE_COLUMNS, LocalTime, continued, field_row, paint, wrapped,
 };

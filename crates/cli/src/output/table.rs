@@ -5,7 +5,10 @@ use std::borrow::Cow;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
 use model::escape::escape_line;
 
-use super::text::LINE_COLUMNS;
+use super::{
+    columns::{column_count, excerpt},
+    text::LINE_COLUMNS,
+};
 
 /// The number of blanks after a cell.
 const PADDING_COLUMNS: u16 = 2;
@@ -20,6 +23,23 @@ pub(crate) fn table<const N: usize>(
     rows: impl IntoIterator<Item = [String; N]>,
 ) -> String {
     unwrapped(headings, rows).trim_fmt()
+}
+
+/// Formats rows as [`table`] does, with lines below each row, which are indented and cut at [`LINE_COLUMNS`].
+pub(crate) fn table_with_notes<const N: usize>(
+    headings: [&str; N],
+    rows: impl IntoIterator<Item = ([String; N], Vec<String>)>,
+) -> String {
+    let (rows, notes): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
+    let table = table(headings, rows);
+    let mut table = table.lines().map(str::to_owned);
+    let mut lines: Vec<_> = table.by_ref().take(1).collect();
+    for (row, notes) in table.zip(notes) {
+        lines.push(row);
+        let notes = notes.iter().map(|note| excerpt(note, LINE_COLUMNS - 2));
+        lines.extend(notes.map(|note| format!("  {note}")));
+    }
+    lines.join("\n")
 }
 
 /// Formats rows as [`table`] does. The last cell of a row is a text, which continues below itself if the line would be wider
@@ -67,7 +87,8 @@ fn unwrapped<const N: usize>(
 
 /// Returns the width that the other columns of a table leave to the last one.
 pub(crate) fn last_columns<const N: usize>(headings: &[&str; N], rows: &[[String; N]]) -> usize {
-    let length = |text: &str| text.chars().count();
+    // Cells are escaped before they are printed.
+    let length = |text: &str| column_count(&escape_line(text));
     let width = |column: usize| {
         let cells = rows.iter().map(|row| length(&row[column]));
         cells.chain([length(headings[column])]).max().unwrap_or(0) + usize::from(PADDING_COLUMNS)
@@ -117,6 +138,19 @@ mod tests {
     }
 
     #[test]
+    fn notes_are_cut_below_their_rows() {
+        let rows = [
+            (["one".to_owned()], vec!["a\nb".to_owned(), "x".repeat(90)]),
+            (["two".to_owned()], Vec::new()),
+        ];
+        let long = "x".repeat(77);
+        assert_eq!(
+            table_with_notes(["A"], rows),
+            format!("A\none\n  a b\n  {long}…\ntwo")
+        );
+    }
+
+    #[test]
     fn last_cell_continues_below_itself() {
         let text = "a text that is longer than the columns which the other cells leave to it on a line of 80 columns";
         let rows = vec![
@@ -136,6 +170,8 @@ mod tests {
     fn last_column_has_rest_of_line() {
         let rows = [["1234567890".to_owned(), String::new()]];
         assert_eq!(last_columns(&["A", "B"], &rows), 68);
+        let letters = [["東京の天気".to_owned(), String::new()]];
+        assert_eq!(last_columns(&["A", "B"], &letters), 68);
         let wide = [["x".repeat(90), String::new()]];
         assert_eq!(last_columns(&["A", "B"], &wide), MIN_LAST_COLUMNS);
     }

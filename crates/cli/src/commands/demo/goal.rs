@@ -17,7 +17,10 @@ use crate::{
     app::App,
     commands::goal::{PrintedTask, round_text},
     error::{CliError, Exit},
-    output::{ATTENTION, BAD, BOLD, DIM, GOOD, LINE_COLUMNS, clean, excerpt, paint},
+    output::{
+        ATTENTION, BAD, BOLD, DIM, GOOD, LINE_COLUMNS, clean, column_count, excerpt, one_line,
+        padded, paint,
+    },
 };
 
 /// The goal of a command line that names none.
@@ -28,11 +31,15 @@ const TEAM: &str = "demo";
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// The columns before the key of a task: the time and the status.
 const KEY_INDENT: usize = 20;
-/// The highest number of characters of a key and of a seat in a line.
-const KEY_CHARS: usize = 14;
-const SEAT_CHARS: usize = 9;
+/// The widths of the columns of keys and of seats. A longer key has a line of its own, because commands accept only whole keys.
+const KEY_COLUMNS: usize = 14;
+const SEAT_COLUMNS: usize = 9;
+/// The column of the seat of a task.
+const SEAT_INDENT: usize = KEY_INDENT + KEY_COLUMNS + 1;
 /// The column of the note about a task.
-const NOTE_INDENT: usize = KEY_INDENT + KEY_CHARS + SEAT_CHARS + 3;
+const NOTE_INDENT: usize = SEAT_INDENT + SEAT_COLUMNS + 1;
+/// The column of the title of a task in a plan.
+const TITLE_INDENT: usize = 2 + KEY_COLUMNS + 1;
 
 /// The printer of a goal.
 pub(super) struct GoalPrinter<'a> {
@@ -299,31 +306,44 @@ fn note_of(task: &Task) -> String {
     }
 }
 
-/// Returns the line of a task in a plan.
+/// Returns the lines of a task in a plan.
 fn plan_line(task: &Task) -> String {
-    let key = excerpt(&task.key, KEY_CHARS);
     let after = match &task.depends_on[..] {
         [] => String::new(),
         keys => format!(", after {}", keys.join(", ")),
     };
     let review = if task.review { ", reviewed" } else { "" };
-    let text = format!("{}{after}{review}", task.title);
-    let room = LINE_COLUMNS - KEY_CHARS - 3;
-    clean(&format!("  {key:KEY_CHARS$} {}", excerpt(&text, room))).into_owned()
+    let text = one_line(&format!("{}{after}{review}", task.title));
+    let text = wrapped(&text, TITLE_INDENT).join("\n");
+    format!(
+        "  {}{}",
+        key_cell(&task.key, TITLE_INDENT),
+        text.trim_start()
+    )
 }
 
-/// Returns the line of a task that has moved, without its time.
+/// Returns the lines of a task that has moved, without the time of the first one.
 fn task_line(task: &Task, seat: Option<&str>, note: &str) -> String {
-    let status = task.status.to_string();
-    let key = excerpt(&task.key, KEY_CHARS);
-    let seat = excerpt(seat.unwrap_or_default(), SEAT_CHARS);
+    let status = paint(
+        style_of(task.status),
+        &format!("{:9}", task.status.as_str()),
+    );
+    let key = key_cell(&task.key, SEAT_INDENT);
+    let seat = excerpt(seat.unwrap_or_default(), SEAT_COLUMNS);
+    let seat = padded(&seat, SEAT_COLUMNS);
     let note = excerpt(note, LINE_COLUMNS - NOTE_INDENT);
-    let rest = clean(&format!("{key:KEY_CHARS$} {seat:SEAT_CHARS$} {note}")).into_owned();
-    format!(
-        "{} {}",
-        paint(style_of(task.status), &format!("{status:9}")),
-        rest.trim_end()
-    )
+    let line = format!("{status} {key}{seat} {note}");
+    line.trim_end().to_owned()
+}
+
+/// Returns a key with the blanks to the next column, or with a line break and these blanks if it is wider than its column.
+fn key_cell(key: &str, next: usize) -> String {
+    let key = one_line(key);
+    if column_count(&key) > KEY_COLUMNS {
+        format!("{key}\n{:next$}", "")
+    } else {
+        format!("{} ", padded(&key, KEY_COLUMNS))
+    }
 }
 
 const fn style_of(status: TaskStatus) -> Style {
@@ -347,4 +367,44 @@ fn wrapped(text: &str, indent: usize) -> Vec<String> {
 fn paint_lines(style: Style, lines: &[String]) -> String {
     let lines: Vec<_> = lines.iter().map(|line| paint(style, line)).collect();
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(key: &str) -> Task {
+        serde_json::from_value(serde_json::json!({
+            "id": "task_01970197019701970197019701970197", "goal_id": "ses_01970197019701970197019701970197",
+            "key": key, "title": "Draft: oolong", "kind": "work", "role": "worker", "status": "RUNNING",
+            "step": "work", "round": 0, "round_limit": 3, "attempts": 0, "optional": false, "review": true,
+            "priority": 5, "plan_version": 1, "depends_on": ["outline", "the-history-of-all-teas"],
+            "created_at": "2026-11-20T06:00:00Z"
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn key_that_is_wider_than_its_column_is_whole() {
+        let line = |key| task_line(&task(key), Some("worker-1"), "round 2 of 3");
+        assert_eq!(
+            line("oolong"),
+            format!(
+                "{} oolong         worker-1  round 2 of 3",
+                paint(DIM, "RUNNING  ")
+            )
+        );
+        assert_eq!(
+            line("the-history-of-oolong"),
+            format!(
+                "{} the-history-of-oolong\n{:35}worker-1  round 2 of 3",
+                paint(DIM, "RUNNING  "),
+                ""
+            )
+        );
+        assert_eq!(
+            plan_line(&task("the-history-of-oolong")),
+            "  the-history-of-oolong\n                 Draft: oolong, after outline, the-history-of-all-teas, reviewed"
+        );
+    }
 }

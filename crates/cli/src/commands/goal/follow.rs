@@ -13,9 +13,10 @@ use server::SystemClock;
 use tokio::time::{sleep, timeout};
 
 use super::{
-    format::{Widths, cause_line, format_state, print_goal, print_question},
+    format::{format_state, print_goal, print_question},
     limit_lines::{is_paused_by_limit, print_limits},
     printed_task::PrintedTask,
+    task_line::{Widths, cause_line},
 };
 use crate::{
     app::App,
@@ -209,6 +210,7 @@ fn outcome(goal: &Goal) -> Option<Exit> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::column_count;
 
     fn question(number: u32) -> GoalQuestion {
         serde_json::from_value(json!({
@@ -299,7 +301,7 @@ mod tests {
         assert!(line.starts_with("07:00:00 RUNNING "), "{line}");
         assert!(line.lines().count() > 1, "{line}");
         for line in line.lines() {
-            assert!(line.chars().count() <= LINE_COLUMNS, "{line}");
+            assert!(column_count(line) <= LINE_COLUMNS, "{line}");
         }
     }
 

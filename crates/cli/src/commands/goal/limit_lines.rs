@@ -50,6 +50,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::output::column_count;
 
     fn goal(state: &str) -> Goal {
         let reason = (state == "paused").then_some("budget");
@@ -119,7 +120,7 @@ mod tests {
             used.note = Some("\u{1b}".repeat(200));
         }
         for line in lines(&long) {
-            assert!(line.chars().count() <= LINE_COLUMNS, "{line}");
+            assert!(column_count(&line) <= LINE_COLUMNS, "{line}");
             assert!(!line.contains('\u{1b}'), "{line:?}");
         }
     }

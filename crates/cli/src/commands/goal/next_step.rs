@@ -55,7 +55,7 @@ fn stuck_step(goal: &GoalSummary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::LINE_COLUMNS;
+    use crate::output::{LINE_COLUMNS, column_count};
 
     fn stuck_goal() -> GoalSummary {
         serde_json::from_value(serde_json::json!({
@@ -92,7 +92,7 @@ mod tests {
             let next = next_step(&goal).unwrap();
             assert!(next.contains("matins goal "), "{next}");
             for line in next.lines() {
-                assert!(line.chars().count() <= LINE_COLUMNS, "{line}");
+                assert!(column_count(line) <= LINE_COLUMNS, "{line}");
             }
         }
     }
