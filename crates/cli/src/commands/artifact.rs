@@ -17,7 +17,7 @@ use crate::{
     app::App,
     commands::first_items::first_items,
     error::{CliError, Exit},
-    output::{OutputError, clean, excerpt, short_ids, table},
+    output::{OutputError, clean, excerpt, last_columns, one_line, short_ids, table_with_notes},
     signals::Signals,
 };
 
@@ -84,21 +84,29 @@ async fn list(app: &App, session: &str, name: Option<&str>, limit: u32) -> Resul
     }
     let ids = short_ids(artifacts.iter().map(|artifact| artifact.id));
     let rows = artifacts.iter().zip(ids).map(|(artifact, id)| {
-        let content = match (&artifact.uri, artifact.size) {
-            (Some(uri), _) => excerpt(uri, 60),
-            (None, size) => format!("{} bytes", size.unwrap_or(0)),
-        };
+        let size = artifact.size.map(|size| format!("{size} bytes"));
         [
             id,
-            excerpt(&artifact.name, 60),
             artifact.version.to_string(),
-            app.time.date_time(artifact.created_at),
-            excerpt(&artifact.media_type, 40),
-            content,
+            app.time.minute(artifact.created_at),
+            size.unwrap_or_default(),
+            artifact.name.clone(),
         ]
     });
-    let headings = ["ARTIFACT", "NAME", "VERSION", "SAVED", "TYPE", "CONTENT"];
-    app.output.line(&table(headings, rows))?;
+    let mut rows: Vec<_> = rows.collect();
+    let headings = ["ARTIFACT", "VERSION", "SAVED", "SIZE", "NAME"];
+    let room = last_columns(&headings, &rows);
+    for [.., name] in &mut rows {
+        *name = excerpt(name, room);
+    }
+    let rows = rows.into_iter().zip(&artifacts).map(|(row, artifact)| {
+        // A cut name is whole below, because `artifact get` accepts only whole names.
+        let is_cut = row.last() != Some(&one_line(&artifact.name));
+        let name = is_cut.then(|| artifact.name.clone());
+        let notes = name.into_iter().chain(artifact.uri.clone()).collect();
+        (row, notes)
+    });
+    app.output.line(&table_with_notes(headings, rows))?;
     Ok(Exit::Done)
 }
 

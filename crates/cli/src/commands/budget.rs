@@ -40,14 +40,24 @@ pub(crate) fn format_limits(budget: &Budget) -> Option<String> {
     Some(budget.to_string()).filter(|limits| !limits.is_empty())
 }
 
-/// Formats the usage of today and of this month. Returns `None` if there was none this month.
+/// Formats the usage of today and of this month on one line. Returns `None` if there was none this month.
 pub(crate) fn format_usage(usage: &BudgetUsage) -> Option<String> {
+    usage_lines(usage).map(|lines| lines.join("; "))
+}
+
+/// Formats the usage of today and that of this month. Returns `None` if there was none this month.
+pub(crate) fn usage_lines(usage: &BudgetUsage) -> Option<[String; 2]> {
     let (day, month) = (format_amounts(&usage.day), format_amounts(&usage.month));
     let shown = |amounts: Vec<String>| match amounts.join(", ") {
         none if none.is_empty() => "nothing".to_owned(),
         some => some,
     };
-    (!month.is_empty()).then(|| format!("today: {}; this month: {}", shown(day), shown(month)))
+    (!month.is_empty()).then(|| {
+        [
+            format!("today: {}", shown(day)),
+            format!("this month: {}", shown(month)),
+        ]
+    })
 }
 
 fn format_amounts(period: &BudgetPeriodUsage) -> Vec<String> {

@@ -2,18 +2,21 @@
 
 use std::time::Duration;
 
-use api_types::MemoryEntryRequest;
+use api_types::{MemoryEntry, MemoryEntryRequest};
 use clap::Subcommand;
 use client::MemoryOf;
-use model::{Clock as _, schedule::Period};
+use model::{Clock as _, caller_name::display_name, schedule::Period};
 use server::SystemClock;
 
 use crate::{
     app::App,
     commands::first_items::first_items,
     error::{CliError, Exit},
-    output::{excerpt, one_line, table},
+    output::{LocalTime, excerpt, last_columns, one_line, table_with_notes},
 };
+
+/// The highest width of a key. With the widest cells of WRITTEN and CONFIDENCE, it leaves 8 columns to AUTHOR.
+const MAX_KEY_COLUMNS: usize = 34;
 
 /// Manage memory: facts that agents keep for later turns
 #[derive(Debug, clap::Args)]
@@ -135,20 +138,64 @@ async fn list(app: &App, owner: &MemoryOf, text: Option<&str>, limit: u32) -> Re
     if entries.is_empty() {
         return Ok(app.output.line("No memory entries.")?);
     }
+    Ok(app.output.line(&entries_table(&entries, &app.time))?)
+}
+
+/// Formats entries as a table, with each value below its row.
+fn entries_table(entries: &[MemoryEntry], time: &LocalTime) -> String {
     let rows = entries.iter().map(|entry| {
-        let author = if entry.unconfirmed {
-            format!("{} (unconfirmed)", entry.author)
+        let doubt = if entry.unconfirmed {
+            ", unconfirmed"
         } else {
-            entry.author.clone()
+            ""
         };
         [
-            excerpt(&entry.key, 40),
-            excerpt(&entry.value, 60),
-            entry.confidence.to_string(),
-            excerpt(&author, 30),
-            app.time.date_time(entry.updated_at),
+            excerpt(&entry.key, MAX_KEY_COLUMNS),
+            time.minute(entry.updated_at),
+            format!("{}{doubt}", entry.confidence),
+            display_name(&entry.author).to_owned(),
         ]
     });
-    let headings = ["KEY", "VALUE", "CONFIDENCE", "AUTHOR", "WRITTEN"];
-    Ok(app.output.line(&table(headings, rows))?)
+    let mut rows: Vec<_> = rows.collect();
+    let headings = ["KEY", "WRITTEN", "CONFIDENCE", "AUTHOR"];
+    let room = last_columns(&headings, &rows);
+    for [.., author] in &mut rows {
+        *author = excerpt(author, room);
+    }
+    let values = entries.iter().map(|entry| vec![entry.value.clone()]);
+    table_with_notes(headings, rows.into_iter().zip(values))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::output::{LINE_COLUMNS, column_count};
+
+    #[test]
+    fn entries_have_lines_of_at_most_80_columns() {
+        let entry = |key: &str, value: &str, author: &str| -> MemoryEntry {
+            serde_json::from_value(json!({
+                "id": "mem_01970197019701970197019701970197", "key": key, "value": value, "confidence": 0.9,
+                "author": author, "unconfirmed": author != "socket", "version": 1,
+                "created_at": "2026-11-20T06:00:00Z", "updated_at": "2026-11-20T06:00:00Z"
+            }))
+            .unwrap()
+        };
+        let time = LocalTime::of_zone("Europe/Prague");
+        let own = [entry("build", "red", "socket")];
+        assert_eq!(
+            entries_table(&own, &time),
+            "KEY    WRITTEN           CONFIDENCE  AUTHOR\n\
+             build  2026-11-20 07:00  0.9         a person at the server\n  \
+             red"
+        );
+        let long = entry(&"k".repeat(60), &"東京".repeat(90), &"a".repeat(60));
+        let table = entries_table(&[own[0].clone(), long], &time);
+        assert!(table.contains("0.9, unconfirmed"), "{table}");
+        for line in table.lines() {
+            assert!(column_count(line) <= LINE_COLUMNS, "{line}");
+        }
+    }
 }

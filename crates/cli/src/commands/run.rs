@@ -20,8 +20,11 @@ use crate::{
     commands::{agent::format_own_tools, first_items::first_items, options::format_period},
     error::{CliError, Exit},
     follow,
-    output::{clean, excerpt, field_row, short_ids, table},
+    output::{clean, excerpt, field_row, short_ids, table_with_notes},
 };
+
+/// The highest width of the column SOURCE. The other columns take 56 of a line.
+const MAX_SUBJECT_COLUMNS: usize = 24;
 
 /// Manage runs: each is one attempt to take a turn
 #[derive(Debug, clap::Args)]
@@ -177,7 +180,7 @@ pub(crate) fn format_wait(item: &RunItem) -> Option<&'static str> {
     }
 }
 
-/// Formats runs as a table.
+/// Formats runs as a table, with the reason of a status below its row.
 pub(crate) fn runs_table<'a>(app: &App, runs: impl Iterator<Item = RunRow<'a>> + Clone) -> String {
     let ids = short_ids(runs.clone().map(|row| row.run.id));
     let rows = runs.zip(ids).map(|(row, id)| {
@@ -185,18 +188,18 @@ pub(crate) fn runs_table<'a>(app: &App, runs: impl Iterator<Item = RunRow<'a>> +
         let reason = row
             .waits_for
             .map_or_else(|| format_reason(run), str::to_owned);
-        [
+        let cells = [
             id,
             run.status.to_string(),
-            row.subject,
-            app.time
-                .date_time(run.scheduled_for.unwrap_or(run.input_at)),
+            excerpt(&row.subject, MAX_SUBJECT_COLUMNS),
+            app.time.minute(run.scheduled_for.unwrap_or(run.input_at)),
             run.attempt.to_string(),
-            excerpt(&reason, 60),
-        ]
+        ];
+        let notes = Some(reason).filter(|reason| !reason.is_empty());
+        (cells, notes.into_iter().collect())
     });
-    let headings = ["RUN", "STATUS", "SOURCE", "TIME", "ATTEMPT", "REASON"];
-    table(headings, rows)
+    let headings = ["RUN", "STATUS", "SOURCE", "TIME", "ATTEMPT"];
+    table_with_notes(headings, rows)
 }
 
 /// Formats the automation of a run, with the source of the run if it is not the schedule, or the source alone if the

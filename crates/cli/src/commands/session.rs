@@ -18,7 +18,7 @@ use crate::{
     app::App,
     error::{CliError, Exit},
     follow,
-    output::{excerpt, short_ids, table},
+    output::{excerpt, last_columns, short_ids, table},
 };
 
 /// Manage sessions, and send messages to their agents
@@ -171,12 +171,17 @@ async fn list(app: &App, filter: &SessionFilter) -> Result<(), CliError> {
             id,
             session.state.to_string(),
             session.session_type.to_string(),
-            app.time.date_time(session.updated_at),
+            app.time.minute(session.updated_at),
             last_run.map_or_else(|| "-".into(), |run| run.status.to_string()),
-            excerpt(title_or_message(item), 50),
+            title_or_message(item).to_owned(),
         ]
     });
+    let mut rows: Vec<_> = rows.collect();
     let headings = ["SESSION", "STATE", "TYPE", "CHANGED", "LAST RUN", "TITLE"];
+    let room = last_columns(&headings, &rows);
+    for [.., title] in &mut rows {
+        *title = excerpt(title, room);
+    }
     app.output.line(&table(headings, rows))?;
     for item in &sessions {
         if let Some(name) = &item.removed_instance {

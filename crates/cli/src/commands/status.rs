@@ -406,10 +406,10 @@ fn running_line(item: &RunItem, now: Timestamp) -> String {
 
 fn cost_lines(overview: &Overview) -> Vec<String> {
     let usage = &overview.usage;
-    let Some(amounts) = budget::format_usage(usage) else {
+    let Some(amounts) = budget::usage_lines(usage) else {
         return Vec::new();
     };
-    let mut lines = vec![format!("  {amounts}")];
+    let mut lines: Vec<_> = amounts.iter().map(|line| format!("  {line}")).collect();
     if let Some(limits) = budget::format_limits(&usage.budget.clone().into()) {
         lines.push(format!("  budget: {limits}"));
     }

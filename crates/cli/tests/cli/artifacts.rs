@@ -55,6 +55,10 @@ fn artifact_of_agent_is_listed_and_downloaded_without_overwriting() {
         table.contains("notes/a.md") && table.contains("8 bytes"),
         "{table}"
     );
+    assert!(
+        table.lines().all(|line| line.chars().count() <= 80),
+        "{table}"
+    );
     let none = world.run(&["artifact", "list", &session, "--name", "other"]);
     assert_eq!(none.expect_success().trim(), "No artifacts.");
     // By the ID, and by the session and the name.

@@ -13,6 +13,7 @@ mod automations;
 mod browser;
 mod budgets;
 mod clients;
+mod columns;
 mod command_names;
 mod completions_and_man;
 mod configuration;

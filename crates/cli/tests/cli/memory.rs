@@ -63,6 +63,13 @@ fn agent_remembers_fact_that_people_read_and_edit() {
         .concat(),
     );
     assert_eq!(set.expect_success(), "Set build (version 2)\n");
+    let listed = world
+        .run(&[&["memory", "list"], &owner[..]].concat())
+        .expect_success();
+    assert!(
+        listed.contains("  a person at the server\n  red") && !listed.contains("socket"),
+        "{listed}"
+    );
     assert_eq!(fire()["entries"][0]["value"], "red");
     assert_eq!(fire()["removed"], true);
     assert_eq!(
