@@ -29,7 +29,7 @@ use self::{
     format::{format_short_state, format_state, print_goal},
     limit_lines::{is_paused_by_limit, print_limits},
     missing_server::note_missing_server,
-    next_step::next_step,
+    next_step::{is_stuck, next_step},
     usage::format_usage,
 };
 
@@ -77,7 +77,7 @@ enum Command {
     Pause(GoalArg),
     /// Resume a paused goal, approve its first plan, or start a draft
     ///
-    /// The exit code is 4 if a limit of the goal is still reached, so that it stays paused.
+    /// The exit code is 4 if the goal stays paused, because a limit is still reached or nothing can run.
     Resume(GoalArg),
     /// Cancel a goal and its open tasks
     Cancel(GoalArg),
@@ -201,8 +201,8 @@ async fn move_goal(app: &App, given: &str, to: GoalMove) -> Result<Goal, CliErro
     Ok(goal)
 }
 
-/// Resumes a paused goal, or starts a draft, which waits for a person too. A goal with a limit that is still reached pauses
-/// again at once, which is a refusal with the limits.
+/// Resumes a paused goal, or starts a draft, which waits for a person too. A goal with a limit that is still reached, or one in
+/// which nothing can run, pauses again at once, which is a refusal with the limits and the next step.
 async fn resume(app: &App, given: &str) -> Result<Exit, CliError> {
     let goal = app.client.goal(given).await?.summary;
     let to = match goal.state {
@@ -210,7 +210,7 @@ async fn resume(app: &App, given: &str) -> Result<Exit, CliError> {
         _ => GoalMove::Resume,
     };
     let goal = move_goal(app, given, to).await?;
-    if !is_paused_by_limit(&goal.summary) {
+    if !is_paused_by_limit(&goal.summary) && !is_stuck(&goal.summary) {
         return Ok(Exit::Done);
     }
     if !app.output.json {

@@ -3,6 +3,11 @@
 use api_types::{GoalReason, GoalStatus, GoalSummary};
 use model::goal::StuckCause;
 
+/// Returns `true` if a goal is paused because it is stuck.
+pub(super) fn is_stuck(goal: &GoalSummary) -> bool {
+    goal.state == GoalStatus::Paused && goal.reason == Some(GoalReason::Stuck)
+}
+
 /// Returns the command by which a person lets a waiting goal go on.
 pub(super) fn next_step(goal: &GoalSummary) -> Option<String> {
     let id = goal.id;
@@ -44,10 +49,11 @@ fn stuck_step(goal: &GoalSummary) -> String {
              The last turns brought no finished task, no new artifact and no new plan.\n  \
              First message a seat, edit, retry, accept or cancel a task, or replan it."
         ),
+        // A resume would start nothing.
         Some(StuckCause::Idle) | None => format!(
             "To go on: matins goal report {id}\n  \
              tells what is missing.\n\
-             Edit, retry, accept or cancel a task, replan or resume the goal."
+             Edit, retry, accept or cancel a task, or replan the goal."
         ),
     }
 }
@@ -115,6 +121,12 @@ mod tests {
         for (cause, expected) in steps {
             let next = step(cause).unwrap();
             assert!(next.contains(expected), "{cause}: {next}");
+            // A resume starts nothing if nothing can run.
+            assert_eq!(
+                next.contains("resume"),
+                cause != "nothing can run",
+                "{cause}: {next}"
+            );
         }
     }
 }

@@ -123,4 +123,12 @@ fn goal_whose_seat_has_unknown_mode_names_it() {
     test.assert_stuck("nothing can run");
     let error = "The turn failed: unknown mode `nosuchmode`; the agent offers none.";
     test.assert_cause("a", "attempts used up", error);
+    // A resume starts nothing: the goal is stuck again at once.
+    let resumed = test.world.run(&["goal", "resume", "own"]);
+    assert_eq!(resumed.code, 4, "{resumed:#?}");
+    let says = "is paused (stuck: nothing can run).";
+    assert!(resumed.stdout.contains(says), "{resumed:#?}");
+    let next = "Edit, retry, accept or cancel a task, or replan the goal.";
+    assert!(resumed.stderr.contains(next), "{resumed:#?}");
+    assert_eq!(test.world.run(&["goal", "resume", "own", "--json"]).code, 4);
 }
