@@ -167,7 +167,7 @@ fn tasks(text: &mut String, tasks: &[GoalTask]) {
     }
     line(
         text,
-        "| task | title | status | seat | rounds | result or reason |",
+        "| task | title | status | seat | sent back | result or reason |",
     );
     line(text, "| --- | --- | --- | --- | --- | --- |");
     for task in work {

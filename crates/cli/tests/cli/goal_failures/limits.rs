@@ -87,6 +87,11 @@ fn judge_that_always_sends_back_fails_the_task_as_not_accepted() {
         let round = format!("  sent back\n  {id} (judge, blocker): A source is missing.");
         assert!(shown.contains(&round), "{shown}");
     }
+    assert!(shown.contains("  round         3 of 3"), "{shown}");
+    let report = test.world.run(&["goal", "report", "own"]).expect_success();
+    let heading = "| task | title | status | seat | sent back | result or reason |";
+    assert!(report.contains(heading), "{report}");
+    assert!(report.contains("| 3 | not accepted: f3 |"), "{report}");
 }
 
 #[test]
