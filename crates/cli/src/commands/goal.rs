@@ -16,6 +16,7 @@ mod values;
 use api_types::{Goal, GoalMove, GoalStatus, GoalSummary};
 use clap::Subcommand;
 use client::{GoalFilter, PageParams};
+use model::limits::CONTENT_BYTES;
 
 use super::{first_items::first_items, options::text_or_stdin};
 use crate::{
@@ -32,12 +33,12 @@ use self::{
     next_step::{is_stuck, next_step},
     usage::format_usage,
 };
-
 pub(super) use self::{
     printed_task::PrintedTask,
     task_line::{Widths, round_text},
     values::{GoalArg, text_argument},
 };
+
 /// The note behind each message, because the planner cannot say so before its turn.
 const MESSAGE_CHANGES_NO_PLAN: &str =
     "A message changes no plan: matins goal edit --text and matins goal replan do.";
@@ -118,7 +119,7 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
         Command::Replan(args) => drop(move_goal(app, &args.goal, GoalMove::Replan).await?),
         Command::Report(args) => report(app, &args.goal).await?,
         Command::Message { goal, text, to } => {
-            let text = text_or_stdin(text)?;
+            let text = text_or_stdin(text, CONTENT_BYTES)?;
             let sent = app
                 .client
                 .send_message_to_seat(&goal.goal, to.as_deref(), &text)

@@ -115,23 +115,39 @@ pub(crate) fn shell_word(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Returns the given text, or the content of standard input if the text is `-`.
-pub(crate) fn text_or_stdin(given: String) -> Result<String, CliError> {
+/// Returns the given text, or the content of standard input if the text is `-`. `max_bytes` is the limit of the field.
+pub(crate) fn text_or_stdin(given: String, max_bytes: usize) -> Result<String, CliError> {
     if given != "-" {
         return Ok(given);
     }
-    // Read one byte beyond the limit, so that the API rejects a text that is too long instead of receiving a part.
-    let limit = model::limits::CONTENT_BYTES as u64 + 1;
-    let mut text = String::new();
-    std::io::stdin()
-        .take(limit)
-        .read_to_string(&mut text)
+    read_text(std::io::stdin(), max_bytes)
+}
+
+/// Reads a text of at most `max_bytes` bytes, without the line break at its end.
+fn read_text(from: impl Read, max_bytes: usize) -> Result<String, CliError> {
+    let mut text = Vec::new();
+    // The text with a line break, and one byte more that shows that a text is too long.
+    let most = max_bytes + "\r\n".len() + 1;
+    from.take(most as u64)
+        .read_to_end(&mut text)
         .map_err(|source| {
             let error =
                 anyhow::Error::new(source).context("cannot read the text from standard input");
             CliError::new(Exit::Usage, error)
         })?;
-    Ok(text)
+    let line = text.strip_suffix(b"\n").unwrap_or(&text);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    // Before the check of UTF-8, because the end of what was read may split a letter.
+    if line.len() > max_bytes {
+        let message = format!(
+            "the text from standard input has more than {max_bytes} bytes; accepted are up to {max_bytes}"
+        );
+        return Err(CliError::message(Exit::Usage, message));
+    }
+    String::from_utf8(text).map_err(|_| {
+        let message = "the text from standard input is not UTF-8; accepted is UTF-8";
+        CliError::message(Exit::Usage, message)
+    })
 }
 
 /// Makes a directory absolute. The server checks whether it exists. Leaves a directory of a remote server as it is,
@@ -175,6 +191,22 @@ mod tests {
         assert_eq!(shell_word("a b"), "'a b'");
         assert_eq!(shell_word("it's"), r"'it'\''s'");
         assert_eq!(shell_word(""), "''");
+    }
+
+    #[test]
+    fn text_above_limit_is_refused_before_check_of_utf8() {
+        let read = |text: &[u8]| read_text(text, 9).map_err(|error| error.full_message());
+        let too_long =
+            "the text from standard input has more than 9 bytes; accepted are up to 9".to_owned();
+        // The end of what was read splits a letter.
+        assert_eq!(read("é".repeat(20).as_bytes()), Err(too_long.clone()));
+        assert_eq!(read(b"1234567890"), Err(too_long.clone()));
+        assert_eq!(read(b"12345678901\n3"), Err(too_long));
+        for text in ["123456789", "123456789\n", "123456789\r\n", ""] {
+            assert_eq!(read(text.as_bytes()), Ok(text.to_owned()));
+        }
+        let error = read(b"a\xff").unwrap_err();
+        assert!(error.contains("is not UTF-8"), "{error}");
     }
 
     #[test]

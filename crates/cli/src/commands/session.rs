@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use api_types::{ProblemKind, Run, SessionItem, SessionRequest};
 use clap::Subcommand;
 use client::{PageParams, SessionFilter, SessionMove};
-use model::session::SessionType;
+use model::{limits::CONTENT_BYTES, session::SessionType};
 
 use super::options::{SettingOptions, absolute_directory, text_or_stdin};
 use crate::{
@@ -216,7 +216,7 @@ async fn send_message(app: &App, args: SendArgs) -> Result<Exit, CliError> {
                 settings: args.settings.settings().into(),
                 ..SessionRequest::default()
             };
-            send_to_new_session(app, &request, &text_or_stdin(message)?).await?
+            send_to_new_session(app, &request, &text_or_stdin(message, CONTENT_BYTES)?).await?
         }
         (true, _, Some(session), Some(_)) => {
             let message =
@@ -229,7 +229,11 @@ async fn send_message(app: &App, args: SendArgs) -> Result<Exit, CliError> {
                 return Err(expected(refusal));
             }
             app.client
-                .send_message_to_seat(&session, args.seat.as_deref(), &text_or_stdin(message)?)
+                .send_message_to_seat(
+                    &session,
+                    args.seat.as_deref(),
+                    &text_or_stdin(message, CONTENT_BYTES)?,
+                )
                 .await?
         }
         _ => {

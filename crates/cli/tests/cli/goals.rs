@@ -349,6 +349,10 @@ fn draft_starts_by_resume() {
     let start = ["goal", "start", "Draft it.", "--agent", "demo", "--draft"];
     let started = world.run(&start);
     assert!(
+    let long = world.run_with_stdin(&start, &"é".repeat(1 << 20));
+    assert_eq!(long.code, 2, "{long:#?}");
+    let says = "the text from standard input has more than 32768 bytes; accepted are up to 32768";
+    assert!(long.stderr.contains(says), "{}", long.stderr);
         started.stdout.starts_with("Made the draft ses_"),
         "{started:#?}"
     );

@@ -35,10 +35,8 @@ pub(super) fn parse(file: &str, content: &[u8]) -> Result<TeamDefinition, Invali
         }
     };
     if content.len() > MAX_TEAM_FILE_BYTES {
-        let message = format!(
-            "the file has {} bytes; accepted are up to {MAX_TEAM_FILE_BYTES}",
-            content.len()
-        );
+        // A command reads only the beginning of such a file.
+        let message = format!("the file has more than the accepted {MAX_TEAM_FILE_BYTES} bytes");
         return Err(refuse(0, message));
     }
     let text = std::str::from_utf8(content).map_err(|error| {

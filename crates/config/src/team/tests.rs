@@ -125,7 +125,7 @@ fn text_that_is_not_toml_is_refused_with_its_location() {
     let error = parse_team("a.toml", &long).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "a.toml:1:1: the file has 524289 bytes; accepted are up to 524288"
+        "a.toml:1:1: the file has more than the accepted 524288 bytes"
     );
 }
 

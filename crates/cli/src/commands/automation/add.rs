@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use api_types::{AutomationRequest, AutomationView, SessionTarget, TriggerRequest};
-use model::policy::Policies;
+use model::{limits::CONTENT_BYTES, policy::Policies};
 
 use super::{policies::PolicyOptions, triggers};
 use crate::{
@@ -113,7 +113,7 @@ pub(super) async fn run(
     args.policies.apply(&mut policies)?;
     let request = AutomationRequest {
         name: args.name,
-        prompt: text_or_stdin(prompt)?,
+        prompt: text_or_stdin(prompt, CONTENT_BYTES)?,
         triggers,
         zone: zone.as_ref().map(|zone| zone.name.clone()),
         session: args.session,

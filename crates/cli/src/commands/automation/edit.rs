@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use api_types::{AutomationRequest, AutomationView, PermissionRulesRequest, SessionTarget};
 use clap::ValueEnum;
-use model::{entity::SeatSettings, policy::Policies, schedule::Zone};
+use model::{entity::SeatSettings, limits::CONTENT_BYTES, policy::Policies, schedule::Zone};
 
 use super::{policies::PolicyOptions, trigger_removals::TriggerRemovals, triggers};
 use crate::{
@@ -224,7 +224,7 @@ fn edited_request(
         request.name = args.name;
     }
     if let Some(prompt) = args.prompt {
-        request.prompt = text_or_stdin(prompt)?;
+        request.prompt = text_or_stdin(prompt, CONTENT_BYTES)?;
     }
     args.policies.apply(&mut policies)?;
     request.policies = policies.into();

@@ -1,7 +1,7 @@
 //! `matins goal edit`.
 
 use api_types::{Change, GoalBudgetPatch, GoalBudgetRequest, GoalPatch};
-use model::Clock as _;
+use model::{Clock as _, goal::text_limits::GOAL_BYTES};
 use server::SystemClock;
 
 use super::{
@@ -41,7 +41,10 @@ pub(super) struct Args {
 
 pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
     let patch = GoalPatch {
-        goal: args.text.map(text_argument).transpose()?,
+        goal: args
+            .text
+            .map(|text| text_argument(text, GOAL_BYTES))
+            .transpose()?,
         limits: limits(args.limits)?,
         budget: budget_change(budget(args.budget)?, args.no_budget),
         until: match args.until {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use api_types::{Goal, GoalRequest, GoalStatus};
-use model::Clock as _;
+use model::{Clock as _, goal::text_limits::GOAL_BYTES};
 use server::SystemClock;
 
 use super::{
@@ -79,7 +79,7 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
         None => None,
     };
     let request = GoalRequest {
-        goal: text_argument(args.text)?,
+        goal: text_argument(args.text, GOAL_BYTES)?,
         team,
         team_file,
         agent: args.agent,

@@ -33,10 +33,13 @@ fn parse_goal(text: &str) -> Result<String, String> {
 }
 
 /// Returns the text of a goal or of a task: the given one, or the content of standard input if it is `-`. The line break at its
-/// end is that of the program that wrote it, so it is no part of the text.
-pub(in crate::commands) fn text_argument(given: String) -> Result<String, CliError> {
+/// end is that of the program that wrote it, so it is no part of the text. `max_bytes` is the limit of the field.
+pub(in crate::commands) fn text_argument(
+    given: String,
+    max_bytes: usize,
+) -> Result<String, CliError> {
     let is_read = given == "-";
-    let mut text = text_or_stdin(given)?;
+    let mut text = text_or_stdin(given, max_bytes)?;
     if is_read && text.ends_with('\n') {
         text.pop();
         if text.ends_with('\r') {

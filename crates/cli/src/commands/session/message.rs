@@ -2,7 +2,7 @@
 
 use api_types::{MAX_PAGE_ITEMS, SeatMessage, SeatMessageRequest, SeatMessageStatus};
 use client::SeatMessageFilter;
-use model::caller_name::display_name;
+use model::{caller_name::display_name, seat_message::TEXT_BYTES};
 
 use super::super::options::text_or_stdin;
 use crate::{
@@ -50,7 +50,7 @@ pub(super) struct AckArgs {
 pub(super) async fn send(args: SendArgs, app: &App) -> Result<Exit, CliError> {
     let request = SeatMessageRequest {
         to: args.to,
-        text: text_or_stdin(args.text)?,
+        text: text_or_stdin(args.text, TEXT_BYTES)?,
     };
     let sent = app
         .client

@@ -1,6 +1,7 @@
 //! `matins task edit`.
 
 use api_types::{TaskPatch, TaskStatus};
+use model::goal::text_limits::DESCRIPTION_BYTES;
 
 use super::named::{TaskArgs, find};
 use crate::{
@@ -37,7 +38,10 @@ pub(super) struct Args {
 pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
     let patch = TaskPatch {
         title: args.title,
-        description: args.description.map(text_argument).transpose()?,
+        description: args
+            .description
+            .map(|text| text_argument(text, DESCRIPTION_BYTES))
+            .transpose()?,
         acceptance: (args.no_accept || !args.acceptance.is_empty()).then_some(args.acceptance),
         priority: args.priority,
     };
