@@ -399,7 +399,11 @@ pub enum Refusal {
     #[error("the goal is {0}; nothing more is accepted")]
     Closed(GoalStatus),
     /// The goal cannot move so.
-    #[error("the goal is {status}, so it cannot {event}")]
+    #[error(
+        "the goal is {}{status}, so it cannot {}",
+        if matches!(.status, GoalStatus::Draft) { "a " } else { "" },
+        if matches!(.event, GoalEvent::Enable) { "start" } else { .event.as_str() }
+    )]
     Goal {
         /// The status of the goal.
         status: GoalStatus,

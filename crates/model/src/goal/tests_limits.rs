@@ -381,6 +381,19 @@ fn paused_goal_lets_turns_end_and_starts_none() {
 }
 
 #[test]
+fn refused_move_has_name_of_its_command() {
+    let refusal = |status, event| Refusal::Goal { status, event }.to_string();
+    assert_eq!(
+        refusal(GoalStatus::Active, GoalEvent::Enable),
+        "the goal is active, so it cannot start"
+    );
+    assert_eq!(
+        refusal(GoalStatus::Draft, GoalEvent::Pause),
+        "the goal is a draft, so it cannot pause"
+    );
+}
+
+#[test]
 fn team_that_cannot_work_is_refused_by_name() {
     let refused = |edit: &dyn Fn(&mut Team)| {
         let mut team = team(2, None);
