@@ -29,12 +29,13 @@ pub fn parse_team(file: &str, content: &[u8]) -> Result<TeamDefinition, InvalidT
     parser::parse(file, content)
 }
 
-/// Returns a problem for each seat of a valid team file whose agent is unknown. `accepted` tells the accepted agents.
+/// Returns a problem for each seat of a valid team file whose agent is unknown. `accepted` tells the
+/// accepted agents for an unknown one.
 pub fn agent_problems(
     file: &str,
     text: &str,
     is_known: impl Fn(&str) -> bool,
-    accepted: &str,
+    accepted: impl Fn(&str) -> String,
 ) -> Vec<TeamProblem> {
     parser::agent_problems(file, text, is_known, accepted)
 }

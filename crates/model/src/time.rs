@@ -5,6 +5,7 @@
 
 use std::{fmt, ops::Add, str::FromStr, time::Duration};
 
+use jiff::fmt::temporal::Pieces;
 use serde::{
     Deserialize, Serialize,
     de::{self, Unexpected, Visitor},
@@ -12,6 +13,8 @@ use serde::{
 
 /// The number of characters of a text that an error shows.
 const MAX_SHOWN_CHARS: usize = 80;
+/// The instants that jiff can hold, for an error.
+const ACCEPTED_RANGE: &str = "accepted are instants from -9999-01-02 to 9999-12-30";
 
 /// An instant in UTC with a precision of microseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -145,6 +148,12 @@ impl Visitor<'_> for TimestampVisitor {
         // The parser of jiff describes its steps instead of the accepted texts.
         text.parse().map_err(|_| {
             let shown: String = text.chars().take(MAX_SHOWN_CHARS).collect();
+            let is_instant = |it: Pieces<'_>| it.time().is_some() && it.offset().is_some();
+            if Pieces::parse(text).is_ok_and(is_instant) {
+                return E::custom(format_args!(
+                    "the instant \"{shown}\" is out of range, {ACCEPTED_RANGE}"
+                ));
+            }
             E::invalid_value(Unexpected::Str(&shown), &self)
         })
     }
@@ -208,6 +217,10 @@ mod tests {
             let error = read(json).unwrap_err();
             assert!(error.contains(&format!("{says}, {accepted}")), "{error}");
         }
+        let last = read("\"9999-12-31T23:59:59Z\"").unwrap_err();
+        let says = "the instant \"9999-12-31T23:59:59Z\" is out of range, \
+                    accepted are instants from -9999-01-02 to 9999-12-30";
+        assert!(last.contains(says), "{last}");
         let long = read(&format!("\"{}\"", "x".repeat(200))).unwrap_err();
         assert!(!long.contains(&"x".repeat(MAX_SHOWN_CHARS + 1)), "{long}");
         let offset = read("\"2026-11-20T07:00:00+01:00\"").unwrap();

@@ -90,6 +90,11 @@ pub(crate) async fn invalid_goal_is_refused_with_its_field(world: &World) {
             400,
             "invalid `until`: invalid value: string \"07:00\", expected an instant with an offset, such as 2026-11-20T06:00:00Z",
         ),
+        (
+            json!({ "until": "9999-12-31T23:59:59Z" }),
+            400,
+            "invalid `until`: the instant \"9999-12-31T23:59:59Z\" is out of range, accepted are instants from ",
+        ),
         (json!({ "cwd": "relative" }), 422, "absolute"),
         (
             json!({ "cwd": "/", "own_folder": true }),

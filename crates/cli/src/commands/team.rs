@@ -1,6 +1,10 @@
 //! `matins team`: shows the teams that ship, and checks team files.
 
-use std::{fs::File, io::Read as _, path::Path};
+use std::{
+    fs::File,
+    io::{ErrorKind, Read as _},
+    path::Path,
+};
 
 use api_types::{PermissionRules, TeamFile};
 use clap::Subcommand;
@@ -15,7 +19,7 @@ use model::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    commands::options::format_period,
+    commands::options::{format_period, shell_word},
     error::{CliError, Exit},
     output::{
         FIELD_COLUMNS, LINE_COLUMNS, Output, clean, excerpt, field_row, one_line, table,
@@ -83,11 +87,8 @@ impl LoadedTeam {
             let names = SHIPPED_TEAMS.map(|team| team.name);
             let message = format!("there is no team `{}`", one_line(team));
             let hint = match nearest(team, names) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!(
-                    "use {}, or the path of a file, such as ./team.toml",
-                    names.join(", ")
-                ),
+                Some(near) if !Path::new(team).is_file() => format!("did you mean `{near}`?"),
+                _ => format!("use {}, or {}", names.join(", "), path_hint(team)),
             };
             CliError::message(Exit::NotFound, message).with_hint(hint)
         })?;
@@ -99,12 +100,27 @@ impl LoadedTeam {
 
     fn read(path: &str) -> Result<Self, CliError> {
         let content = read_limited(Path::new(path)).map_err(|error| {
-            CliError::environment(format!("cannot read the file {}", one_line(path)), error)
+            let exit = match error.kind() {
+                ErrorKind::NotFound => Exit::NotFound,
+                _ => Exit::Environment,
+            };
+            let message = format!("cannot read the file {}", one_line(path));
+            CliError::new(exit, anyhow::Error::new(error).context(message))
         })?;
         Ok(Self {
             definition: parse_team(path, &content),
             text: String::from_utf8_lossy(&content).into_owned(),
         })
+    }
+}
+
+/// Returns the hint for a name of no team: the file of that name, or an example of a path.
+pub(super) fn path_hint(team: &str) -> String {
+    let path = format!("./{team}");
+    if Path::new(team).is_file() {
+        format!("{} for the file of that name", shell_word(&path))
+    } else {
+        "the path of a file, such as ./team.toml".to_owned()
     }
 }
 

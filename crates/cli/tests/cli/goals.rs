@@ -37,6 +37,7 @@ fn goal_start_refuses_bad_input_and_makes_nothing() {
     let empty = team("empty.toml", "name = \"own\"\nseats = []\n");
     let broken = team("broken.toml", "name = own\n");
     let unknown_agent = team("agent.toml", &format!("{TEAM}agent = \"nobody\"\n"));
+    let misspelt_agent = team("misspelt.toml", &format!("{TEAM}agent = \"dmo\"\n"));
     let outside = world.path().join("outside");
     let outside = outside.to_str().unwrap();
     let added = [
@@ -49,7 +50,7 @@ fn goal_start_refuses_bad_input_and_makes_nothing() {
         outside,
     ];
     world.run(&added).expect_success();
-    let cases: [(&[&str], i32, &str); 23] = [
+    let cases: [(&[&str], i32, &str); 26] = [
         (
             &["--team", &zero],
             2,
@@ -58,8 +59,13 @@ fn goal_start_refuses_bad_input_and_makes_nothing() {
         (&["--team", &headless], 2, "planner"),
         (&["--team", &empty], 2, "empty.toml:2:1: invalid `seats`"),
         (&["--team", &broken], 2, "broken.toml:1:"),
-        (&["--team", "absent.toml"], 6, "absent.toml"),
+        (&["--team", "absent.toml"], 3, "absent.toml"),
         (&["--team", "reserach"], 2, "did you mean `research`?"),
+        (
+            &["--team", "x"],
+            2,
+            "the path of a file, such as ./team.toml",
+        ),
         (
             &["--team", &unknown_agent],
             2,
@@ -70,6 +76,8 @@ fn goal_start_refuses_bad_input_and_makes_nothing() {
             2,
             "invalid agent `nobody`: there is no such agent; accepted are claude, codex",
         ),
+        (&["--agent", "dmo"], 2, "did you mean `demo`?"),
+        (&["--team", &misspelt_agent], 2, "did you mean `demo`?"),
         (
             &["--team", "demo", "--agent", "codex"],
             2,
@@ -341,6 +349,10 @@ fn goal_from_stdin_has_no_line_break_at_its_end() {
         let made: Value = serde_json::from_str(&started.stdout).unwrap();
         assert_eq!(made["goal"], expected);
     }
+    let long = world.run_with_stdin(&start, &"é".repeat(1 << 20));
+    assert_eq!(long.code, 2, "{long:#?}");
+    let says = "the text from standard input has more than 32768 bytes; accepted are up to 32768";
+    assert!(long.stderr.contains(says), "{}", long.stderr);
 }
 
 #[test]
@@ -349,10 +361,6 @@ fn draft_starts_by_resume() {
     let start = ["goal", "start", "Draft it.", "--agent", "demo", "--draft"];
     let started = world.run(&start);
     assert!(
-    let long = world.run_with_stdin(&start, &"é".repeat(1 << 20));
-    assert_eq!(long.code, 2, "{long:#?}");
-    let says = "the text from standard input has more than 32768 bytes; accepted are up to 32768";
-    assert!(long.stderr.contains(says), "{}", long.stderr);
         started.stdout.starts_with("Made the draft ses_"),
         "{started:#?}"
     );

@@ -198,8 +198,30 @@ fn unknown_team_is_refused_with_suggestion() {
         shown.stderr
     );
     let missing = world.run(&["team", "check", "absent.toml"]);
-    assert_eq!(missing.code, 6);
+    assert_eq!(missing.code, 3);
     assert!(missing.stderr.contains("absent.toml"), "{}", missing.stderr);
+    // A file without the mark of a path is no team, and each command says how to name it.
+    fs::write(world.path().join("code.txt"), VALID).unwrap();
+    for args in [
+        &["team", "show", "code.txt"][..],
+        &[
+            "goal",
+            "start",
+            "Draft it.",
+            "--agent",
+            "demo",
+            "--team",
+            "code.txt",
+        ],
+    ] {
+        let mut command = world.command(args);
+        let output = command.current_dir(world.path()).output().unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            errors.contains("or ./code.txt for the file of that name"),
+            "{errors}"
+        );
+    }
 }
 
 #[test]

@@ -69,12 +69,12 @@ pub(super) fn parse(file: &str, content: &[u8]) -> Result<TeamDefinition, Invali
     }
 }
 
-/// Returns a problem for each seat whose agent is unknown. `accepted` ends the message.
+/// Returns a problem for each seat whose agent is unknown. `accepted` returns the end of the message.
 pub(super) fn agent_problems(
     file: &str,
     text: &str,
     is_known: impl Fn(&str) -> bool,
-    accepted: &str,
+    accepted: impl Fn(&str) -> String,
 ) -> Vec<TeamProblem> {
     let Ok(table) = DeTable::parse(text) else {
         return Vec::new();
@@ -89,8 +89,9 @@ pub(super) fn agent_problems(
             };
             let offset = reader.offset(&field);
             let message = format!(
-                "invalid `{field} = \"{}\"`: there is no such agent; {accepted}",
-                excerpt(agent)
+                "invalid `{field} = \"{}\"`: there is no such agent; {}",
+                excerpt(agent),
+                accepted(agent)
             );
             reader.problem(offset, message);
         }
@@ -125,7 +126,7 @@ impl Reader<'_> {
                 TeamField::Name,
                 "accepted is a text, such as `name = \"code\"`",
             ),
-            (TeamField::Seats, "accepted is a list of 1 to 16 seats"),
+            (TeamField::Seats, "accepted is a list of 2 to 16 seats"),
         ] {
             let key = field.to_string();
             if !table

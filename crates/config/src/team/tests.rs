@@ -135,7 +135,7 @@ fn missing_keys_are_named() {
         problems(""),
         [
             "team.toml:1:1: missing `name`; accepted is a text, such as `name = \"code\"`",
-            "team.toml:1:1: missing `seats`; accepted is a list of 1 to 16 seats",
+            "team.toml:1:1: missing `seats`; accepted is a list of 2 to 16 seats",
         ]
     );
     let found = problems(
@@ -385,11 +385,11 @@ fn fault_of_limits_checks_and_seats_has_its_location() {
     assert_eq!(found.len(), 4);
     assert_eq!(
         found[0],
-        "team.toml:1:1: missing `seats`; accepted is a list of 1 to 16 seats"
+        "team.toml:1:1: missing `seats`; accepted is a list of 2 to 16 seats"
     );
     assert_eq!(
         problems("name = \"x\"\nseats = []"),
-        ["team.toml:2:1: invalid `seats`: it is empty; accepted are 1 to 16 seats"]
+        ["team.toml:2:1: invalid `seats`: it is empty; accepted are 2 to 16 seats"]
     );
     assert_eq!(
         problems("name = \"x\"\nseats = [{ role = \"worker\" }]"),

@@ -111,13 +111,13 @@ fn unknown_agent_is_located_and_accepted_agents_are_listed() {
         "team.toml",
         text,
         |agent| agent == "good",
-        "accepted are good",
+        |agent| format!("accepted are good and not {agent}"),
     );
     let problems: Vec<_> = problems.iter().map(TeamProblem::to_string).collect();
     assert_eq!(
         problems,
         [
-            "team.toml:8:3: invalid `seats[1].agent = \"nosuch\"`: there is no such agent; accepted are good"
+            "team.toml:8:3: invalid `seats[1].agent = \"nosuch\"`: there is no such agent; accepted are good and not nosuch"
         ]
     );
 }

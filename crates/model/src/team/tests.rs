@@ -269,7 +269,7 @@ fn invalid_check_is_refused() {
 fn team_without_seats_is_refused() {
     assert_eq!(
         faults(|team| team.seats.clear()),
-        ["invalid `seats`: it is empty; accepted are 1 to 16 seats"]
+        ["invalid `seats`: it is empty; accepted are 2 to 16 seats"]
     );
 }
 
@@ -405,7 +405,7 @@ fn seventeenth_seat_is_refused() {
     assert_eq!(with(6), [""; 0]);
     assert_eq!(
         with(7),
-        ["invalid `seats`: there are 17 seats; accepted are 1 to 16"]
+        ["invalid `seats`: there are 17 seats; accepted are 2 to 16"]
     );
 }
 

@@ -13,6 +13,8 @@ use crate::{
     tools::AgentCron,
 };
 
+/// The lowest number of seats: a planner, and one that works on tasks.
+const MIN_SEATS: usize = 2;
 /// The highest number of attempts at a task.
 pub const MAX_ATTEMPTS: u32 = 10;
 /// The longest time limit of a check, in seconds.
@@ -131,13 +133,14 @@ impl TeamDefinition {
     /// Checks the seats of all roles together.
     fn check_seats(&self, faults: &mut Faults) {
         if self.seats.is_empty() {
-            let reason = format!("it is empty; accepted are 1 to {MAX_SEATS} seats");
+            let reason = format!("it is empty; accepted are {MIN_SEATS} to {MAX_SEATS} seats");
             faults.list(TeamField::Seats, reason);
             return;
         }
         let total: usize = self.seats.iter().map(|seat| seat.count as usize).sum();
         if total > MAX_SEATS {
-            let reason = format!("there are {total} seats; accepted are 1 to {MAX_SEATS}");
+            let reason =
+                format!("there are {total} seats; accepted are {MIN_SEATS} to {MAX_SEATS}");
             faults.list(TeamField::Seats, reason);
             return;
         }

@@ -9,6 +9,7 @@ use model::{
     agent::Agent,
     budget::Money,
     goal::{GoalBudget, text_limits::GOAL_BYTES},
+    nearest::nearest,
     team::TeamDefinition,
 };
 use store::NewGoal;
@@ -166,7 +167,10 @@ impl Service {
         match self.find_agent(given).await {
             Err(Error::NotFound { .. }) => {
                 let agents = self.store.agents(self.scope()).await?;
-                let problem = format!("there is no such agent; {}", accepted_agents(&agents));
+                let problem = format!(
+                    "there is no such agent; {}",
+                    accepted_agents(given, &agents)
+                );
                 Err(Error::invalid("agent", given, problem))
             }
             found => found.map_err(|error| error.at_field("agent")),
@@ -184,8 +188,8 @@ impl Service {
             let position = reference.position(&agents, |agent| (agent.id, &agent.name));
             position.is_some()
         };
-        let accepted = accepted_agents(&agents);
-        let problems = agent_problems(&file.name, &file.text, is_known, &accepted);
+        let accepted = |given: &str| accepted_agents(given, &agents);
+        let problems = agent_problems(&file.name, &file.text, is_known, accepted);
         if problems.is_empty() {
             return Ok(());
         }
@@ -210,9 +214,11 @@ fn seat_agent(seat: &str, error: Error) -> Error {
     }
 }
 
-/// Lists the first of the configured agents.
-fn accepted_agents(agents: &[Agent]) -> String {
+/// Lists the first of the configured agents, and names the one that is most similar to the given name.
+fn accepted_agents(given: &str, agents: &[Agent]) -> String {
     let names = agents.iter().map(|agent| agent.name.as_str());
+    let similar = nearest(given, names.clone())
+        .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
     let names: Vec<_> = names.take(MAX_LISTED_AGENTS).collect();
     if names.is_empty() {
         return "no agent is configured".to_owned();
@@ -221,7 +227,7 @@ fn accepted_agents(agents: &[Agent]) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!("accepted are {}{more}", names.join(", "))
+    format!("accepted are {}{more}{similar}", names.join(", "))
 }
 
 fn missing_agent(agents: &[Agent]) -> Error {

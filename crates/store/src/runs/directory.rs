@@ -6,6 +6,7 @@
 
 use model::{
     InstanceId, RunId, Timestamp, WorkerId,
+    entity::Run,
     event::RunChange,
     limits,
     outcome::{FailureKind, Outcome, RunFailure},
@@ -160,15 +161,16 @@ impl Store {
                 else {
                     return Ok(false);
                 };
+                let retry = retry_words(&run);
                 let message = if on_all_servers {
                     format!(
                         "no server that is online has the directory `{directory}` and names it in \
-                         `shared_directories`: start one that does, and retry the run"
+                         `shared_directories`: start one that does, and {retry}"
                     )
                 } else {
                     format!(
                         "no server that is online has the directory `{directory}`: create it, or start a server \
-                         that has it, and retry the run"
+                         that has it, and {retry}"
                     )
                 };
                 let finished = TurnResult::with_outcome(Outcome::Failed(directory_failure(message)));
@@ -206,16 +208,17 @@ pub(super) async fn refuse_without_directory(
     } else {
         ("is not on", "create it there", "")
     };
+    let retry = retry_words(run);
     // 1. Fail the run if no other server could take it.
     let message = if seat.instance_id.is_some() {
         Some(format!(
             "the directory `{directory}` {absence} the server that has the agent's memory: {remedy}, and \
-             retry the run"
+             {retry}"
         ))
     } else if seat.placed_on.is_some() {
         Some(format!(
             "the directory `{directory}` {absence} the instance where the run is placed: {remedy}, and \
-             retry the run"
+             {retry}"
         ))
     } else {
         let online_since = now.saturating_sub(limits::SERVER_OFFLINE_AFTER);
@@ -224,9 +227,7 @@ pub(super) async fn refuse_without_directory(
             params![instance, online_since],
         );
         other.await?.is_none().then(|| {
-            format!(
-                "the directory `{directory}` {absence} this server: {remedy}, and retry the run"
-            )
+            format!("the directory `{directory}` {absence} this server: {remedy}, and {retry}")
         })
     };
     if let Some(message) = message {
@@ -279,6 +280,14 @@ async fn read_overdue(
         })
     };
     found.iter().map(read).collect()
+}
+
+/// Returns the command that repeats a run, for a hint. The turn of a task has no retry of its own.
+const fn retry_words(run: &Run) -> &'static str {
+    match run.task {
+        Some(_) => "resume the goal, or retry the task",
+        None => "retry the run",
+    }
 }
 
 fn directory_failure(message: String) -> RunFailure {

@@ -330,7 +330,9 @@ pub(crate) async fn run_refused_by_all_online_servers_fails_after_wait(db: &Test
     assert_eq!(found.state.reason(), Some(FailureKind::Directory.as_str()));
     let message = found.state.message().unwrap();
     assert!(
-        message.contains("`/srv/project`") && message.contains("create it"),
+        message.contains("`/srv/project`")
+            && message.contains("create it")
+            && message.ends_with("and retry the run"),
         "{message}"
     );
     // No further attempt follows, and the next input of the seat is queued.
@@ -418,7 +420,9 @@ pub(crate) async fn run_without_directory_on_only_server_fails_at_once(db: &Test
     assert_eq!(found.status(), Failed);
     let message = found.state.message().unwrap();
     assert!(
-        message.contains("`/srv/project`") && message.contains("create it"),
+        message.contains("`/srv/project`")
+            && message.contains("create it")
+            && message.ends_with("and retry the run"),
         "{message}"
     );
     assert_eq!(db.count(Scope::System, "directory_refusals").await, 0);

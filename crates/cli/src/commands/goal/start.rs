@@ -15,7 +15,10 @@ use super::{
 };
 use crate::{
     app::App,
-    commands::{options::absolute_directory, team::requested_team},
+    commands::{
+        options::absolute_directory,
+        team::{path_hint, requested_team},
+    },
     error::CliError,
 };
 
@@ -95,7 +98,8 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
         draft: args.draft,
         ..GoalRequest::default()
     };
-    let goal = app.client.start_goal(&request).await?;
+    let started = app.client.start_goal(&request).await;
+    let goal = started.map_err(|error| unknown_team(error, request.team.as_deref()))?;
     if app.output.json {
         return Ok(app.output.document(&goal)?);
     }
@@ -103,6 +107,16 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
     let set = requested_parallel(&request, &goal.summary.team);
     note_fewer_turns(app, set, &goal);
     Ok(())
+}
+
+/// Adds the hint of a file to the error for a team that does not exist.
+fn unknown_team(error: client::Error, team: Option<&str>) -> CliError {
+    let is_of_team = matches!(&error, client::Error::Problem(problem) if problem.field.as_deref() == Some("team"));
+    let error = CliError::from(error);
+    match team.filter(|_| is_of_team) {
+        Some(team) => error.with_hint(format!("use one of these, or {}", path_hint(team))),
+        None => error,
+    }
 }
 
 fn print_started(app: &App, goal: &Goal) -> Result<(), CliError> {

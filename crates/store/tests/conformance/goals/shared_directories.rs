@@ -251,7 +251,8 @@ pub(crate) async fn server_without_shared_directory_leaves_goal_to_others(db: &T
     assert_eq!(found.status(), Failed);
     let message = found.state.message().unwrap();
     assert!(
-        message.contains("and names it in `shared_directories`"),
+        message.contains("and names it in `shared_directories`")
+            && message.ends_with("and resume the goal, or retry the task"),
         "{message}"
     );
 }
