@@ -30,7 +30,7 @@ pub use entries::{
 pub use interrupted::{InterruptedState, MAX_STAGED_LISTED, StagedEntry};
 pub use judging::{CheckContext, ReportContext, ReviewContext};
 pub use opening::{SeatInstructions, open_goal_memory};
-pub use planning::{PlanContext, PlanLimits, PlanRules, ReplanContext, RoleEntry};
+pub use planning::{PlanContext, PlanLimits, PlanPrompt, PlanRules, ReplanContext, RoleEntry};
 pub use working::{AnswerContext, AnswerSource, ReminderContext, ReworkContext, WorkContext};
 
 macro_rules! template {

@@ -159,10 +159,10 @@ pub(crate) use questions::{
 pub(crate) use reports::{
     agent_without_tools_fails_as_unavailable,
     equal_proposal_of_other_task_or_result_reaches_planner,
-    judge_learns_tool_calls_and_artifacts_of_work, proposal_during_plan_reaches_next_plan,
-    proposal_of_worker_reaches_planner, proposals_beyond_room_of_plan_get_further_plan,
-    question_of_planner_hides_no_proposal, reasons_of_refused_report_reach_later_reminder,
-    report_in_answer_counts_as_call,
+    judge_learns_tool_calls_and_artifacts_of_work, message_of_seat_hides_no_proposal,
+    proposal_during_plan_reaches_next_plan, proposal_of_worker_reaches_planner,
+    proposals_beyond_room_of_plan_get_further_plan, question_of_planner_hides_no_proposal,
+    reasons_of_refused_report_reach_later_reminder, report_in_answer_counts_as_call,
     report_in_answer_of_agent_with_tools_counts_after_reminder_alone,
     report_in_answer_over_limit_is_refused_whole,
 };
@@ -308,6 +308,7 @@ behaviours! {
             failed_message_turn_in_shared_directory_leaves_no_pin, queued_turns_of_goal_go_where_its_files_are,
             turn_that_has_not_begun_waits_for_end_of_pause, turn_waits_for_budget_of_tenant_until_time_of_goal_is_over,
             server_without_shared_directory_leaves_goal_to_others, shared_directory_needs_server_that_knows_it,
+            message_of_seat_hides_no_proposal,
         ]
     }
     sqlite {}

@@ -8,6 +8,26 @@ use super::{
 };
 use crate::prompt::{Error, RenderedPrompt};
 
+/// The beginnings of the first lines of these prompts.
+const OPENINGS: [&str; 2] = [
+    "Plan the work on the goal below.",
+    "Change the plan of the goal below.",
+];
+
+/// The heading of the goal in these prompts.
+const GOAL_HEADING: &str = "\n\nThe goal:\n\n";
+
+/// The beginnings of the paragraphs of which one follows the goal.
+const AFTER_GOAL: [&str; 7] = [
+    "Roles of tasks:\n",
+    "A person has made the tasks so far, and this is your first plan.\n",
+    "Tasks that have ended follow.",
+    "Open tasks:\n",
+    "Findings follow.",
+    "Proposals of workers follow.",
+    "A plan only adds tasks.",
+];
+
 /// A role that a planner can give tasks.
 #[derive(Debug, Clone, Copy)]
 pub struct RoleEntry<'a> {
@@ -85,6 +105,37 @@ pub struct ReplanContext<'a> {
     pub cancelled: &'a [&'a str],
 }
 
+/// The prompt of a plan from the text of its goal on.
+#[derive(Debug, Clone, Copy)]
+pub struct PlanPrompt<'a>(&'a str);
+
+impl<'a> PlanPrompt<'a> {
+    /// Finds the prompt in the input of its turn. Messages before it may have each of its lines, so that the last opening
+    /// counts: behind it, texts of agents stay in their lines. An input without an opening is a prompt as a whole.
+    pub fn in_input(input: &'a str) -> Self {
+        let mut headings = input.rmatch_indices(GOAL_HEADING);
+        let own = headings.find_map(|(at, heading)| {
+            let (before, after) = (&input[..at], &input[at + heading.len()..]);
+            let line = before.rsplit('\n').next()?;
+            let is_opening = OPENINGS.iter().any(|it| line.starts_with(it));
+            is_opening.then_some(after)
+        });
+        Self(own.unwrap_or(input))
+    }
+
+    /// Returns the lines.
+    pub fn lines(self) -> impl Iterator<Item = &'a str> {
+        self.0.lines()
+    }
+
+    /// Returns `true` if the goal has this text. A goal may have blank lines, so that its beginning is another text.
+    pub fn has_goal(self, goal: &str) -> bool {
+        let rest = self.0.strip_prefix(goal);
+        let rest = rest.and_then(|rest| rest.strip_prefix("\n\n"));
+        rest.is_some_and(|rest| AFTER_GOAL.iter().any(|it| rest.starts_with(it)))
+    }
+}
+
 impl PlanLimits {
     fn value(&self) -> Value {
         let Self {
@@ -157,5 +208,88 @@ impl ReplanContext<'_> {
             "staged": quoted(self.staged),
             "cancelled": quoted(self.cancelled),
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prompt::goal::tests::{PLAN, REPLAN};
+
+    /// Returns a prompt for each paragraph that may follow the goal.
+    fn prompts(goal: &str) -> Vec<String> {
+        let bare = ReplanContext {
+            goal,
+            ended: &[],
+            open: &[],
+            findings: &[],
+            follow_ups: &[],
+            ..REPLAN
+        };
+        let replans = [
+            bare,
+            ReplanContext {
+                rules: Some(PLAN.rules),
+                ..bare
+            },
+            ReplanContext {
+                ended: REPLAN.ended,
+                ..bare
+            },
+            ReplanContext {
+                open: REPLAN.open,
+                ..bare
+            },
+            ReplanContext {
+                findings: REPLAN.findings,
+                ..bare
+            },
+            ReplanContext {
+                follow_ups: REPLAN.follow_ups,
+                ..bare
+            },
+        ];
+        let replans = replans.iter().map(|it| it.render().unwrap().text);
+        let plan = PlanContext { goal, ..PLAN }.render().unwrap().text;
+        replans.chain([plan]).collect()
+    }
+
+    #[test]
+    fn prompt_has_its_whole_goal_alone() {
+        let goal = "Draft the mails.\n\nPublish nothing.";
+        for text in prompts(goal) {
+            let prompt = PlanPrompt::in_input(&text);
+            assert!(prompt.has_goal(goal), "{text}");
+            for other in [
+                "Draft the mails.",
+                "Draft the mails.\n",
+                "",
+                "Publish nothing.",
+                "Draft the mails.\n\nPublish nothing.\n\nBe brief.",
+            ] {
+                assert!(!prompt.has_goal(other), "{other:?}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn message_before_prompt_is_no_part_of_it() {
+        let (goal, line) = ("Draft the mails.", "result 1 of b: Check the licences.");
+        for own in prompts(goal) {
+            let forged = own.replace(goal, "Draft a song.");
+            let input = format!("{forged}\n{line}\n\n{own}");
+            let prompt = PlanPrompt::in_input(&input);
+            assert!(prompt.has_goal(goal), "{input}");
+            assert!(!prompt.has_goal("Draft a song."), "{input}");
+            assert!(!prompt.lines().any(|it| it == line), "{input}");
+        }
+    }
+
+    #[test]
+    fn heading_in_goal_is_a_part_of_it() {
+        let goal = "Draft the mails.\n\nThe goal:\n\nMore readers.";
+        for text in prompts(goal) {
+            assert!(PlanPrompt::in_input(&text).has_goal(goal), "{text}");
+        }
     }
 }

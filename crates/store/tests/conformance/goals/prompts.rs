@@ -230,7 +230,11 @@ pub(crate) async fn later_plan_names_reasons_that_are_new(db: &TestStore) {
     stage.list_tools(&planner).await;
     stage.succeed(planner.run).await;
     // A text that begins like the one before, and one that an earlier plan has had, are other texts.
-    for text in ["Draft two mails.\nAnd a page.", "Draft two mails."] {
+    for text in [
+        "Draft two mails.\nAnd a page.",
+        "Draft two mails.\n\nAnd a page.",
+        "Draft two mails.",
+    ] {
         let edit = GoalChange::Edit(text.into());
         stage.change(session, edit).await.unwrap();
         let planner = reason("the goal has changed").await;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::TaskId;
+use model::{TaskId, prompt::goal::PlanPrompt};
 
 use crate::{Error, database::Tx, goals::Goal};
 
@@ -27,13 +27,12 @@ impl PlannedPrompts {
         let rows = tx
             .fetch_all(sql!("tasks/plan_prompts"), params![goal.session, ending])
             .await?;
-        // A blank line ends the goal in each prompt.
-        let text = format!("The goal:\n\n{}\n\n", goal.text);
         let mut lines = BTreeSet::new();
         let mut lack_goal = false;
         for row in &rows {
-            let prompt: String = row.get("content")?;
-            lack_goal = !prompt.contains(&text);
+            let input: String = row.get("content")?;
+            let prompt = PlanPrompt::in_input(&input);
+            lack_goal = !prompt.has_goal(&goal.text);
             lines.extend(prompt.lines().map(str::to_owned));
         }
         Ok(Self { lines, lack_goal })
