@@ -6,7 +6,8 @@ use model::{
     QuestionId, Timestamp,
     event::QuestionChange,
     question::{
-        QUESTIONS_PER_TURN, Question, QuestionBody, QuestionKind, QuestionState, asked_notice,
+        QUESTIONS_PER_TURN, Question, QuestionBody, QuestionKind, QuestionState, QuestionStatus,
+        asked_notice,
     },
     turn::{EntryKind, Role},
 };
@@ -35,7 +36,8 @@ pub struct NewQuestion {
 
 impl Store {
     /// Asks a question of an agent in its turn. If any attempt at the turn's input has asked the same text, returns that
-    /// question. So it does if an earlier turn of the same task has asked it and a person has answered.
+    /// question. So it does if an earlier turn of the same task has asked it and a person has answered. A question that waits
+    /// withdraws the report that the turn of a task has given.
     ///
     /// # Errors
     ///
@@ -59,7 +61,15 @@ impl Store {
                 let scope = Scope::Tenant(turn.tenant);
                 let params = params![turn.input, new.text.as_str()];
                 if let Some(row) = tx.fetch_optional(sql!("questions/of_text"), params).await? {
-                    return questions::read_question(tx, scope, row.get("id")?).await;
+                    let found = questions::read_question(tx, scope, row.get("id")?).await?;
+                    // The answer of a person reaches the agent at once, so that its report may stay.
+                    if matches!(
+                        found.status(),
+                        QuestionStatus::Pending | QuestionStatus::Expired
+                    ) {
+                        withdraw_report(tx, &turn).await?;
+                    }
+                    return Ok(found);
                 }
                 let params = params![turn.task, new.text.as_str()];
                 let answered = sql!("questions/answered_of_task");
@@ -70,11 +80,23 @@ impl Store {
                 check_session(&turn.session, "take the answer to a question")?;
                 check_count(tx, &turn).await?;
                 // 4. Write.
+                withdraw_report(tx, &turn).await?;
                 insert(self, tx, &turn, id, new, now).await
             })
         })
         .await
     }
+}
+
+/// Deletes the report that any attempt at the turn's input has given. The end of the turn would take it and void the question,
+/// for whose answer the agent was told to wait. A turn that was asked to stop waits for none, and people may accept its report.
+async fn withdraw_report(tx: &mut Tx, turn: &CallingTurn) -> Result<(), Error> {
+    if turn.is_cancelled {
+        return Ok(());
+    }
+    tx.execute(sql!("task_reports/delete"), params![turn.input])
+        .await?;
+    Ok(())
 }
 
 async fn check_count(tx: &mut Tx, turn: &CallingTurn) -> Result<(), Error> {

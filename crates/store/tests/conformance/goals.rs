@@ -154,7 +154,8 @@ pub(crate) use prompts::{
 };
 pub(crate) use questions::{
     answered_question_of_task_is_not_asked_again,
-    default_of_question_outside_tasks_is_message_of_goal,
+    default_of_question_outside_tasks_is_message_of_goal, question_after_report_withdraws_it,
+    question_of_turn_that_was_asked_to_stop_keeps_its_report,
 };
 pub(crate) use reports::{
     agent_without_tools_fails_as_unavailable,
@@ -309,6 +310,7 @@ behaviours! {
             turn_that_has_not_begun_waits_for_end_of_pause, turn_waits_for_budget_of_tenant_until_time_of_goal_is_over,
             server_without_shared_directory_leaves_goal_to_others, shared_directory_needs_server_that_knows_it,
             message_of_seat_hides_no_proposal,
+            question_after_report_withdraws_it, question_of_turn_that_was_asked_to_stop_keeps_its_report,
         ]
     }
     sqlite {}

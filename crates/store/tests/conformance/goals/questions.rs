@@ -1,11 +1,13 @@
 //! Questions in goals: those that a task has asked before, and those outside tasks, whose defaults obey the goal as messages
 //! between its seats do.
 
-use model::{question::QuestionStatus, run::Origin, seat_message::SeatMessageStatus};
+use model::{
+    goal::Reviews, question::QuestionStatus, run::Origin, seat_message::SeatMessageStatus,
+};
 use serde_json::json;
-use store::GoalChange;
+use store::{GoalChange, Scope};
 
-use super::stage::{done, team, work};
+use super::stage::{done, team, verdict, work};
 use crate::{fixtures::TestStore, stage::Stage};
 
 pub(crate) async fn default_of_question_outside_tasks_is_message_of_goal(db: &TestStore) {
@@ -77,4 +79,76 @@ pub(crate) async fn answered_question_of_task_is_not_asked_again(db: &TestStore)
     let asked = stage.ask_person(&again, "Which size?").await.unwrap();
     assert_ne!(asked.id, size.id);
     assert_eq!(asked.status(), QuestionStatus::Pending);
+}
+
+pub(crate) async fn question_after_report_withdraws_it(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage
+        .planned_goal(db, team(1, Some(Reviews::All)), &[work("a", &[])])
+        .await;
+    let assert_waits = async |asked| {
+        let waiting = "a RUNNING the answer to a question";
+        assert_eq!(stage.tasks(session).await[1], waiting);
+        assert_eq!(stage.question_status(asked).await, QuestionStatus::Pending);
+        assert_eq!(db.count(Scope::System, "task_reports").await, 0);
+        stage.answer_question(asked, "blue").await.unwrap();
+    };
+    // 1. A worker reports and then asks.
+    let worker = stage.turn(db, session, "worker-1").await;
+    stage.report(&worker, &done("Draft")).await.unwrap();
+    let asked = stage.ask_person(&worker, "Which colour?").await.unwrap();
+    stage.succeed(worker.run).await;
+    assert_waits(asked.id).await;
+    // 2. The server of an attempt that has reported is lost, and the next attempt asks.
+    let lost = stage.turn(db, session, "worker-1").await;
+    stage.report(&lost, &done("Draft")).await.unwrap();
+    stage.advance_seconds(3600);
+    assert_eq!(stage.stall().await, [lost.run]);
+    stage.advance_seconds(60);
+    stage.store.promote_due(stage.now()).await.unwrap();
+    let worker = stage.turn(db, session, "worker-1").await;
+    let asked = stage.ask_person(&worker, "Which size?").await.unwrap();
+    stage.succeed(worker.run).await;
+    assert_waits(asked.id).await;
+    // 3. A worker repeats an open question after its report.
+    let worker = stage.turn(db, session, "worker-1").await;
+    let asked = stage.ask_person(&worker, "Which day?").await.unwrap();
+    stage.report(&worker, &done("Draft")).await.unwrap();
+    let again = stage.ask_person(&worker, "Which day?").await.unwrap();
+    assert_eq!(again.id, asked.id);
+    stage.succeed(worker.run).await;
+    assert_waits(asked.id).await;
+    // 4. The answer of a person comes at once, so that the report stays.
+    let worker = stage.turn(db, session, "worker-1").await;
+    stage.report(&worker, &done("The mail.")).await.unwrap();
+    let again = stage.ask_person(&worker, "Which day?").await.unwrap();
+    assert_eq!(again.state.answer(), Some(&json!("blue")));
+    stage.succeed(worker.run).await;
+    // 5. The verdict of a judge is withdrawn, too.
+    let judge = stage.turn(db, session, "judge").await;
+    stage.report(&judge, &verdict(&["read it"])).await.unwrap();
+    let asked = stage.ask_person(&judge, "May it be long?").await.unwrap();
+    assert_eq!(db.count(Scope::System, "task_reports").await, 1);
+    stage.succeed(judge.run).await;
+    assert_eq!(
+        stage.question_status(asked.id).await,
+        QuestionStatus::Pending
+    );
+    let waiting = "a RUNNING the answer to a question";
+    assert_eq!(stage.tasks(session).await[1], waiting);
+}
+
+pub(crate) async fn question_of_turn_that_was_asked_to_stop_keeps_its_report(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage
+        .planned_goal(db, team(1, None), &[work("a", &[])])
+        .await;
+    let worker = stage.turn(db, session, "worker-1").await;
+    stage.report(&worker, &done("The mail.")).await.unwrap();
+    let cancelled = stage
+        .store
+        .cancel_run(stage.scope(), worker.run, "enough", stage.now());
+    cancelled.await.unwrap();
+    stage.ask_person(&worker, "Which colour?").await.unwrap();
+    assert_eq!(db.count(Scope::System, "task_reports").await, 1);
 }
