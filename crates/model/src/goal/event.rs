@@ -469,6 +469,15 @@ pub enum Refusal {
     /// A verdict sends the work back without a finding, so that it would count as none.
     #[error("`findings` is empty; `send_back` needs at least one finding")]
     NoFindings,
+    /// A report has a fault.
+    #[error(transparent)]
+    Report(#[from] ReportFault),
+    /// A planner withdraws a cancellation that its plan does not have.
+    #[error("the plan does not cancel `{0}`")]
+    NotCancelled(String),
+    /// A planner withdraws the cancellation of a task that its plan makes.
+    #[error("the plan makes `{0}`, and cancels no task of that key")]
+    NewTask(String),
     /// A limit of the goal is reached.
     #[error("the goal has had {count} {what}; `limits.{limit}` accepts {count}")]
     Limit {

@@ -55,6 +55,21 @@ pub(super) fn task_error(error: Error, offer: ToolOffer) -> ToolError {
                 refusal.to_string(),
                 "name each fault as a finding, or accept with evidence. A turn without a verdict counts as none",
             ),
+            Refusal::Report(_) => (
+                "invalid",
+                refusal.to_string(),
+                "correct the input, and call the tool again",
+            ),
+            Refusal::NotCancelled(_) => (
+                "conflict",
+                refusal.to_string(),
+                "go on; `list_tasks` shows `staged_cancellations`",
+            ),
+            Refusal::NewTask(_) => (
+                "conflict",
+                refusal.to_string(),
+                "use the status `cancelled` to withdraw the new task",
+            ),
             Refusal::Limit { .. } => ("limit", refusal.to_string(), role_advice(offer.task)),
             Refusal::Task { .. } => ("conflict", refusal.to_string(), "end your turn"),
             _ => (
@@ -207,6 +222,19 @@ mod tests {
             let error = of(Refusal::Plan(faults));
             assert_eq!(error.error, kind);
             assert!(error.message.contains(part), "{}", error.message);
+        }
+    }
+
+    #[test]
+    fn withdrawal_of_what_plan_lacks_does_not_end_planning() {
+        for (refusal, part) in [
+            (Refusal::NotCancelled("b".into()), "`staged_cancellations`"),
+            (Refusal::NewTask("b".into()), "`cancelled`"),
+        ] {
+            let error = of(refusal);
+            assert_eq!(error.error, "conflict");
+            assert!(error.message.contains("`b`"), "{}", error.message);
+            assert!(error.advice.contains(part), "{}", error.advice);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use model::{
     Timestamp,
-    goal::{Refusal, Task, TaskStatus, validate},
+    goal::{Refusal, validate},
 };
 
 use super::{TaskTurn, cancellation};
@@ -28,17 +28,13 @@ impl Store {
                 let turn = TaskTurn::lock_planner(tx, caller, now).await?;
                 // 2. Decide.
                 let plan = read_staged(tx, turn.session()).await?;
+                if plan.tasks.iter().any(|task| task.key == key) {
+                    return Err(Error::Goal(Refusal::NewTask(key.to_owned())));
+                }
                 if !plan.drops.iter().any(|it| it == key) {
-                    let graph = &turn.goal.graph;
-                    validate(graph, &cancellation(key))
+                    validate(&turn.goal.graph, &cancellation(key))
                         .map_err(|it| Error::Goal(Refusal::Plan(it)))?;
-                    let first = graph.named(key).first();
-                    let first = first.map(|no| &graph.tasks()[no.0]);
-                    return Err(Error::Goal(Refusal::Task {
-                        task: key.to_owned(),
-                        status: first.map_or(TaskStatus::Pending, Task::status),
-                        accepted: "tasks whose cancellation is staged are accepted",
-                    }));
+                    return Err(Error::Goal(Refusal::NotCancelled(key.to_owned())));
                 }
                 // 3. Write.
                 let params = params![turn.session(), key];

@@ -105,14 +105,19 @@ pub(crate) async fn planner_withdraws_staged_changes_after_answer(db: &TestStore
     let named = "It makes these tasks: `c`. It cancels these tasks: `b`. All of this is published";
     assert!(content.contains(named), "{content}");
     let now = stage.now();
+    let keep = async |key: &str| stage.store.withdraw_cancellation(&planner, key, now).await;
+    let refused = keep("c").await;
+    assert!(
+        matches!(&refused, Err(Error::Goal(Refusal::NewTask(task))) if task == "c"),
+        "{refused:?}"
+    );
     let withdrawn = stage.store.stage_cancellation(&planner, "c", now).await;
     assert_eq!(withdrawn.unwrap(), StagedCancellation::Withdrawn(1));
-    let keep = async |key: &str| stage.store.withdraw_cancellation(&planner, key, now).await;
     assert_eq!(keep("b").await.unwrap(), 0);
     // Only a staged cancellation can be withdrawn.
     let refused = keep("b").await;
     assert!(
-        matches!(&refused, Err(Error::Goal(Refusal::Task { task, .. })) if task == "b"),
+        matches!(&refused, Err(Error::Goal(Refusal::NotCancelled(task))) if task == "b"),
         "{refused:?}"
     );
     let unknown = keep("z").await;
