@@ -118,6 +118,15 @@ impl ReportBody {
         }
     }
 
+    /// Returns the fault of the first finding with an acceptance line that a task with this many lines does not have.
+    pub fn criterion_fault(&self, accepted: usize) -> Option<ReportFault> {
+        let mut given = self.findings.iter().filter_map(|it| it.criterion);
+        let is_line =
+            |given: u32| usize::try_from(given).is_ok_and(|it| (1..=accepted).contains(&it));
+        let given = given.find(|given| !is_line(*given))?;
+        Some(ReportFault::Criterion { given, accepted })
+    }
+
     /// Returns the verdict of a report. Returns `None` if the report is none of a judge.
     pub fn verdict(&self, status: ReportStatus) -> Option<Verdict> {
         let finding = |it: &ReportedFinding| Finding {
@@ -256,6 +265,29 @@ mod tests {
             };
             assert_eq!(check(field, 1, accepted + 1), Err(vec![fault]));
         }
+    }
+
+    #[test]
+    fn criterion_is_an_acceptance_line_of_the_task() {
+        let fault = |criterion, accepted| {
+            let finding = ReportedFinding {
+                criterion,
+                ..finding("source", "No source.")
+            };
+            let body = ReportBody {
+                findings: vec![finding],
+                ..ReportBody::default()
+            };
+            body.criterion_fault(accepted).map(|it| it.to_string())
+        };
+        for (criterion, accepted) in [(None, 0), (Some(1), 1), (Some(2), 2)] {
+            assert_eq!(fault(criterion, accepted), None);
+        }
+        let lines = "`findings.criterion` is 42; the acceptance lines 1 to 2 are accepted";
+        assert_eq!(fault(Some(42), 2).as_deref(), Some(lines));
+        assert!(fault(Some(0), 2).is_some());
+        let none = "`findings.criterion` is 1; the task has no acceptance lines, so leave it out";
+        assert_eq!(fault(Some(1), 0).as_deref(), Some(none));
     }
 
     #[test]

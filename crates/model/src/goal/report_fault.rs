@@ -44,20 +44,60 @@ pub enum ReportFault {
     /// Two findings have the same ID.
     #[error("`findings.id` is `{}` twice; each ID is accepted once", .0.escape_debug())]
     RepeatedId(String),
+    /// A finding names an acceptance line that the task does not have.
+    #[error("`findings.criterion` is {given}; {}", accepted_lines(*.accepted))]
+    Criterion {
+        /// The number of the line.
+        given: u32,
+        /// The number of acceptance lines of the task.
+        accepted: usize,
+    },
+    /// The report is about another task than that of the turn.
+    #[error("`task` is `{}`, and the task of this turn is `{own}`", .given.escape_debug())]
+    OtherTask {
+        /// The beginning of the key in the report.
+        given: String,
+        /// The key of the task of the turn.
+        own: String,
+    },
+    /// The session has no artifact with a name.
+    #[error("`artifacts` names `{}`, which the session does not have; leave the name out", .0.escape_debug())]
+    UnknownArtifact(String),
+}
+
+fn accepted_lines(accepted: usize) -> String {
+    match accepted {
+        0 => "the task has no acceptance lines, so leave it out".to_owned(),
+        _ => format!("the acceptance lines 1 to {accepted} are accepted"),
+    }
+}
+
+/// Returns the beginning of a text, as a fault repeats it.
+fn beginning(text: &str) -> String {
+    let mut chars = text.chars();
+    let mut value: String = chars.by_ref().take(MAX_VALUE_CHARS).collect();
+    if chars.next().is_some() {
+        value.push('…');
+    }
+    value
 }
 
 impl ReportFault {
+    /// Returns the fault of a report about the task with a key in a turn of another one.
+    pub fn of_task(given: &str, own: &str) -> Option<Self> {
+        (given != own).then(|| Self::OtherTask {
+            given: beginning(given),
+            own: own.to_owned(),
+        })
+    }
+
     /// Returns the fault of a text that is longer than `accepted`.
     pub(super) fn of_length(field: &'static str, text: &str, accepted: usize) -> Option<Self> {
-        (text.len() > accepted).then(|| {
-            let mut value: String = text.chars().take(MAX_VALUE_CHARS).collect();
-            value.push('…');
-            Self::Length {
-                field,
-                value,
-                length: text.len(),
-                accepted,
-            }
+        (text.len() > accepted).then(|| Self::Length {
+            field,
+            value: beginning(text),
+            length: text.len(),
+            accepted,
         })
     }
 

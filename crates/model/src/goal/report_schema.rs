@@ -83,8 +83,8 @@ pub fn report_schema(kind: ReportKind) -> Value {
             json!({
                 "task": text(REFERENCE_BYTES, "The key of the task. The task of this turn if absent."),
                 "status": {
-                    "type": "string", "enum": ["done", "failed", "cancelled"],
-                    "description": "The status. Only a planner cancels tasks.",
+                    "type": "string", "enum": ["done", "failed"],
+                    "description": "done: the acceptance lines are satisfied. failed: the task cannot be done.",
                 },
                 "result": text(RESULT_BYTES, "The facts that later tasks need, or the reason of a failure."),
                 "artifacts": texts(MAX_ARTIFACTS, ARTIFACT_NAME_BYTES, "The names of artifacts."),
@@ -120,7 +120,7 @@ fn finding_schema() -> Value {
                 "type": "string", "maxLength": FINDING_ID_BYTES,
                 "description": "The ID, which stays the same in each round.",
             },
-            "criterion": { "type": "integer", "description": "The number of the acceptance line, from 1." },
+            "criterion": { "type": "integer", "minimum": 1, "description": "The number of the acceptance line." },
             "text": { "type": "string", "maxLength": FINDING_BYTES, "description": "The finding." },
             "severity": {
                 "type": "string", "enum": ["blocker", "minor"],
@@ -133,14 +133,15 @@ fn finding_schema() -> Value {
     })
 }
 
-/// Returns the report in an answer: its only block of `json`, if that satisfies the schema. Returns `None` for an answer
-/// without a block, with several, or with another content.
+/// Returns the report in the answer of a turn of the task with a key: its only block of `json`, if that satisfies the schema.
+/// Returns `None` for an answer without a block, with several, or with another content.
 ///
 /// # Errors
 ///
 /// Returns the faults of a report with the fields of the schema, such as a text that is too long.
 pub fn report_in_answer(
     kind: ReportKind,
+    task: &str,
     answer: &str,
 ) -> Result<Option<AnswerReport>, Vec<ReportFault>> {
     let Some(block) = only_json_block(answer) else {
@@ -148,12 +149,19 @@ pub fn report_in_answer(
     };
     match kind {
         ReportKind::Plan => {
-            let task: Option<TaskInput> = serde_json::from_str(block).ok();
-            task.map(TaskInput::into_task).transpose()
+            let new: Option<TaskInput> = serde_json::from_str(block).ok();
+            new.map(TaskInput::into_task).transpose()
         }
         ReportKind::Result => {
-            let result: Option<ResultInput> = serde_json::from_str(block).ok();
-            checked(result.and_then(ResultInput::into_report))
+            let Some(result) = serde_json::from_str::<ResultInput>(block).ok() else {
+                return Ok(None);
+            };
+            let given = result.task.as_deref();
+            let fault = given.and_then(|given| ReportFault::of_task(given, task));
+            match (result.into_report(), fault) {
+                (Some(_), Some(fault)) => Err(vec![fault]),
+                (report, _) => checked(report),
+            }
         }
         ReportKind::Verdict => {
             let verdict: Option<VerdictInput> = serde_json::from_str(block).ok();
@@ -256,9 +264,7 @@ impl TaskInput {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ResultInput {
-    /// Only the own task can be meant.
-    #[serde(rename = "task")]
-    _task: Option<String>,
+    task: Option<String>,
     status: String,
     result: Option<String>,
     #[serde(default)]
@@ -270,13 +276,14 @@ impl ResultInput {
     fn into_report(self) -> Option<(ReportStatus, ReportBody)> {
         let status = match self.status.as_str() {
             "done" => ReportStatus::Done,
-            "failed" => ReportStatus::Failed,
+            // Reminders of earlier versions offer `cancelled`. Without a report, a team that accepts answers completes the task.
+            "failed" | "cancelled" => ReportStatus::Failed,
             _ => return None,
         };
         let body = ReportBody {
-            result: self.result,
+            result: self.result.filter(|text| !text.trim().is_empty()),
             artifacts: self.artifacts,
-            follow_up: self.follow_up,
+            follow_up: self.follow_up.filter(|text| !text.trim().is_empty()),
             ..ReportBody::default()
         };
         Some((status, body))

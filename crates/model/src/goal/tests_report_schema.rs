@@ -8,6 +8,10 @@ fn answer(block: &str) -> String {
     format!("Here it is.\n\n```json\n{block}\n```\nThat is all.")
 }
 
+fn in_answer(kind: ReportKind, text: &str) -> Result<Option<AnswerReport>, Vec<ReportFault>> {
+    report_in_answer(kind, "a", text)
+}
+
 #[test]
 fn answer_without_exactly_one_block_is_no_report() {
     let block = r#"{"status":"done"}"#;
@@ -20,37 +24,33 @@ fn answer_without_exactly_one_block_is_no_report() {
         "```json\n{\"status\":\"done\"}",
         &two,
     ] {
-        assert_eq!(
-            report_in_answer(ReportKind::Result, text),
-            Ok(None),
-            "{text}"
-        );
+        assert_eq!(in_answer(ReportKind::Result, text), Ok(None), "{text}");
     }
-    let found = report_in_answer(ReportKind::Result, &answer(block));
+    let found = in_answer(ReportKind::Result, &answer(block));
     assert!(matches!(found, Ok(Some(_))), "{found:?}");
 }
 
 #[test]
 fn block_of_other_schema_is_no_report() {
     for block in [
-        r#"{"status":"cancelled"}"#,
+        r#"{"status":"kept"}"#,
         r#"{"status":"done","note":"x"}"#,
         r#"{"verdict":"accept"}"#,
         "[]",
     ] {
-        let found = report_in_answer(ReportKind::Result, &answer(block));
+        let found = in_answer(ReportKind::Result, &answer(block));
         assert_eq!(found, Ok(None), "{block}");
     }
     let verdict = answer(r#"{"verdict":"later"}"#);
-    assert_eq!(report_in_answer(ReportKind::Verdict, &verdict), Ok(None));
+    assert_eq!(in_answer(ReportKind::Verdict, &verdict), Ok(None));
     let task = answer(r#"{"key":"a","title":"A","description":"Do it."}"#);
-    assert_eq!(report_in_answer(ReportKind::Plan, &task), Ok(None));
+    assert_eq!(in_answer(ReportKind::Plan, &task), Ok(None));
 }
 
 #[test]
 fn block_over_limit_is_refused_with_its_field() {
     let refused = |kind, block: Value| {
-        let faults = report_in_answer(kind, &answer(&block.to_string())).unwrap_err();
+        let faults = in_answer(kind, &answer(&block.to_string())).unwrap_err();
         let messages: Vec<_> = faults.iter().map(ToString::to_string).collect();
         assert!(messages.iter().all(|it| it.len() < 400), "{messages:?}");
         messages
@@ -129,7 +129,7 @@ fn task_that_is_too_long_with_its_items_is_refused() {
         "key": "a", "title": "A", "description": "{item}".repeat(2000), "role": "worker",
         "each": ["x".repeat(ITEM_BYTES)],
     });
-    let faults = report_in_answer(ReportKind::Plan, &answer(&task.to_string())).unwrap_err();
+    let faults = in_answer(ReportKind::Plan, &answer(&task.to_string())).unwrap_err();
     assert_eq!(
         faults[0].to_string(),
         "`description` of `a` has 400000 bytes; at most 16384 are accepted"
@@ -141,8 +141,7 @@ fn block_with_schema_is_report() {
     let result = answer(
         r#"{"status":"failed","result":"No file.","artifacts":["log"],"follow_up":"Find it."}"#,
     );
-    let Ok(Some(AnswerReport::Report(status, body))) =
-        report_in_answer(ReportKind::Result, &result)
+    let Ok(Some(AnswerReport::Report(status, body))) = in_answer(ReportKind::Result, &result)
     else {
         panic!("no report");
     };
@@ -153,7 +152,7 @@ fn block_with_schema_is_report() {
     let finding = r#"{"verdict":"send_back","evidence":["read"],
         "findings":[{"id":"a","text":"b","severity":"blocker"}]}"#;
     let Ok(Some(AnswerReport::Report(status, body))) =
-        report_in_answer(ReportKind::Verdict, &answer(finding))
+        in_answer(ReportKind::Verdict, &answer(finding))
     else {
         panic!("no verdict");
     };
@@ -161,7 +160,7 @@ fn block_with_schema_is_report() {
     assert_eq!(body.findings[0].severity, Severity::Blocker);
     assert_eq!(body.evidence, ["read"]);
     let accepted = answer(r#"{"verdict":"accept","evidence":["read"]}"#);
-    let found = report_in_answer(ReportKind::Verdict, &accepted);
+    let found = in_answer(ReportKind::Verdict, &accepted);
     assert!(
         matches!(
             found,
@@ -170,14 +169,56 @@ fn block_with_schema_is_report() {
         "{found:?}"
     );
     let task = r#"{"key":"a","title":"A","description":"Do it.","role":"worker","writes":[]}"#;
-    let Ok(Some(AnswerReport::Task(task))) = report_in_answer(ReportKind::Plan, &answer(task))
-    else {
+    let Ok(Some(AnswerReport::Task(task))) = in_answer(ReportKind::Plan, &answer(task)) else {
         panic!("no task");
     };
     assert_eq!(
         (task.priority, task.writes),
         (DEFAULT_PRIORITY, Some(Vec::new()))
     );
+}
+
+#[test]
+fn each_status_of_schema_is_one_of_report() {
+    let schema = report_schema(ReportKind::Result);
+    let statuses = &schema["properties"]["status"]["enum"];
+    assert_eq!(statuses, &json!(["done", "failed"]));
+    // A reminder of an earlier version offers one more.
+    for (status, expected) in [
+        ("done", ReportStatus::Done),
+        ("failed", ReportStatus::Failed),
+        ("cancelled", ReportStatus::Failed),
+    ] {
+        let block = answer(&json!({ "status": status }).to_string());
+        let found = in_answer(ReportKind::Result, &block);
+        assert!(
+            matches!(&found, Ok(Some(AnswerReport::Report(found, _))) if *found == expected),
+            "{status}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn blank_text_of_block_is_none() {
+    let block = answer(r#"{"status":"done","result":" ","follow_up":""}"#);
+    let found = in_answer(ReportKind::Result, &block);
+    let body = ReportBody::default();
+    let expected = AnswerReport::Report(ReportStatus::Done, body);
+    assert_eq!(found, Ok(Some(expected)));
+}
+
+#[test]
+fn block_about_other_task_is_refused() {
+    let report = |task: &str| {
+        let block = json!({ "status": "done", "task": task });
+        in_answer(ReportKind::Result, &answer(&block.to_string()))
+    };
+    assert!(matches!(report("a"), Ok(Some(_))));
+    let faults = report("b").unwrap_err();
+    let message = "`task` is `b`, and the task of this turn is `a`";
+    assert_eq!(faults[0].to_string(), message);
+    let long = report(&"b".repeat(10_000)).unwrap_err();
+    assert!(long[0].to_string().len() < 400, "{long:?}");
 }
 
 #[test]

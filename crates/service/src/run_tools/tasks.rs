@@ -172,13 +172,9 @@ impl RunTools {
         // 1. Check the task.
         if let Some(given) = &report.task
             && let Some(own) = store.task_of_turn(&turn).await?
-            && own.key != *given
+            && let Some(fault) = ReportFault::of_task(given, &own.key)
         {
-            let reason = format!(
-                "`task` is `{}`, and the task of this turn is `{}`",
-                given.escape_debug(),
-                own.key
-            );
+            let reason = fault.to_string();
             return Err(Error::NotAllowed { reason });
         }
         // 2. Check the fields.
@@ -394,6 +390,9 @@ fn field_error(fault: ReportFault) -> Error {
             let problem = "two findings have it; each ID is accepted once";
             Error::invalid("findings.id", &id, problem)
         }
+        ReportFault::OtherTask { .. }
+        | ReportFault::UnknownArtifact(_)
+        | ReportFault::Criterion { .. } => store::Error::Goal(Refusal::Report(fault)).into(),
     }
 }
 

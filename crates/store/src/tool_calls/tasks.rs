@@ -163,8 +163,11 @@ impl TaskTurn {
     ///
     /// # Errors
     ///
-    /// Refuses a verdict that would count as none at the end of the turn.
+    /// Refuses a verdict that would count as none at the end of the turn, and one about an acceptance line that does not exist.
     fn check_verdict(&self, report: &TaskReport) -> Result<Vec<String>, Error> {
+        if let Some(fault) = report.body.criterion_fault(self.row().acceptance) {
+            return Err(Error::Goal(fault.into()));
+        }
         match report.body.verdict(report.status) {
             Some(Verdict::Accept { evidence: given }) => {
                 let needed = needed_evidence(self.row());
@@ -300,7 +303,7 @@ impl Store {
     /// # Errors
     ///
     /// Returns [`Error::RunOver`] as [`Store::calling_turn`], [`Error::Refused`] if the turn gives no such report, and
-    /// [`Error::Goal`] if the verdict would count as none.
+    /// [`Error::Goal`] if the verdict would count as none, or names an acceptance line that the task does not have.
     #[boxed]
     pub async fn report_task(
         &self,

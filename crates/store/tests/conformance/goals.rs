@@ -1,5 +1,6 @@
 //! Goals: the tasks of a goal run as turns of its seats, each is done once, and the goal ends.
 
+mod answers;
 mod budgets;
 mod cancel;
 mod causes;
@@ -34,6 +35,10 @@ use store::database::Dialect;
 
 use crate::{goals, registry::Behaviour};
 
+pub(crate) use answers::{
+    blank_proposal_in_answer_requests_no_plan, block_is_refused_for_what_tools_refuse,
+    cancelled_in_answer_completes_no_task,
+};
 pub(crate) use budgets::{
     draft_that_pauses_at_its_start_has_its_time, goal_reports_and_pauses_at_end_of_its_time,
     goal_reports_and_pauses_at_ninety_percent_of_budget, question_without_time_has_that_of_team,
@@ -311,6 +316,8 @@ behaviours! {
             server_without_shared_directory_leaves_goal_to_others, shared_directory_needs_server_that_knows_it,
             message_of_seat_hides_no_proposal,
             question_after_report_withdraws_it, question_of_turn_that_was_asked_to_stop_keeps_its_report,
+            cancelled_in_answer_completes_no_task, blank_proposal_in_answer_requests_no_plan,
+            block_is_refused_for_what_tools_refuse,
         ]
     }
     sqlite {}

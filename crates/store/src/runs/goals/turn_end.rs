@@ -229,7 +229,7 @@ async fn report_of_answer(
     let Some(kind) = kind.filter(|_| turn.has_succeeded()) else {
         return Ok(Answered::Nothing);
     };
-    let Some(found) = report_in_answer(kind, &turn.finished.answer).transpose() else {
+    let Some(found) = report_in_answer(kind, &task.key, &turn.finished.answer).transpose() else {
         return Ok(Answered::Nothing);
     };
     // An agent with the tools may quote the report of another one, and forget its own.
@@ -243,6 +243,10 @@ async fn report_of_answer(
             Ok(Answered::Nothing)
         }
         Ok(AnswerReport::Report(status, body)) => {
+            let faults = faults_of_body(tx, goal, task, &body).await?;
+            if !faults.is_empty() {
+                return Ok(Answered::Refused(faults));
+            }
             let document = stored::write::<StoredReport>(&body);
             let kind = if status.is_verdict() {
                 "verdict"
@@ -269,6 +273,24 @@ async fn report_of_answer(
             Ok(Answered::Report(Report { status, body }))
         }
     }
+}
+
+/// Returns the faults for which the tools refuse a report, beside those of its texts.
+async fn faults_of_body(
+    tx: &mut Tx,
+    goal: &Goal,
+    task: &Task,
+    body: &ReportBody,
+) -> Result<Vec<ReportFault>, Error> {
+    let mut faults: Vec<_> = body.criterion_fault(task.acceptance).into_iter().collect();
+    for name in &body.artifacts {
+        let params = params![goal.tenant, goal.session, name.as_str()];
+        let found = tx.fetch_optional(sql!("artifacts/newest"), params).await?;
+        if found.is_none() {
+            faults.push(ReportFault::UnknownArtifact(name.clone()));
+        }
+    }
+    Ok(faults)
 }
 
 /// Decides on the end of a turn. Returns the end, and the number of its questions that are answered already.

@@ -1,7 +1,7 @@
 //! Calls of the tools of tasks: staged plans, refused plans, results and verdicts.
 
 use model::{
-    goal::{NewTask, PlanError, Refusal, Reviews, TaskRole, TaskStatus},
+    goal::{NewTask, PlanError, Refusal, ReportFault, Reviews, TaskRole, TaskStatus},
     lifecycle::InvalidTransition,
     outcome::FailureKind,
     seat_message::{CARRIED_PER_TURN, Sender},
@@ -229,6 +229,17 @@ pub(crate) async fn verdict_without_evidence_is_refused_and_changes_nothing(db: 
         matches!(refused, Err(Error::Goal(Refusal::NoFindings))),
         "{refused:?}"
     );
+    // The task has two acceptance lines.
+    for given in [0, 42] {
+        let mut finding = sent_back("source", "There is no source.");
+        finding.body.findings[0].criterion = Some(given);
+        let refused = stage.report(&judge, &finding).await;
+        let expected = ReportFault::Criterion { given, accepted: 2 };
+        assert!(
+            matches!(&refused, Err(Error::Goal(Refusal::Report(fault))) if *fault == expected),
+            "{refused:?}"
+        );
+    }
     // A refused verdict does not replace an earlier one.
     let now = stage.now();
     let finding = sent_back("source", "There is no source.");
