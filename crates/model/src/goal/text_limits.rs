@@ -39,6 +39,8 @@ pub const MAX_PRIORITY: u8 = 9;
 
 /// The longest result of a task.
 pub const RESULT_BYTES: usize = 4 << 10;
+/// The longest prose of the report of a goal.
+pub const PROSE_BYTES: usize = 64 << 10;
 /// The longest proposal of further work.
 pub const FOLLOW_UP_BYTES: usize = 2 << 10;
 /// The highest number of names of artifacts in a result.

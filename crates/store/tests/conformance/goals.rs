@@ -37,7 +37,7 @@ use crate::{goals, registry::Behaviour};
 
 pub(crate) use answers::{
     blank_proposal_in_answer_requests_no_plan, block_is_refused_for_what_tools_refuse,
-    cancelled_in_answer_completes_no_task,
+    cancelled_in_answer_completes_no_task, long_prose_of_report_is_cut,
 };
 pub(crate) use budgets::{
     draft_that_pauses_at_its_start_has_its_time, goal_reports_and_pauses_at_end_of_its_time,
@@ -318,6 +318,7 @@ behaviours! {
             question_after_report_withdraws_it, question_of_turn_that_was_asked_to_stop_keeps_its_report,
             cancelled_in_answer_completes_no_task, blank_proposal_in_answer_requests_no_plan,
             block_is_refused_for_what_tools_refuse,
+            long_prose_of_report_is_cut,
         ]
     }
     sqlite {}

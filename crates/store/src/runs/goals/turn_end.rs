@@ -9,7 +9,7 @@ use model::{
     goal::{
         AnswerReport, Event, Input, Plan, Prompt, ReportBody, ReportFault, ReportKind,
         ReportStatus, SeatNo, Task, TaskKind, TaskRole, TurnEnd, report_in_answer,
-        text_limits::RESULT_BYTES,
+        text_limits::{PROSE_BYTES, RESULT_BYTES},
     },
     run::RunStatus,
     session::Admission,
@@ -403,7 +403,9 @@ async fn store_result(
         (_, TurnEnd::Cancelled) if kind == Some(ReportKind::Result) => {
             report.map(|report| report.body.result.clone())
         }
-        (TaskKind::Report, TurnEnd::WithoutReport { .. }) => answer.map(|it| Some(it.to_owned())),
+        (TaskKind::Report, TurnEnd::WithoutReport { .. }) => {
+            answer.map(|it| Some(shortened(it, PROSE_BYTES)))
+        }
         (
             TaskKind::Plan | TaskKind::Work,
             TurnEnd::WithoutReport {
@@ -415,7 +417,7 @@ async fn store_result(
         (TaskKind::Work, TurnEnd::WithoutReport { .. } | TurnEnd::RefusedReport(_))
             if kind == Some(ReportKind::Result) =>
         {
-            answer.map(|it| Some(first_bytes(it, RESULT_BYTES).to_owned()))
+            answer.map(|it| Some(shortened(it, RESULT_BYTES)))
         }
         _ => None,
     };
@@ -437,9 +439,25 @@ async fn unavailable_tools(tx: &mut Tx, seat: SeatId) -> Result<String, Error> {
     ))
 }
 
-/// Returns the longest beginning of a text with at most this many bytes.
-fn first_bytes(text: &str, bytes: usize) -> &str {
-    let mut ends = (0..=bytes.min(text.len())).rev();
-    let end = ends.find(|end| text.is_char_boundary(*end));
-    text.get(..end.unwrap_or(0)).unwrap_or_default()
+/// Returns a text, or its longest beginning that has at most this many bytes with the mark of the cut.
+fn shortened(text: &str, bytes: usize) -> String {
+    const MARK: &str = "…";
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(bytes.saturating_sub(MARK.len()));
+    format!("{}{MARK}", text.get(..end).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_text_is_cut_at_character_with_mark() {
+        assert_eq!(shortened("ab", 2), "ab");
+        assert_eq!(shortened("äöüx", 7), "äöüx");
+        assert_eq!(shortened("äöüxy", 7), "äö…");
+        assert_eq!(shortened("äöüxyz", 8), "äö…");
+    }
 }

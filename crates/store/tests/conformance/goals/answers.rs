@@ -1,10 +1,13 @@
-//! The answers of agents: blocks that take the place of calls are refused for what the tools refuse.
+//! The answers of agents: blocks that take the place of calls are refused for what the tools refuse, and long prose is cut.
 
-use model::{artifact::ArtifactContent, goal::Reviews};
+use model::{
+    artifact::ArtifactContent,
+    goal::{Reviews, text_limits::PROSE_BYTES},
+};
 use serde_json::{Value, json};
 use store::{NewArtifact, ToolCaller};
 
-use super::stage::{team, work};
+use super::stage::{done, team, work};
 use crate::{
     fixtures::TestStore,
     stage::{Stage, answer},
@@ -94,4 +97,22 @@ pub(crate) async fn block_is_refused_for_what_tools_refuse(db: &TestStore) {
     saved.await.unwrap();
     stage.end_with_block(&worker, &named).await;
     assert!(stage.open_run(db, session, "judge").await.is_some());
+}
+
+pub(crate) async fn long_prose_of_report_is_cut(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage
+        .planned_goal(db, team(1, None), &[work("a", &[])])
+        .await;
+    let worker = stage.turn(db, session, "worker-1").await;
+    stage.report(&worker, &done("A")).await.unwrap();
+    stage.succeed(worker.run).await;
+    let report = stage.turn(db, session, "planner").await;
+    let prose = "x".repeat(PROSE_BYTES + 1);
+    stage.end(report.run, &answer(&prose)).await;
+    let view = stage.store.goal(stage.scope(), session).await.unwrap();
+    let report = view.tasks.iter().find(|task| task.key == "report#1");
+    let kept = report.unwrap().result.as_deref().unwrap();
+    assert_eq!(kept.len(), PROSE_BYTES);
+    assert!(kept.ends_with("x…"));
 }
