@@ -7,7 +7,7 @@ use model::{
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use service::{ArtifactCopy, ArtifactSave, ArtifactSource, RunTools, ToolOffer};
+use service::{ArtifactCopy, ArtifactSave, ArtifactSource, Error, RunTools, ToolOffer};
 
 use crate::{
     reply::{self, Answer, ToolError, object},
@@ -128,7 +128,16 @@ struct GetInput {
     path: Option<String>,
 }
 
-fn save(tools: &RunTools, _: ToolOffer, input: Map<String, Value>) -> BoxFuture<'_, Answer> {
+/// Returns the error of a save. In the turn of a task, no person reads an answer that asks for room.
+fn save_error(error: Error, offer: ToolOffer) -> ToolError {
+    let mut error = ToolError::from(error);
+    if error.error == "limit" && offer.task.is_some() {
+        error.advice = "report with those that are saved, then end your turn".into();
+    }
+    error
+}
+
+fn save(tools: &RunTools, offer: ToolOffer, input: Map<String, Value>) -> BoxFuture<'_, Answer> {
     async move {
         let input: SaveInput = reply::read(input)?;
         let source = match (input.path, input.text, input.uri) {
@@ -150,7 +159,8 @@ fn save(tools: &RunTools, _: ToolOffer, input: Map<String, Value>) -> BoxFuture<
             source,
             media_type: input.media_type,
         };
-        let saved = tools.save_artifact(&request).await?;
+        let saved = tools.save_artifact(&request).await;
+        let saved = saved.map_err(|error| save_error(error, offer))?;
         Ok(fields(&saved))
     }
     .boxed()
@@ -215,4 +225,28 @@ fn fields(artifact: &Artifact) -> Map<String, Value> {
         }
     }
     fields
+}
+
+#[cfg(test)]
+mod tests {
+    use model::goal::TaskRole;
+
+    use super::*;
+
+    #[test]
+    fn task_with_too_many_artifacts_reports() {
+        let advice = |task| {
+            let limit = store::Error::LimitReached {
+                what: "artifacts in a turn",
+                limit: 50,
+            };
+            let offer = ToolOffer {
+                task,
+                ..ToolOffer::NONE
+            };
+            save_error(Error::Store(limit), offer).advice
+        };
+        assert!(advice(None).contains("ask a person"));
+        assert!(advice(Some(TaskRole::Worker)).starts_with("report with those"));
+    }
 }
