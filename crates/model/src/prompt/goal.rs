@@ -102,7 +102,7 @@ template!(
     /// The prompt after a turn that made no call of its tool. Variables: those of [`ReminderContext`].
     GOAL_REMINDER,
     "goal.reminder",
-    version 3
+    version 4
 );
 template!(
     /// The state in the prompt of an attempt that follows an interrupted one. Variables: `report`, and either `status` and `tool`,

@@ -217,6 +217,7 @@ fn reminder_repeats_the_plan() {
             missing: "create_task",
             schema: &json!({}),
             refusals: &refusals,
+            is_staged: true,
         };
         let reminder = reminder.render().unwrap().text;
         assert_eq!(planned(&mut seat, &reminder), first, "{reminder}");

@@ -202,6 +202,7 @@ fn reminder_repeats_the_work() {
         missing: "update_task",
         schema: &json!({}),
         refusals: &[],
+        is_staged: false,
     };
     let again = seat.take_turn(&reminder.render().unwrap().text);
     assert_eq!(only(&again, "update_task")["status"], "done");

@@ -245,15 +245,23 @@ fn prompts() -> Vec<(&'static str, RenderedPrompt, &'static str)> {
         missing: "update_task",
         schema: &schema(),
         refusals: &[],
+        is_staged: false,
     };
     let refused = ReminderContext {
         missing: "create_task",
         schema: &schema(),
         refusals: &["`depends_on` of `a` has a cycle: a, b, a"],
+        is_staged: true,
     };
     let refused_answer = ReminderContext {
         refusals: &["`result` is `xxx…`, which has 4097 bytes; at most 4096 are accepted"],
         ..reminder
+    };
+    // Nothing of a block is staged if it is refused, also if it is one of a planner.
+    let refused_task = ReminderContext {
+        refusals: &["`priority` of `a` is 77; 0 to 9 are accepted"],
+        is_staged: false,
+        ..refused
     };
     macro_rules! rendered {
         ($name:literal, $context:expr) => {
@@ -336,6 +344,7 @@ fn prompts() -> Vec<(&'static str, RenderedPrompt, &'static str)> {
         rendered!("goal.reminder", reminder),
         rendered!("goal.reminder.refused", refused),
         rendered!("goal.reminder.answer", refused_answer),
+        rendered!("goal.reminder.task", refused_task),
         rendered!("goal.interrupted.plan", STAGED),
         rendered!("goal.interrupted.report", reported),
     ]
@@ -435,8 +444,8 @@ fn template_text_changes_only_with_its_version() {
         ),
         (
             "goal.reminder",
-            3,
-            "9770798c8ae72f5a4db3be7552b24409bd195dc8f3f158381b4b44ed116b6394",
+            4,
+            "7a79c55d7bbc80374d811b63be8e790814864816c14ae8b677c4915c7c4c4a91",
         ),
         (
             "goal.interrupted",

@@ -281,6 +281,7 @@ fn reasons_of_refused_plan_stay_fenced_in_reminder() {
         missing: "create_task",
         schema: &serde_json::json!({ "type": "object" }),
         refusals: &[HOSTILE],
+        is_staged: true,
     };
     assert_only_fenced(&prompt.render().unwrap(), &[line()]);
 }

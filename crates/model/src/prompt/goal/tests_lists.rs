@@ -151,6 +151,7 @@ fn findings_proposals_and_questions_beyond_list_are_counted() {
         missing: "create_task",
         schema: &serde_json::json!({ "type": "object" }),
         refusals: &["`title` of `a` is empty"; 21],
+        is_staged: true,
     };
     let text = reminder.render().unwrap().text;
     assert!(text.contains("\n1 more are not listed.\n"), "{text}");

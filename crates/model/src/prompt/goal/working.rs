@@ -83,8 +83,10 @@ pub struct ReminderContext<'a> {
     pub missing: &'a str,
     /// The schema of its input.
     pub schema: &'a Value,
-    /// The reasons for which the plan was refused, the ones to be listed first. Empty if none was refused.
+    /// The reasons for which the plan or the report was refused, the ones to be listed first. Empty if none was refused.
     pub refusals: &'a [&'a str],
+    /// `true` if the refused plan is still staged. A report in an answer is lost, also if it is one of a planner.
+    pub is_staged: bool,
 }
 
 impl WorkContext<'_> {
@@ -166,6 +168,7 @@ impl ReminderContext<'_> {
             "missing": self.missing,
             "schema": self.schema.to_string(),
             "refusals": refusals.lines,
+            "staged": self.is_staged,
             "refusals_more": refusals.more,
         }))
     }

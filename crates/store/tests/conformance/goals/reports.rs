@@ -201,7 +201,12 @@ pub(crate) async fn report_in_answer_over_limit_is_refused_whole(db: &TestStore)
         let turn = stage.turn(db, session, seat).await;
         let run = stage.run(turn.run).await;
         assert_eq!(run.prompt_ref.unwrap().id, "goal.reminder");
-        assert!(run.content.contains(field), "{}", run.content);
+        for part in [
+            field,
+            "The report in your answer was refused, and nothing of it is kept.",
+        ] {
+            assert!(run.content.contains(part), "{}", run.content);
+        }
         assert!(run.content.len() < 10_000, "{} bytes", run.content.len());
         turn
     };
@@ -283,11 +288,6 @@ pub(crate) async fn proposal_during_plan_reaches_next_plan(db: &TestStore) {
     stage.succeed(planner.run).await;
 }
 
-pub(crate) async fn reasons_of_refused_report_reach_later_reminder(db: &TestStore) {
-    let stage = Stage::setup(db).await;
-    let session = stage
-        .planned_goal(db, team(1, None), &[work("a", &[])])
-        .await;
 pub(crate) async fn message_of_seat_hides_no_proposal(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let mut team = team(2, None);
@@ -319,6 +319,11 @@ pub(crate) async fn message_of_seat_hides_no_proposal(db: &TestStore) {
     assert!(content.contains("proposed further work"), "{content}");
 }
 
+pub(crate) async fn reasons_of_refused_report_reach_later_reminder(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage
+        .planned_goal(db, team(1, None), &[work("a", &[])])
+        .await;
     let worker = stage.turn(db, session, "worker-1").await;
     // No turn starts while the goal is paused, so that the reminder starts in a later move.
     stage.change(session, GoalChange::Pause).await.unwrap();

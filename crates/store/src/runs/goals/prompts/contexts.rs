@@ -72,7 +72,7 @@ fn render(
         Prompt::Answer => render_answers(goal, no, texts),
         Prompt::Check => render_check(goal, no, texts),
         Prompt::Report => render_report(goal, texts),
-        Prompt::Reminder => render_reminder(goal, no),
+        Prompt::Reminder => render_reminder(goal, no, texts),
     }
 }
 
@@ -372,7 +372,7 @@ fn render_report(goal: &Goal, texts: &GoalTexts) -> Result<String, prompt::Error
     Ok(context.render()?.text)
 }
 
-fn render_reminder(goal: &Goal, no: TaskNo) -> Result<String, prompt::Error> {
+fn render_reminder(goal: &Goal, no: TaskNo, texts: &GoalTexts) -> Result<String, prompt::Error> {
     let kind = TaskRole::of_task(&goal.graph.tasks()[no.0]).report_kind();
     // The turn of the report is never reminded.
     let kind = kind.unwrap_or(ReportKind::Result);
@@ -381,6 +381,8 @@ fn render_reminder(goal: &Goal, no: TaskNo) -> Result<String, prompt::Error> {
         missing: kind.tool(),
         schema: &report_schema(kind),
         refusals: &strs(refusals),
+        is_staged: kind == ReportKind::Plan
+            && !(texts.staged.is_empty() && texts.cancelled.is_empty()),
     };
     Ok(context.render()?.text)
 }
