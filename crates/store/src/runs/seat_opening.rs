@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use model::{
     RunId,
-    entity::Seat,
-    goal::{JUDGE, PLANNER},
+    entity::{RunTask, Seat},
+    goal::PLANNER,
     prompt::{
         RenderedPrompt, SeatOpening,
         goal::{SeatInstructions, open_goal_memory},
@@ -36,7 +36,7 @@ pub(super) fn open_memories(
             let instructions = SeatInstructions {
                 seat: &seat.name,
                 role: &seat.role,
-                tools: goal_tools(seat, run.task.is_some()),
+                tools: goal_tools(seat, run.task),
                 instructions: seat.instructions.as_deref(),
             };
             open_goal_memory(prompt, &instructions)
@@ -58,13 +58,13 @@ pub(super) fn open_memories(
     Ok(())
 }
 
-/// Returns the tools by which a seat acts in the turns of its tasks. Empty for a memory that a message begins: turns with
-/// messages have others than turns of tasks, and both may come in it.
-fn goal_tools(seat: &Seat, is_of_task: bool) -> &'static [&'static str] {
-    match seat.role.as_str() {
-        _ if !is_of_task => &[],
-        PLANNER => &["create_task", "update_task", "ask_person"],
-        JUDGE => &["judge_task", "ask_person"],
-        _ => &["update_task", "ask_person"],
+/// Returns the tools by which a seat acts in a turn of a task. A judge that does a task of the plan is its worker. Empty for a
+/// memory that a message begins: turns with messages have others than turns of tasks, and both may come in it.
+fn goal_tools(seat: &Seat, task: Option<RunTask>) -> &'static [&'static str] {
+    match task {
+        None => &[],
+        Some(task) if task.is_review => &["judge_task", "ask_person"],
+        Some(_) if seat.role == PLANNER => &["create_task", "update_task", "ask_person"],
+        Some(_) => &["update_task", "ask_person"],
     }
 }

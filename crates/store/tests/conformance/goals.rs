@@ -102,9 +102,10 @@ pub(crate) use life::{
     task_waits_for_messages_of_people_on_its_seat, turn_that_has_not_begun_waits_for_end_of_pause,
 };
 pub(crate) use memories::{
-    each_task_has_memory_that_its_later_turns_resume, later_plan_in_new_memory_says_what_exists,
-    memory_of_removed_instance_is_replaced_and_named, memory_that_message_begins_opens_with_rules,
-    retry_of_task_resumes_its_memory,
+    each_task_has_memory_that_its_later_turns_resume,
+    judge_that_works_opens_its_memory_with_tools_of_worker,
+    later_plan_in_new_memory_says_what_exists, memory_of_removed_instance_is_replaced_and_named,
+    memory_that_message_begins_opens_with_rules, retry_of_task_resumes_its_memory,
 };
 pub(crate) use messages::{
     message_behind_full_turn_waits_at_limit_with_notice,
@@ -319,6 +320,7 @@ behaviours! {
             cancelled_in_answer_completes_no_task, blank_proposal_in_answer_requests_no_plan,
             block_is_refused_for_what_tools_refuse,
             long_prose_of_report_is_cut,
+            judge_that_works_opens_its_memory_with_tools_of_worker,
         ]
     }
     sqlite {}

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{
     AcpSessionId, SessionId,
-    goal::{Directory, GoalState, Reviews, TaskStatus},
+    goal::{Directory, GoalState, JUDGE, Reviews, TaskStatus},
     team::MemoryScope,
     turn::{Assignment, StartReply, TurnResult},
 };
@@ -167,6 +167,29 @@ pub(crate) async fn memory_that_message_begins_opens_with_rules(db: &TestStore) 
     assert_eq!(resumed(&assignment), None, "the memory of the task");
     let text = &assignment.prompt.text;
     assert!(text.contains("`update_task`"), "{text}");
+}
+
+pub(crate) async fn judge_that_works_opens_its_memory_with_tools_of_worker(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let mut task = work("a", &[]);
+    task.role = JUDGE.into();
+    let session = stage
+        .planned_goal(db, team(1, Some(Reviews::Goal)), &[task])
+        .await;
+    let (judge, assignment) = stage.begin_turn(db, session, "judge").await;
+    let text = &assignment.prompt.text;
+    let rules = "You are the seat `judge`, with the role `judge`, of a goal";
+    assert!(text.starts_with(rules), "{text}");
+    assert!(text.contains("`update_task`"), "{text}");
+    assert!(!text.contains("`judge_task`"), "{text}");
+    stage.report(&judge, &done("A")).await.unwrap();
+    stage.end(judge.run, &in_session("work-a")).await;
+    // The check of the goal has a memory of its own.
+    let (_, assignment) = stage.begin_turn(db, session, "judge").await;
+    assert_eq!(resumed(&assignment), None);
+    let text = &assignment.prompt.text;
+    assert!(text.contains("`judge_task`"), "{text}");
+    assert!(!text.contains("`update_task`"), "{text}");
 }
 
 pub(crate) async fn retry_of_task_resumes_its_memory(db: &TestStore) {
