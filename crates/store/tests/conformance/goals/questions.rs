@@ -5,7 +5,7 @@ use model::{
     goal::Reviews, question::QuestionStatus, run::Origin, seat_message::SeatMessageStatus,
 };
 use serde_json::json;
-use store::{GoalChange, Scope};
+use store::{Error, GoalChange, Scope};
 
 use super::stage::{done, team, verdict, work};
 use crate::{fixtures::TestStore, stage::Stage};
@@ -144,11 +144,14 @@ pub(crate) async fn question_of_turn_that_was_asked_to_stop_keeps_its_report(db:
         .planned_goal(db, team(1, None), &[work("a", &[])])
         .await;
     let worker = stage.turn(db, session, "worker-1").await;
+    stage.ask_person(&worker, "Which colour?").await.unwrap();
     stage.report(&worker, &done("The mail.")).await.unwrap();
     let cancelled = stage
         .store
         .cancel_run(stage.scope(), worker.run, "enough", stage.now());
     cancelled.await.unwrap();
     stage.ask_person(&worker, "Which colour?").await.unwrap();
+    let other = stage.ask_person(&worker, "Which size?").await;
+    assert!(matches!(other, Err(Error::RunOver { .. })), "{other:?}");
     assert_eq!(db.count(Scope::System, "task_reports").await, 1);
 }
