@@ -73,7 +73,7 @@ fn accepted_lines(accepted: usize) -> String {
 }
 
 /// Returns the beginning of a text, as a fault repeats it.
-fn beginning(text: &str) -> String {
+fn excerpt(text: &str) -> String {
     let mut chars = text.chars();
     let mut value: String = chars.by_ref().take(MAX_VALUE_CHARS).collect();
     if chars.next().is_some() {
@@ -86,7 +86,7 @@ impl ReportFault {
     /// Returns the fault of a report about the task with a key in a turn of another one.
     pub fn of_task(given: &str, own: &str) -> Option<Self> {
         (given != own).then(|| Self::OtherTask {
-            given: beginning(given),
+            given: excerpt(given),
             own: own.to_owned(),
         })
     }
@@ -95,7 +95,7 @@ impl ReportFault {
     pub(super) fn of_length(field: &'static str, text: &str, accepted: usize) -> Option<Self> {
         (text.len() > accepted).then(|| Self::Length {
             field,
-            value: beginning(text),
+            value: excerpt(text),
             length: text.len(),
             accepted,
         })

@@ -1,6 +1,5 @@
 //! Goals: the tasks of a goal run as turns of its seats, each is done once, and the goal ends.
 
-mod answers;
 mod budgets;
 mod cancel;
 mod causes;
@@ -20,6 +19,7 @@ mod policies;
 mod presence;
 mod prompts;
 mod questions;
+mod report_blocks;
 mod reports;
 mod retries;
 mod rounds;
@@ -35,10 +35,6 @@ use store::database::Dialect;
 
 use crate::{goals, registry::Behaviour};
 
-pub(crate) use answers::{
-    blank_proposal_in_answer_requests_no_plan, block_is_refused_for_what_tools_refuse,
-    cancelled_in_answer_completes_no_task, long_prose_of_report_is_cut,
-};
 pub(crate) use budgets::{
     draft_that_pauses_at_its_start_has_its_time, goal_reports_and_pauses_at_end_of_its_time,
     goal_reports_and_pauses_at_ninety_percent_of_budget, question_without_time_has_that_of_team,
@@ -162,6 +158,10 @@ pub(crate) use questions::{
     answered_question_of_task_is_not_asked_again,
     default_of_question_outside_tasks_is_message_of_goal, question_after_report_withdraws_it,
     question_of_turn_that_was_asked_to_stop_keeps_its_report,
+};
+pub(crate) use report_blocks::{
+    blank_proposal_in_answer_requests_no_plan, block_is_refused_for_what_tools_refuse,
+    cancelled_in_answer_completes_no_task, long_prose_of_report_is_cut,
 };
 pub(crate) use reports::{
     agent_without_tools_fails_as_unavailable,

@@ -1,4 +1,4 @@
-//! The answers of agents: blocks that take the place of calls are refused for what the tools refuse, and long prose is cut.
+//! Blocks in answers, which are refused for what the tools refuse, and the prose of a report, which is cut.
 
 use model::{
     artifact::ArtifactContent,
