@@ -61,11 +61,7 @@ fn goal_start_refuses_bad_input_and_makes_nothing() {
         (&["--team", &broken], 2, "broken.toml:1:"),
         (&["--team", "absent.toml"], 3, "absent.toml"),
         (&["--team", "reserach"], 2, "did you mean `research`?"),
-        (
-            &["--team", "x"],
-            2,
-            "the path of a file, such as ./team.toml",
-        ),
+        (&["--team", "x"], 2, "a file, such as ./team.toml"),
         (
             &["--team", &unknown_agent],
             2,
@@ -97,11 +93,7 @@ fn goal_start_refuses_bad_input_and_makes_nothing() {
             2,
             "invalid `--budget 9 USD`",
         ),
-        (
-            &["--until", "9999-12-31T23:59"],
-            2,
-            "invalid `--until 9999-12-31T23:59:00`",
-        ),
+        (&["--until", "9999-12-31T23:59"], 2, "`--until 9999-"),
         (&["--budget", "6 XYZ"], 2, "ISO 4217"),
         (&["--budget", "0 USD"], 2, "above 0"),
         (&["--until", "2001-01-01T00:00:00Z"], 2, "it is past"),

@@ -239,8 +239,20 @@ const STAGED: InterruptedState<'_> = InterruptedState::Plan {
     cancelled: &["mail-2"],
 };
 
-/// Returns each prompt with the name of its snapshot.
-fn prompts() -> Vec<(&'static str, RenderedPrompt, &'static str)> {
+macro_rules! rendered {
+    ($name:literal, $context:expr) => {
+        (
+            $name,
+            $context.render().unwrap(),
+            include_str!(concat!("snapshots/", $name, ".txt")),
+        )
+    };
+}
+
+/// A prompt with the name and the text of its snapshot.
+type Snapshot = (&'static str, RenderedPrompt, &'static str);
+
+fn reminders() -> [Snapshot; 4] {
     let reminder = ReminderContext {
         missing: "update_task",
         schema: &schema(),
@@ -263,15 +275,15 @@ fn prompts() -> Vec<(&'static str, RenderedPrompt, &'static str)> {
         is_staged: false,
         ..refused
     };
-    macro_rules! rendered {
-        ($name:literal, $context:expr) => {
-            (
-                $name,
-                $context.render().unwrap(),
-                include_str!(concat!("snapshots/", $name, ".txt")),
-            )
-        };
-    }
+    [
+        rendered!("goal.reminder", reminder),
+        rendered!("goal.reminder.refused", refused),
+        rendered!("goal.reminder.answer", refused_answer),
+        rendered!("goal.reminder.task", refused_task),
+    ]
+}
+
+fn prompts() -> Vec<Snapshot> {
     let bare_plan = PlanContext {
         rules: PlanRules {
             checks: &[],
@@ -325,7 +337,7 @@ fn prompts() -> Vec<(&'static str, RenderedPrompt, &'static str)> {
         status: ReportStatus::Done,
         body: &report,
     };
-    vec![
+    let mut prompts = vec![
         rendered!("seat.instructions", INSTRUCTIONS),
         rendered!("goal.plan", PLAN),
         rendered!("goal.plan.bare", bare_plan),
@@ -341,13 +353,11 @@ fn prompts() -> Vec<(&'static str, RenderedPrompt, &'static str)> {
         rendered!("goal.check", CHECK),
         rendered!("goal.check.later", later_check),
         rendered!("goal.report", REPORT),
-        rendered!("goal.reminder", reminder),
-        rendered!("goal.reminder.refused", refused),
-        rendered!("goal.reminder.answer", refused_answer),
-        rendered!("goal.reminder.task", refused_task),
         rendered!("goal.interrupted.plan", STAGED),
         rendered!("goal.interrupted.report", reported),
-    ]
+    ];
+    prompts.extend(reminders());
+    prompts
 }
 
 #[test]

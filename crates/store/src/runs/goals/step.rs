@@ -234,19 +234,7 @@ pub(super) async fn move_goal(
     }
     let state = goal.graph.goal();
     if state != GoalState::Draft && !state.is_over() {
-        if state_before == GoalState::Draft {
-            // The hours of the team count from the start, because a draft may wait longer than they last.
-            let hours = u64::from(goal.definition.limits.hours);
-            goal.until = goal.until.or(Some(now + Duration::from_hours(hours)));
-        }
-        // Drafts of earlier versions have an active session, and a server of such a version starts a goal without its session.
-        if goal.session_status == SessionStatus::Draft {
-            enable_session(tx, log, goal, &mut found.freed, now).await?;
-        }
-        // Turns that had not begun when a person paused the goal have waited for this.
-        if state_before == GoalState::Paused(PauseReason::Person) && state != state_before {
-            found.freed.extend(goal.seats.iter().copied());
-        }
+        leave_wait(tx, log, goal, state_before, &mut found.freed, now).await?;
     }
     // 2. Write the tasks and the goal, and log the move of the goal. This is its only place, so that each move has one event.
     write_goal(store, tx, log, goal, &tasks_before, &found.texts, now).await?;
@@ -272,6 +260,32 @@ pub(super) async fn move_goal(
         stop::close_session(tx, log, goal, now).await?;
     }
     Ok(found.delayed)
+}
+
+/// Starts the time and the session of a goal that was a draft. Adds the seats to `freed` whose turns waited for the start or for
+/// the end of a pause.
+async fn leave_wait(
+    tx: &mut Tx,
+    log: &mut SessionLogWriter,
+    goal: &mut Goal,
+    state_before: GoalState,
+    freed: &mut BTreeSet<SeatId>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    if state_before == GoalState::Draft {
+        // The hours of the team count from the start, because a draft may wait longer than they last.
+        let hours = u64::from(goal.definition.limits.hours);
+        goal.until = goal.until.or(Some(now + Duration::from_hours(hours)));
+    }
+    // Drafts of earlier versions have an active session, and a server of such a version starts a goal without its session.
+    if goal.session_status == SessionStatus::Draft {
+        enable_session(tx, log, goal, freed, now).await?;
+    }
+    // Turns that had not begun when a person paused the goal have waited for this.
+    if state_before == GoalState::Paused(PauseReason::Person) && goal.graph.goal() != state_before {
+        freed.extend(goal.seats.iter().copied());
+    }
+    Ok(())
 }
 
 /// Enables the session of a goal that was a draft. Adds its seats to `freed`, because their inputs waited for that.
