@@ -27,6 +27,7 @@ mod dispatch;
 mod edit;
 mod ending;
 mod event;
+mod goal_status;
 mod graph;
 mod limit_usage;
 mod limits;
@@ -105,9 +106,10 @@ pub use advance::advance;
 pub use budget::GoalBudget;
 pub use checks::{ChecksEnd, ChecksJob, EVIDENCE_LINES, NamedCheck, last_lines};
 pub use event::{
-    BudgetLevel, Deadline, Effect, Event, Finding, GoalEvent, GoalState, GoalStatus, PauseReason,
-    Refusal, Severity, StuckCause, TurnEnd, Verdict,
+    BudgetLevel, Deadline, Effect, Event, Finding, GoalState, PauseReason, Refusal, Severity,
+    StuckCause, TurnEnd, Verdict,
 };
+pub use goal_status::{GoalEvent, GoalStatus};
 pub use graph::{Alternation, Graph, SeatsWait, Stop};
 pub use limit_usage::{GoalLimit, LimitUsage, LimitedGoal, short_time};
 pub use limits::{Limits, MAX_TASKS};

@@ -1,7 +1,7 @@
 //! The tools `remember`, `recall` and `forget`: facts for later turns.
 
 use futures::future::FutureExt as _;
-use model::tools::ToolAccess;
+use model::{caller_name::display_name, tools::ToolAccess};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use service::{Remember, RunTools};
@@ -191,7 +191,7 @@ fn entry_fields(recalled: &RecalledEntry) -> Value {
         "value": entry.value,
         "confidence": entry.confidence,
         "version": entry.version,
-        "author": entry.author.name(),
+        "author": display_name(entry.author.name()),
         "updated_at": entry.updated_at,
     }));
     match automation {

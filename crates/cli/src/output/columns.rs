@@ -58,7 +58,7 @@ mod tests {
             // Five columns. The second letter would end in the fourth one, where the sign of the cut stands.
             ("東京a", "東…"),
             ("a東京", "a東…"),
-            ("❤\u{fe0f}❤\u{fe0f}a", "❤\u{fe0f}…"),
+            ("❤\u{fe0f}❤\u{fe0f}a", "❤\u{fe0f}❤…"),
         ] {
             let cut = excerpt(text, 4);
             assert_eq!(cut, expected);

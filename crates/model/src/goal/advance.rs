@@ -1,7 +1,8 @@
 //! The one function that moves a goal.
 
 use crate::goal::{
-    event::{BudgetLevel, Deadline, Effect, Event, GoalEvent, GoalState, PauseReason, Refusal},
+    event::{BudgetLevel, Deadline, Effect, Event, GoalState, PauseReason, Refusal},
+    goal_status::GoalEvent,
     graph::{Graph, SeatsWait, Stop, check_limits},
     mover::Mover,
     task::{Activity, TaskNo, TaskState},

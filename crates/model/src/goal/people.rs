@@ -2,7 +2,8 @@
 
 use crate::{
     goal::{
-        event::{Deadline, Effect, GoalEvent, GoalState, PauseReason, Refusal, StuckCause},
+        event::{Deadline, Effect, GoalState, PauseReason, Refusal, StuckCause},
+        goal_status::GoalEvent,
         graph::{SeatsWait, Stop},
         mover::Mover,
         new_task::Plan,

@@ -332,7 +332,7 @@ pub(crate) async fn run_refused_by_all_online_servers_fails_after_wait(db: &Test
     assert!(
         message.contains("`/srv/project`")
             && message.contains("create it")
-            && message.ends_with("and retry the run"),
+            && message.ends_with("and retry the run."),
         "{message}"
     );
     // No further attempt follows, and the next input of the seat is queued.
@@ -422,7 +422,7 @@ pub(crate) async fn run_without_directory_on_only_server_fails_at_once(db: &Test
     assert!(
         message.contains("`/srv/project`")
             && message.contains("create it")
-            && message.ends_with("and retry the run"),
+            && message.ends_with("and retry the run."),
         "{message}"
     );
     assert_eq!(db.count(Scope::System, "directory_refusals").await, 0);

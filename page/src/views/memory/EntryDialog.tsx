@@ -4,7 +4,7 @@ import type { MemoryEntry } from "../../api/types";
 import { Button } from "../../kit/Button";
 import { Dialog } from "../../kit/Dialog";
 import { errorText, FailureLine, sentence } from "../../kit/ErrorState";
-import { dayAndTime, readerZone } from "../../kit/format";
+import { callerName, dayAndTime, readerZone } from "../../kit/format";
 import { Field, TextField } from "../../kit/layout";
 import { StoredVersion } from "../../kit/StoredVersion";
 import { toast } from "../../kit/Toast";
@@ -193,7 +193,7 @@ function Stored(props: {
   return (
     <StoredVersion
       title={isNew ? "There is an entry with this key." : "It has changed since you opened it."}
-      note={`Stored by ${stored.author}, ${dayAndTime(stored.updated_at)}. Your version is below.${fields.length === 0 ? " Both are the same now." : ""}`}
+      note={`Stored by ${callerName(stored.author)}, ${dayAndTime(stored.updated_at)}. Your version is below.${fields.length === 0 ? " Both are the same now." : ""}`}
       fields={fields.map((name) => ({ name, label: LABELS[name], value: values[name] }))}
       onTake={onTake}
     />

@@ -5,7 +5,7 @@ import { Link } from "wouter";
 import type { MemoryEntry } from "../../api/types";
 import { Button, IconButton } from "../../kit/Button";
 import { ErrorState } from "../../kit/ErrorState";
-import { shortId } from "../../kit/format";
+import { callerName, shortId } from "../../kit/format";
 import { MorePages, NoLines, ShowMore } from "../../kit/List";
 import { EmptyState, Panel, Skeleton } from "../../kit/layout";
 import listCss from "../../kit/list.module.css";
@@ -230,7 +230,7 @@ function Entry(props: {
       <p className={`${listCss.facts} ${css.facts}`}>
         <span>confidence {entry.confidence}</span>
         <span>
-          by {visible(entry.author)}
+          by {callerName(entry.author)}
           {entry.run_id !== null && (
             <>
               {" in "}

@@ -272,8 +272,8 @@ mod tests {
         assert_eq!(
             widths.line(&tasks[0]),
             "RUNNING    a-key-of-twenty-columns-  worker-2  checks  waits for a person,\n\
-             \u{20}                                              because the check handbook\n\
-             \u{20}                                              cannot run"
+             \u{20}                                              because the check handbook cannot\n\
+             \u{20}                                              run"
         );
         let lines = widths.line(&tasks[1]);
         assert_eq!(lines.lines().count(), MAX_REMARK_LINES, "{lines}");

@@ -5,7 +5,7 @@ mod details;
 mod edits;
 mod list;
 mod usage;
-mod waits;
+mod waiting_turns;
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use model::{
     team::TeamDefinition,
 };
 
-use self::{causes::LastTurns, list::read_count, usage::SeatUsage, waits::WaitingTurns};
+use self::{causes::LastTurns, list::read_count, usage::SeatUsage, waiting_turns::WaitingTurns};
 pub(crate) use self::{details::read_last_findings, list::read_task_counts};
 pub use self::{
     details::{

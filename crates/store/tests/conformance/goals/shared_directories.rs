@@ -252,7 +252,7 @@ pub(crate) async fn server_without_shared_directory_leaves_goal_to_others(db: &T
     let message = found.state.message().unwrap();
     assert!(
         message.contains("and names it in `shared_directories`")
-            && message.ends_with("and resume the goal, or retry the task"),
+            && message.ends_with("and resume the goal, or retry the task."),
         "{message}"
     );
 }

@@ -20,7 +20,7 @@ use super::{
     GoalTask, GoalView,
     causes::LastTurns,
     read_view, task_view,
-    waits::WaitingTurns,
+    waiting_turns::WaitingTurns,
 };
 use crate::{
     Error, Scope, boxed,

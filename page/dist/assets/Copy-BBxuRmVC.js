@@ -1,1 +1,0 @@
-import{b as e,oi as t,pr as n,si as r,ui as i}from"./index-afCkavYh.js";var a=i(r(),1),o=t();function s({text:t}){let[r,i]=(0,a.useState)(!1);return(0,o.jsx)(n,{size:`small`,onClick:async()=>{await e(t)&&i(!0)},children:r?`Copied`:`Copy`})}export{s as t};

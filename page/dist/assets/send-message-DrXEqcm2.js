@@ -1,0 +1,1 @@
+import{Rr as e,Wn as t}from"./index-DlImz3UI.js";async function n(n,r,i){let{isReplay:a}=await e(`POST`,n,{body:r,idempotencyKey:i});a&&t(`This message was sent before. To say it again, send it once more.`)}export{n as t};
