@@ -171,12 +171,7 @@ pub(crate) async fn turn_that_has_not_begun_waits_for_end_of_pause(db: &TestStor
     assert!(stage.claim().await.is_none());
     assert!(waits().await);
     // 2. A person can talk to the seat.
-    let seat = stage.seat_with_name(session, "worker").await;
-    let to = (session, seat.id);
-    let sent = stage
-        .store
-        .send_message_to_seat(stage.tenant, to, None, "Be kind.", stage.now());
-    let message = sent.await.unwrap().run_id;
+    let message = stage.send_to_seat(session, "worker").await;
     stage.start(message).await;
     stage.succeed(message).await;
     assert!(waits().await);

@@ -47,9 +47,19 @@ impl Stage {
         session
     }
 
-    pub(super) async fn seat_with_name(&self, session: SessionId, name: &str) -> Seat {
+    async fn seat_with_name(&self, session: SessionId, name: &str) -> Seat {
         let seats = self.store.seats(self.scope(), session).await.unwrap();
         seats.into_iter().find(|seat| seat.name == name).unwrap()
+    }
+
+    /// Sends a message of a person to the seat with a name, and returns its run.
+    pub(super) async fn send_to_seat(&self, session: SessionId, name: &str) -> RunId {
+        let to = (session, self.seat_with_name(session, name).await.id);
+        let (tenant, now) = (self.tenant, self.tick());
+        let sent = self
+            .store
+            .send_message_to_seat(tenant, to, None, "Be brief.", now);
+        sent.await.unwrap().run_id
     }
 
     /// Claims a run on an instance if that is possible.
@@ -138,13 +148,7 @@ pub(crate) async fn queued_turns_of_goal_go_where_its_files_are(db: &TestStore) 
     // 2. A message is for a seat that has had no turn.
     let session = stage.goal_in(PROJECT).await;
     stage.plan(db, session, &[work("a", &[])]).await;
-    let seat = stage.seat_with_name(session, "worker-2").await;
-    let (tenant, now) = (stage.tenant, stage.tick());
-    let to = (session, seat.id);
-    let sent = stage
-        .store
-        .send_message_to_seat(tenant, to, None, "Be brief.", now);
-    let message = sent.await.unwrap().run_id;
+    let message = stage.send_to_seat(session, "worker-2").await;
     for run in [own, message] {
         stage.instance = other;
         assert!(stage.can_claim_on(other, run).await, "{run}");
@@ -178,13 +182,7 @@ pub(crate) async fn failed_message_turn_in_shared_directory_leaves_no_pin(db: &T
     stage.report(&worker, &done("A")).await.unwrap();
     stage.succeed(worker.run).await;
     // A message begins a memory beside that of the task, on another instance.
-    let seat = stage.seat_with_name(session, "worker-1").await;
-    let (tenant, now) = (stage.tenant, stage.tick());
-    let to = (session, seat.id);
-    let sent = stage
-        .store
-        .send_message_to_seat(tenant, to, None, "Be brief.", now);
-    let message = sent.await.unwrap().run_id;
+    let message = stage.send_to_seat(session, "worker-1").await;
     stage.instance = other;
     stage.start(message).await;
     let seat = stage.seat_with_name(session, "worker-1").await;
